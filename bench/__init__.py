@@ -1,0 +1,1 @@
+"""Measurements. `./dev bench` runs them; `bench/README.md` keeps the figures."""

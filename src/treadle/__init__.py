@@ -1,0 +1,1 @@
+"""Treadle: a durable, token-based workflow engine."""

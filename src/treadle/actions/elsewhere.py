@@ -1,0 +1,42 @@
+"""Kinds that are known but not executed inside a task here: those that reach outside, and those that suspend.
+
+They answer with an error that names the kind and the remedy, so a scenario that forgot a mock fails on its
+first run and says why.
+"""
+
+from __future__ import annotations
+
+from treadle.actions.protocol import Call, Failed, failed
+
+OUTSIDE = ("http", "shell", "llm", "mcp")
+SUSPENDING = ("human", "wait", "signal", "workflow_call", "webhook")
+
+
+class OutsideKind:
+    """Needs the outside world, which a scenario does not have."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def run(self, call: Call) -> Failed:
+        return failed(
+            f"an action of kind {self.name!r} reaches outside and is not executed here: "
+            f"mock {_addresses(call)} in a scenario; the engine executes it"
+        )
+
+
+class SuspendingKind:
+    """Lets the token wait, which only the run itself can do."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def run(self, call: Call) -> Failed:
+        return failed(
+            f"an action of kind {self.name!r} lets its token wait, so it must be the only step of its task: "
+            f"give step {call.step!r} a node of its own, or mock {_addresses(call)} in a scenario"
+        )
+
+
+def _addresses(call: Call) -> str:
+    return f"'{call.facts.node}' or '{call.facts.node}/{call.step}'"

@@ -1,0 +1,71 @@
+"""Exceptions → errors: the border where what user code raises becomes a value.
+
+Owns the classification (2.6): infrastructure trouble is retryable, everything else is a business failure. A
+function that knows better raises `TaskFailure` or `Retryable`.
+"""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any
+
+from treadle.actions.plain import NotPlain, plain
+from treadle.errors import TreadleError
+from treadle.model.errors import Error
+
+MESSAGE_MAX = 2_000
+"""Characters. Long enough for a stack of causes, short enough to be kept in history a thousand times."""
+
+
+class TaskFailure(TreadleError):
+    """Raised by a function to fail with an error kind of its own; conditions see it in `_last_error.kind`."""
+
+    retryable = False
+
+    def __init__(self, message: str, *, kind: str = "TASK_FAILED", details: Any = None) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.details = details
+
+
+class Retryable(TaskFailure):
+    """The same, but trying again may help: action and node retries apply."""
+
+    retryable = True
+
+
+def error_of(problem: BaseException) -> Error:
+    """What an exception out of an action means."""
+    if isinstance(problem, TaskFailure):
+        return Error(
+            kind=problem.kind,
+            message=_short(str(problem)),
+            retryable=problem.retryable,
+            details=_details(problem.details),
+        )
+    if isinstance(problem, TreadleError):
+        return Error(kind="TASK_FAILED", message=_short(str(problem)))
+    return Error(
+        kind="TASK_FAILED",
+        message=_short(f"{type(problem).__name__}: {problem}".removesuffix(": ")),
+        retryable=isinstance(problem, OSError),
+        details={"type": type(problem).__qualname__, "where": _where(problem)},
+    )
+
+
+def _details(details: Any) -> Any:
+    """Details are a courtesy: that they are not JSON must not hide the failure itself."""
+    try:
+        return plain(details)
+    except NotPlain:
+        return repr(details)[:MESSAGE_MAX]
+
+
+def _short(message: str) -> str:
+    message = message.encode(errors="replace").decode()
+    return message if len(message) <= MESSAGE_MAX else f"{message[: MESSAGE_MAX - 1]}…"
+
+
+def _where(problem: BaseException) -> str | None:
+    frames = traceback.extract_tb(problem.__traceback__)
+    return f"{frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name}" if frames else None

@@ -1,0 +1,98 @@
+"""Any value a function may return → plain JSON, fresh, that every store can keep.
+
+Promises that nothing in the result is shared with the argument, and refuses, naming the place, what would be
+lost or would break a commit later: NaN and infinities, integers beyond 64 bits, lone surrogates, cycles.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgspec
+
+from treadle.errors import TreadleError
+
+INT_MIN, INT_MAX = -(2**63), 2**64 - 1
+"""What msgpack, in which history is written, can hold."""
+
+
+class NotPlain(TreadleError, ValueError):
+    """The value has no faithful JSON form; the message says where and why."""
+
+
+def plain(value: Any) -> Any:
+    """A deep copy made of JSON's own types; dataclasses, models, dates, sets and the like are converted."""
+    try:
+        return _plain(value, "$")
+    except RecursionError:
+        raise NotPlain("the value contains itself, or is nested too deeply to be JSON") from None
+
+
+def _plain(value: Any, at: str) -> Any:
+    kind = type(value)
+    if kind is str:
+        return value if value.isascii() else _text(value, at)
+    if value is None or kind is bool:
+        return value
+    if kind is int:
+        return _integer(value, at)
+    if kind is float:
+        return _number(value, at)
+    if kind is dict:
+        return {_key(k, at): _plain(v, f"{at}.{k}") for k, v in value.items()}
+    if kind is list or kind is tuple:
+        return [_plain(v, f"{at}[{i}]") for i, v in enumerate(value)]
+    return _plain(_builtins(value, at), at)
+
+
+def _text(value: str, at: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise NotPlain(f"{at} is not valid Unicode text (a lone surrogate)") from None
+    return value
+
+
+def _integer(value: int, at: str) -> int:
+    if not INT_MIN <= value <= INT_MAX:
+        raise NotPlain(f"{at} is an integer beyond 64 bits; return it as text")
+    return value
+
+
+def _number(value: float, at: str) -> float:
+    if not math.isfinite(value):
+        raise NotPlain(f"{at} is {value}, which JSON cannot express; return null or text")
+    return value
+
+
+def _key(key: Any, at: str) -> str:
+    if type(key) is str:
+        return _text(key, at)
+    if isinstance(key, (int, str)) and not isinstance(key, bool):
+        return str(key)
+    raise NotPlain(f"{at} has the key {key!r}; keys of a JSON object are text")
+
+
+def _builtins(value: Any, at: str) -> Any:
+    """The value in builtin types, not yet checked: the caller walks the result again."""
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    try:
+        built = msgspec.to_builtins(value, enc_hook=_subclass)
+    except (TypeError, ValueError, OverflowError):
+        built = value
+    if type(built) is type(value):
+        raise NotPlain(f"{at} is a {type(value).__qualname__}, which is not JSON")
+    return built
+
+
+_BUILTINS: tuple[Any, ...] = (str, int, float, dict, list, tuple)
+
+
+def _subclass(value: Any) -> Any:
+    """A user's own kind of text, number or container, as the plain one."""
+    for builtin in _BUILTINS:
+        if isinstance(value, builtin):
+            return builtin(value)
+    raise TypeError

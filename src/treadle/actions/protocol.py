@@ -1,0 +1,112 @@
+"""The protocol between a step and its action: `Call` goes in, a `Reply` comes out.
+
+Owns the words both sides speak. Promises that failure is a value (`Failed`) and that waiting is a value too
+(`Later`, `Work`, an awaitable), so a kind never sleeps and never blocks by itself: whoever drives the attempt
+decides on which clock, in which thread. Must not know any kind, nor how a task is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Literal, Protocol
+
+from msgspec import Struct
+
+from treadle.actions.blobs import Artifacts
+from treadle.expression.view import DictView
+from treadle.model.errors import Error
+from treadle.model.ids import RunId, TokenId
+from treadle.model.requests import AnyRequest
+
+Json = Any
+
+
+class AttemptFacts(Struct, frozen=True, kw_only=True):
+    """What is true of one attempt, whatever its task does."""
+
+    run: RunId
+    token: TokenId
+    attempt: int
+    node: str
+    key: str
+    """The stable idempotency key of this dispatch (2.1); a re-dispatch after a crash carries the same one."""
+    workflow: str = ""
+    path: str = "root"
+    branch: dict[str, Json] | None = None
+    """`_branch` of the token, outside every group None."""
+    artifacts: Artifacts | None = None
+    jitter: Callable[[], float] | None = None
+    """Draws from [-1, 1) for backoff; None switches jitter off, as scenarios do."""
+
+
+class Call(Struct, frozen=True, kw_only=True):
+    """One try of one step's action: all that a kind may know."""
+
+    config: dict[str, Json]
+    input: Json
+    """The step's mapped input, or the task's where the step maps none. Shared: a kind must not change it."""
+    facts: AttemptFacts
+    step: str
+    key: str
+    """Idempotency key of this step: the same for action retries, another when the whole task starts over."""
+    state: Json = {}
+    output: Json = {}
+    requests: tuple[AnyRequest, ...] = ()
+    """What earlier steps of this try already asked of the run."""
+    timeout_ms: int | None = None
+
+    def roots(self) -> dict[str, Json]:
+        """What a config's expressions see: `input` is the step's, `state` and `output` are the task's."""
+        return {"input": self.input, "state": self.state, "output": self.output}
+
+    def view(self) -> DictView:
+        """The same, to evaluate against."""
+        return DictView(self.roots())
+
+
+class Done(Struct, frozen=True):
+    """The action succeeded."""
+
+    output: Json
+    requests: tuple[AnyRequest, ...] = ()
+
+
+class Failed(Struct, frozen=True):
+    """The action failed; `error.retryable` tells infrastructure (true) from business (false)."""
+
+    error: Error
+
+
+class Later(Struct, frozen=True):
+    """`then`, but only after so many milliseconds."""
+
+    ms: int
+    then: Done | Failed
+
+
+class Work(Struct, frozen=True):
+    """Blocking work. `run` can be sent to another process when `place` says so."""
+
+    run: Callable[[], Done | Failed]
+    place: Literal["thread", "process"] = "thread"
+
+
+Reply = Done | Failed | Later | Work | Awaitable[Done | Failed]
+
+
+class ActionKind(Protocol):
+    """One kind of action. Third parties write a class with these two members and register an instance."""
+
+    @property
+    def name(self) -> str:
+        """What `kind:` says in a definition."""
+
+    def run(self, call: Call) -> Reply:
+        """Does it, or says how; an exception counts as `Failed` (see `failure.error_of`)."""
+
+
+def failed(
+    message: str, kind: str = "TASK_FAILED", *, retryable: bool = False, details: Json = None
+) -> Failed:
+    """A failure in one line; a business failure unless told otherwise."""
+    return Failed(Error(kind=kind, message=message, retryable=retryable, details=details))

@@ -1,0 +1,105 @@
+"""Which action kinds and which functions there are.
+
+Promises that the built-in kinds are there from the start and that every look-up of something unknown names
+what is nearest. A kind may be replaced (a test's fake `http`) or added by anybody:
+
+    class Shout:
+        name = "shout"
+        def run(self, call): return Done({"text": call.input["text"].upper()})
+
+    registry.register(Shout())
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from treadle.actions.artifact import ArtifactReadKind, ArtifactWriteKind
+from treadle.actions.assertion import AssertKind
+from treadle.actions.elsewhere import OUTSIDE, SUSPENDING, OutsideKind, SuspendingKind
+from treadle.actions.emit import EmitKind
+from treadle.actions.group import AddSiblingsKind, CancelGroupKind, CloseGroupKind
+from treadle.actions.mock import MockKind
+from treadle.actions.nearest import nearest
+from treadle.actions.protocol import ActionKind, Call, Failed, failed
+from treadle.actions.python import Function, PythonKind
+from treadle.actions.send import SendKind
+from treadle.actions.set import SetKind
+from treadle.actions.template import TemplateKind
+from treadle.errors import TreadleError
+
+F = TypeVar("F", bound=Function)
+
+
+class UnknownKind(TreadleError, LookupError):
+    """No action kind of that name is registered."""
+
+
+class Registry:
+    """The kinds and functions one engine, worker or scenario knows."""
+
+    def __init__(self) -> None:
+        self.functions: dict[str, Function] = {}
+        self._kinds: dict[str, ActionKind] = {}
+        for kind in _built_in(self.functions):
+            self.register(kind)
+
+    def register(self, kind: ActionKind) -> None:
+        """Adds a kind, or replaces the one of the same name."""
+        self._kinds[kind.name] = kind
+
+    def function(self, name: str) -> Callable[[F], F]:
+        """Decorator: makes a function known to `python` actions under a name."""
+
+        def known(function: F) -> F:
+            self.functions[name] = function
+            return function
+
+        return known
+
+    def kinds(self) -> tuple[str, ...]:
+        """The names of all kinds."""
+        return tuple(self._kinds)
+
+    def kind(self, name: str) -> ActionKind:
+        """The kind of that name; raises `UnknownKind`."""
+        try:
+            return self._kinds[name]
+        except KeyError:
+            raise UnknownKind(f"there is no action kind {name!r}{nearest(name, self._kinds)}") from None
+
+    def resolve(self, name: str) -> ActionKind:
+        """The kind of that name, or one that fails when it is run: a scenario may still mock the step."""
+        try:
+            return self.kind(name)
+        except UnknownKind as problem:
+            return _Unregistered(name, str(problem))
+
+
+class _Unregistered:
+    def __init__(self, name: str, message: str) -> None:
+        self.name = name
+        self._message = message
+
+    def run(self, call: Call) -> Failed:
+        return failed(f"step {call.step!r}: {self._message}", "NOT_FOUND")
+
+
+def _built_in(functions: dict[str, Function]) -> list[ActionKind]:
+    return [
+        PythonKind(functions),
+        TemplateKind(),
+        SetKind(),
+        AssertKind(),
+        MockKind(),
+        ArtifactWriteKind(),
+        ArtifactReadKind(),
+        EmitKind(),
+        SendKind(),
+        CancelGroupKind(),
+        AddSiblingsKind(),
+        CloseGroupKind(),
+        *map(OutsideKind, OUTSIDE),
+        *map(SuspendingKind, SUSPENDING),
+    ]

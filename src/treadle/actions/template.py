@@ -1,0 +1,40 @@
+"""`template {template}`: renders text with the step's input.
+
+The language is Jinja's, by minijinja. Bounded by fuel, strict about undefined names, and without a loader: a
+template cannot read files or other templates. Python methods of its values can be called from a template
+(`name.upper()`), so it gets a copy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minijinja import Environment, TemplateError
+
+from treadle.actions.plain import plain
+from treadle.actions.protocol import Call, Done, Failed, failed
+
+FUEL = 1_000_000
+"""Instructions per rendering: a list of some 100,000 lines, well under a second."""
+
+
+class TemplateKind:
+    """The keys of the step's input are the variables; `input`, `state` and `output` are there as well."""
+
+    name = "template"
+
+    def __init__(self) -> None:
+        self._environment = Environment(undefined_behavior="strict", fuel=FUEL, keep_trailing_newline=True)
+
+    def run(self, call: Call) -> Done | Failed:
+        try:
+            text = self._environment.render_str(call.config["template"], "template", **_variables(call))
+        except TemplateError as problem:
+            return failed(problem.message, details={"line": problem.line})
+        return Done({"text": text})
+
+
+def _variables(call: Call) -> dict[str, Any]:
+    own = call.input if isinstance(call.input, dict) else {}
+    variables: dict[str, Any] = plain({**call.roots(), **own})
+    return variables

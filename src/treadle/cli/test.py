@@ -1,0 +1,155 @@
+"""`treadle test PATH…`: plays scenario files.
+
+Owns the verb's arguments, its exit codes and how results are shown. Must not know how a scenario is played:
+`treadle.testing` does.
+
+Exit codes: 0 all hold · 1 some do not · 2 wrong usage · 3 a scenario file, or a definition in it, is invalid.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+from rich.console import Console
+from rich.progress import Progress
+
+from treadle.errors import ScenarioError
+from treadle.testing.documents import Document, read_documents
+from treadle.testing.report import paint
+from treadle.testing.runner import ScenarioResult, run_document
+
+SUFFIX = ".scenario.yaml"
+PATIENCE_S = 1.0
+"""Only what takes longer than this is worth a progress bar."""
+
+USAGE, INVALID, FAILED = 2, 3, 1
+
+
+def test(
+    paths: Annotated[list[Path], Parameter(help="Scenario files, or folders with *.scenario.yaml in them.")],
+    /,
+    *,
+    match: Annotated[
+        str, Parameter(name=["-k", "--match"], help="Only scenarios whose name contains this.")
+    ] = "",
+    output: Annotated[Literal["text", "json"], Parameter(help="What results look like.")] = "text",
+    store: Annotated[
+        Literal["memory", "sqlite", "postgres"], Parameter(help="Which store the scenarios run on.")
+    ] = "memory",
+) -> int:
+    """Play scenarios on a virtual clock and say which of them hold."""
+    if store != "memory":
+        return _misused(
+            f"--store {store} comes with a later release; scenarios run on --store memory for now"
+        )
+    missing = [path for path in paths if not path.exists()]
+    if missing:
+        return _misused(f"there is no {missing[0]}")
+    files = list(_scenario_files(paths))
+    if not files:
+        return _misused(f"there is no *{SUFFIX} in {', '.join(map(str, paths))}")
+    sys.path.insert(
+        0, str(Path.cwd())
+    )  # functions that `python` actions name are looked for where the user stands
+    began = time.perf_counter()
+    results = list(_play(files, match, quiet=output == "json"))
+    if output == "json":
+        _show_json(results)
+    else:
+        _show_text(results, time.perf_counter() - began)
+    return _exit_code(results)
+
+
+def _misused(message: str) -> int:
+    Console(stderr=True, highlight=False).print(f"treadle test: {message}", markup=False)
+    return USAGE
+
+
+def _scenario_files(paths: Iterable[Path]) -> Iterator[Path]:
+    """Files as given; folders searched, hidden ones left alone."""
+    for path in paths:
+        if path.is_dir():
+            for folder, folders, files in os.walk(path):
+                folders[:] = sorted(name for name in folders if not name.startswith("."))
+                yield from (Path(folder, name) for name in sorted(files) if name.endswith(SUFFIX))
+        else:
+            yield path
+
+
+def _play(files: Sequence[Path], match: str, *, quiet: bool) -> Iterator[ScenarioResult]:
+    began = time.perf_counter()
+    bar = Progress(console=Console(stderr=True), transient=True, disable=quiet or not sys.stderr.isatty())
+    shown = bar.add_task("scenarios", total=None, visible=False)
+    with bar:
+        for file in files:
+            for result in _play_file(file, match):
+                yield result
+                late = time.perf_counter() - began > PATIENCE_S
+                bar.update(shown, advance=1, visible=late, description=f"{file.name}")
+
+
+def _play_file(file: Path, match: str) -> Iterator[ScenarioResult]:
+    try:
+        documents: list[Document] = read_documents(file.read_text("utf-8"), str(file))
+    except ScenarioError as problem:
+        yield ScenarioResult(str(file), "", 1, "invalid", str(problem))
+        return
+    except (OSError, UnicodeDecodeError) as problem:
+        yield ScenarioResult(str(file), "", 1, "invalid", f"{file}: cannot be read: {problem}")
+        return
+    for document in documents:
+        if match in document.title:
+            yield run_document(document)
+
+
+def _show_json(results: Sequence[ScenarioResult]) -> None:
+    passed = sum(result.ok for result in results)
+    rows = [
+        {"file": result.file, "scenario": result.scenario, "ok": result.ok}
+        | ({"reason": result.reason} if result.reason else {})
+        for result in results
+    ]
+    print(
+        json.dumps({"passed": passed, "failed": len(results) - passed, "results": rows}, ensure_ascii=False)
+    )
+
+
+def _show_text(results: Sequence[ScenarioResult], seconds: float) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    for result in results:
+        for warning in result.warnings:
+            console.print(f"⚠ {_place(result)} {result.scenario}: {warning}", style="yellow", markup=False)
+        if not result.ok:
+            _show_failure(console, result)
+    passed = sum(result.ok for result in results)
+    failed = len(results) - passed
+    console.print(
+        f"{passed} passed, {failed} failed in {seconds:.2f} s",
+        style="red" if failed else "green",
+        markup=False,
+    )
+
+
+def _show_failure(console: Console, result: ScenarioResult) -> None:
+    console.print(f"✗ {_place(result)} {result.scenario}", style="bold red", markup=False)
+    console.print(result.reason or "", markup=False)
+    if result.history:
+        console.print(paint(result.history))
+    console.print()
+
+
+def _place(result: ScenarioResult) -> str:
+    return f"{result.file}:{result.line}"
+
+
+def _exit_code(results: Sequence[ScenarioResult]) -> int:
+    if any(result.verdict == "invalid" for result in results):
+        return INVALID
+    return 0 if all(result.ok for result in results) else FAILED

@@ -1,0 +1,74 @@
+"""Every exception Treadle raises, and nothing else.
+
+    TreadleError
+    ├── DefinitionError        a workflow cannot be deployed: all its problems at once
+    ├── ExpressionError        a condition, mapping or schema does not compile
+    ├── PathSyntax             a path cannot be read (also a ValueError)
+    ├── EvaluationError        a computed value has no value for this data
+    ├── InvalidTransition      a change of state that the lifecycle table does not have
+    ├── StoreConflict          a store refused to write: somebody else was first
+    └── ScenarioError          a scenario file cannot be run as written
+
+What goes wrong *inside a run* is not an exception: it is an event, and the kernel returns it as data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class TreadleError(Exception):
+    """The root: catch this to catch everything Treadle raises on purpose."""
+
+
+class DefinitionError(TreadleError):
+    """A definition with problems; `problems` holds every one of them, each printable."""
+
+    def __init__(self, problems: Sequence[object]) -> None:
+        super().__init__("\n".join(str(problem) for problem in problems))
+        self.problems = tuple(problems)
+
+
+class ExpressionError(TreadleError):
+    """Something an author wrote does not compile; `where` is a place inside it: `conditions[1].left`."""
+
+    def __init__(self, message: str, where: str = "", code: str = "CONDITION_SYNTAX") -> None:
+        super().__init__(f"{where}: {message}" if where else message)
+        self.message = message
+        self.where = where
+        self.code = code
+
+
+class PathSyntax(TreadleError, ValueError):
+    """A path that cannot be read, and the position (from 0) where reading stopped."""
+
+    def __init__(self, message: str, text: str, position: int) -> None:
+        super().__init__(f"{message} at position {position} of {text[:80]!r}")
+        self.message = message
+        self.position = position
+
+
+class EvaluationError(TreadleError):
+    """An expression that compiled has no value for this data: a missing key, unlike types, a limit."""
+
+
+class InvalidTransition(TreadleError):
+    """A state change that is not a row of the lifecycle table."""
+
+    def __init__(self, from_: str, to: str) -> None:
+        super().__init__(f"INVALID_TRANSITION: {from_} → {to} is not a legal change of state")
+        self.from_ = from_
+        self.to = to
+
+
+class StoreConflict(TreadleError):
+    """A store refused to write because somebody else was first. Nothing of the transaction has happened."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(f"{kind}: {message}")
+        self.kind = kind
+        """STALE_VERSION, LEASE_CONFLICT or DUPLICATE."""
+
+
+class ScenarioError(TreadleError):
+    """A scenario that cannot be run as written: the mistake is in the file, not in the workflow."""

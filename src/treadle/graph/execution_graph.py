@@ -1,0 +1,132 @@
+"""The execution graph: a workflow as the kernel reads it.
+
+Immutable after compilation, shared by all runs of a version, no UI properties. Lookups are O(1): a node knows its
+tiers presorted, its inbound transitions, its triggers; reachability is a bit mask; conditions and mappings are closures.
+
+A *join site* is the static half of a join: (target node, the group name its synchronization refers to). The dynamic half,
+one per group instance, is in the run's state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from treadle.expression.cel import CompiledCel
+from treadle.expression.conditions import CompiledCondition
+from treadle.expression.paths import Path
+from treadle.expression.schemas import Validator
+from treadle.expression.sources import CompiledMapping, CompiledSource
+from treadle.model import definition as d
+
+Json = Any
+
+
+@dataclass(slots=True, eq=False)
+class JoinSite:
+    """Where branches of a group named `key` meet: see the module's docstring."""
+
+    index: int
+    target: GraphNode
+    key: str
+    """`name:x`, `transition:t` or `node:n`: declared names win over transition ids over node refs (2.16)."""
+    sync: d.Synchronization
+    quorum: CompiledCel | None
+    merge_source: Path | None
+    merge_target: Path | None
+    reach: int = 0
+    """Bit i: a token at node i can still arrive here without leaving the group first."""
+
+    @property
+    def collects(self) -> bool:
+        """A canvas collector: visits' outputs become the target visit's output."""
+        return self.merge_target is not None and self.merge_target[0] == "_visit"
+
+
+@dataclass(slots=True, eq=False)
+class GraphTransition:
+    """One edge, compiled."""
+
+    id: str
+    index: int
+    definition: d.Transition
+    source: GraphNode
+    target: GraphNode
+    condition: CompiledCondition | None
+    """None: always true."""
+    spawn: CompiledSource | None
+    collection: CompiledSource | None
+    mapping: tuple[tuple[str, Path], ...]
+    trigger_when: CompiledCondition | None
+    trigger_key: CompiledSource | None
+    site: JoinSite | None = None
+    replicates: bool = False
+    """It makes a group of its own (2.3)."""
+    plain: bool = False
+    """No condition, group, join, loop, cancellation or node join behind it: the fast path of a chain."""
+
+
+@dataclass(slots=True, eq=False)
+class GraphNode:
+    """One node, compiled."""
+
+    ref: str
+    index: int
+    definition: d.Node
+    task: d.Task | None
+    suspends: str | None
+    """Kind of its suspending action."""
+    native: str | None
+    """Kind of an action the kernel itself carries out: emit, send and the group actions."""
+    config: dict[str, CompiledSource]
+    """The config of a suspending or native action, compiled as sources."""
+    input: CompiledMapping | None
+    outputs: tuple[tuple[Path, CompiledSource], ...]
+    output_schema: Validator | None
+    form: Validator | None
+    compensate_input: CompiledMapping | None
+    success: tuple[tuple[GraphTransition, ...], ...] = ()
+    failure: tuple[tuple[GraphTransition, ...], ...] = ()
+    triggers: tuple[GraphTransition, ...] = ()
+    inbound: tuple[GraphTransition, ...] = ()
+    terminal: bool = False
+    forks: bool = False
+    """Some join names this node: each visit's dispatch is a group (A1)."""
+    read: bool = False
+    """Some expression reads `nodes.<ref>.output`."""
+    reach: int = 0
+    """Bit i: node i can be reached in one hop or more."""
+
+    @property
+    def bit(self) -> int:
+        """This node's bit in a reachability mask."""
+        return 1 << self.index
+
+
+@dataclass(slots=True, eq=False)
+class ExecutionGraph:
+    """A compiled workflow version."""
+
+    workflow_name: str
+    hash: str
+    definition: d.Workflow
+    nodes: dict[str, GraphNode]
+    transitions: dict[str, GraphTransition]
+    start: tuple[GraphNode, ...]
+    terminal: tuple[str, ...]
+    sites: tuple[JoinSite, ...]
+    input_schema: Validator | None
+    state_schema: Validator | None
+    output_schema: Validator | None
+    output: CompiledMapping | CompiledSource | None
+    has_node_joins: bool = False
+    has_when: bool = False
+    _sites_by_key: dict[str, tuple[JoinSite, ...]] = field(default_factory=dict)
+
+    def sites_of(self, names: Iterable[str]) -> tuple[JoinSite, ...]:
+        """The joins at which a group answering to these names can meet."""
+        found: list[JoinSite] = []
+        for name in names:
+            found.extend(self._sites_by_key.get(name, ()))
+        return tuple(found)

@@ -1,0 +1,179 @@
+"""A token begins its visit: its input is computed and its work is handed out, waited for, or passed over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.errors import EvaluationError
+from treadle.expression.paths import MISSING, Path, get_in
+from treadle.graph.execution_graph import GraphNode, GraphTransition
+from treadle.kernel import complete, entity, native, saga, suspend, timers, triggers
+from treadle.kernel.deciding import Deciding
+from treadle.kernel.failure import fail_token
+from treadle.kernel.state import Token
+from treadle.kernel.view import branch_of
+from treadle.model import effects as x
+from treadle.model import events as e
+from treadle.model.errors import Error
+from treadle.model.states import Mode, RunStatus, TokenState, Waiting
+
+Json = Any
+
+
+def begin(d: Deciding, token: Token) -> None:
+    """Let a pending token begin, unless the run is paused or over, or a mutex keeps it out."""
+    if token.state is not TokenState.PENDING:
+        return
+    if token.mode is Mode.COMPENSATION:
+        if d.state.status is RunStatus.COMPENSATING:
+            saga.dispatch(d, token)
+        return
+    if not d.running:
+        return
+    node = d.node(token)
+    if d.state.entity is not None and token.attempt == 0:
+        entity.arrive(d, node, token.id)
+    if node.triggers and token.attempt == 0 and triggers.on_arrival(d, token):
+        return
+    if node.definition.mutex is not None and not _admitted(d, token, node):
+        return
+    try:
+        value = visit_input(d, token, node)
+    except EvaluationError as problem:
+        fail_token(d, token, Error("TASK_FAILED", f"input_mapping of {node.ref!r}: {problem}"))
+        return
+    _hand_out(d, token, node, value)
+
+
+def _hand_out(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
+    if node.suspends is not None:
+        suspend.suspend(d, token, node, value)
+    elif node.native is not None:
+        native.perform(d, token, node, value)
+    elif node.task is not None:
+        dispatch(d, token, node, value)
+    else:
+        _pass(d, token, node, value)
+
+
+def dispatch(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
+    """Hand the task to an executor. Local work starts with the commit that dispatched it; a queue's worker claims first."""
+    attempt = token.attempt + 1
+    queue = node.definition.queue
+    d.emit(e.TokenDispatched(d.seq, d.now, token.id, attempt, value, queue))
+    if queue is None:
+        d.emit(e.TokenStarted(d.seq, d.now, token.id, attempt))
+    d.effect(x.RunTask(token.id, attempt, node.ref, value, queue))
+    set_deadline(d, token, node)
+
+
+def set_deadline(d: Deciding, token: Token, node: GraphNode) -> None:
+    """The coordinator's own clock on one attempt: it notices a worker that never answers."""
+    limits = [
+        limit
+        for limit in (node.definition.timeout_ms, node.task.timeout_ms if node.task is not None else None)
+        if limit is not None
+    ]
+    if limits:
+        timers.start(d, d.now + min(limits), "attempt", token)
+
+
+def _pass(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
+    """No task: straight through, or wait if only triggers lead out."""
+    d.emit(e.TokenStarted(d.seq, d.now, token.id, 1, None, value))
+    if node.triggers and not node.success:
+        d.emit(
+            e.TokenWaiting(
+                d.seq,
+                d.now,
+                token.id,
+                Waiting.TRIGGER,
+                None,
+                None,
+                None,
+                {"triggers": [t.id for t in node.triggers]},
+            )
+        )
+        return
+    complete.complete_visit(d, token, token.output if token.output is not None else value)
+
+
+def _admitted(d: Deciding, token: Token, node: GraphNode) -> bool:
+    """Whether the visit may enter its critical section now; if not it queues up."""
+    mutex = node.definition.mutex
+    assert mutex is not None
+    if token.mutex == mutex.name:
+        return True
+    state = d.state.mutexes.get(mutex.name)
+    if state is None or (not state.holders and not state.queue):
+        return True
+    detail = {"mutex": mutex.name, "held_by": list(state.holders)}
+    d.emit(e.TokenWaiting(d.seq, d.now, token.id, Waiting.MUTEX, None, None, None, detail))
+    return False
+
+
+def admit_next(d: Deciding) -> bool:
+    """Mutexes that have become free admit the token that has waited longest. True if one was."""
+    admitted = False
+    for state in d.state.mutexes.values():
+        if state.queue and not state.holders and d.running:
+            token = state.queue[0]
+            d.emit(e.TokenResumed(d.seq, d.now, token, "mutex"))
+            d.ready.append(token)
+            admitted = True
+    return admitted
+
+
+def visit_input(d: Deciding, token: Token, node: GraphNode) -> Json:
+    """The task's input: the node's mapping over the token's scope, and what the edge it came along maps."""
+    mapping = node.definition.input_mapping
+    if mapping == "upstream":
+        return _upstream(d, token, node)
+    via = d.graph.transitions[token.via] if token.via is not None else None
+    if mapping == "item":
+        return _item(d, token, via)
+    value = node.input.evaluate(d.view(token)) if node.input is not None else {}
+    if via is not None and via.mapping:
+        upstream = d.view(token).get(("nodes", via.source.ref, "output"))
+        value = {**value, **_mapped(via, upstream)}
+    return value
+
+
+def _upstream(d: Deciding, token: Token, node: GraphNode) -> Json:
+    """Canvas default: the upstream outputs in edge order, later wins, null skipped; an entry node gets the run's input."""
+    if not node.inbound:
+        return d.state.input if d.state.input is not None else {}
+    if token.output is not None:
+        return token.output  # a collector's: what it has collected
+    view = d.view(token)
+    merged: dict[str, Json] = {}
+    for t in node.inbound:
+        output = view.get(("nodes", t.source.ref, "output"))
+        if output is MISSING or output is None:
+            continue
+        if t.mapping:
+            merged.update(_mapped(t, output))
+        elif isinstance(output, dict):
+            merged.update(output)
+        else:
+            merged[t.source.ref] = output
+    return merged
+
+
+def _item(d: Deciding, token: Token, via: GraphTransition | None) -> Json:
+    branch = branch_of(d.state, token.frames)
+    item = None if branch is MISSING else branch["item"]
+    return _mapped(via, item) if via is not None and via.mapping else item
+
+
+def _mapped(t: GraphTransition, output: Json) -> dict[str, Json]:
+    return {key: _relative(output, path) for key, path in t.mapping}
+
+
+def _relative(output: Json, path: Path) -> Json:
+    """Edge paths are relative to the upstream output; a leading `output` is dropped unless it is a key (1.10)."""
+    if path[:1] == ("output",) and not (isinstance(output, dict) and "output" in output):
+        path = path[1:]
+    value = get_in(output, path)
+    return None if value is MISSING else value
+

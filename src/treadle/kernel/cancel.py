@@ -1,0 +1,154 @@
+"""Withdrawing: tokens, branches, nodes, groups, the whole run (2.8, A6).
+
+A token becomes `cancelled` at once; then whoever works for it is told to stop. What was cancelled counts as ended, never as failed:
+nothing follows from it, but the joins around it are looked at again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from treadle.kernel import units
+from treadle.kernel.deciding import Deciding
+from treadle.kernel.state import Group, Token
+from treadle.model import effects as x
+from treadle.model import events as e
+from treadle.model.ids import Frame, Frames, GroupId, TokenId
+from treadle.model.states import GateState, TokenState, Waiting
+
+
+def cancel_token(d: Deciding, token: Token, by: str, reason: str | None = None) -> None:
+    """One visit is withdrawn."""
+    frames = token.frames
+    stop_outside(d, token)
+    d.emit(e.TokenCancelled(d.seq, d.now, token.id, by, reason))
+    d.touch(frames)
+
+
+def stop_outside(d: Deciding, token: Token) -> None:
+    """Tell executor, gate, timers and child of a visit that is about to end that nobody wants them any more."""
+    if token.state in (TokenState.DISPATCHED, TokenState.EXECUTING) and d.node(token).task is not None:
+        d.effect(x.StopTask(token.id, token.attempt))
+    elif token.waiting is Waiting.EXTERNAL:
+        d.effect(x.StopTask(token.id, token.attempt))
+    if token.gate is GateState.OPEN:
+        d.effect(x.CloseGate(token.id))
+    clear_timers(d, token)
+    if token.child is not None:
+        d.effect(x.CancelChild(token.child))
+
+
+def clear_timers(d: Deciding, token: Token) -> None:
+    """Ask for every timer of a visit to be forgotten; one that fires all the same finds nothing to do."""
+    for timer in token.timers:
+        d.effect(x.ClearTimer(timer))
+
+
+def cancel_units(d: Deciding, unit_ids: Iterable[int], by: str, reason: str | None = None) -> None:
+    """Withdraw units: live tokens, and arrivals together with the visits that wait as them."""
+    for unit in unit_ids:
+        if unit > 0:
+            token = d.state.tokens.get(TokenId(unit))
+            if token is not None and token.state is not TokenState.FAILED:
+                cancel_token(d, token, by, reason)
+        else:
+            _cancel_arrival(d, -unit, by, reason)
+
+
+def _cancel_arrival(d: Deciding, identity: int, by: str, reason: str | None) -> None:
+    arrival = d.state.arrivals.get(identity)  # type: ignore[call-overload]
+    if arrival is None:
+        return
+    token = d.state.tokens.get(arrival.token)
+    if token is not None:
+        cancel_token(d, token, by, reason)
+    else:
+        d.emit(e.TokenCancelled(d.seq, d.now, TokenId(0), by, reason, identity))
+        d.touch(arrival.frames)
+
+
+def cancel_branch(d: Deciding, group: Group, branch: int, by: str, reason: str | None = None) -> None:
+    """Everything in one branch."""
+    cancel_units(d, units.units_of(group, branch), by, reason)
+
+
+def cancel_group_units(
+    d: Deciding, group: Group, by: str, *, arrivals: bool, spared: int = 0, keep: int | None = None
+) -> None:
+    """The live units of a group: with `arrivals` those held at its joins too, without the branch `keep`."""
+    held = {
+        -identity
+        for site in group.sites
+        if site.status == "open"
+        for ids in site.waiting.values()
+        for identity in ids
+    }
+    for branch in list(group.members):
+        if branch != keep:
+            chosen = [u for u in units.units_of(group, branch) if u != spared and (arrivals or u not in held)]
+            cancel_units(d, chosen, by)
+
+
+def cancel_all(d: Deciding, by: str, reason: str | None = None) -> None:
+    """Every live token of the run, and arrivals that stand alone."""
+    for token in list(d.state.tokens.values()):
+        if token.state not in (TokenState.FAILED, TokenState.TIMED_OUT):
+            cancel_token(d, token, by, reason)
+    for identity in list(d.state.arrivals):
+        _cancel_arrival(d, identity, by, reason)
+
+
+def cancel_nodes(d: Deciding, refs: list[str], item: Frame | None, by: str, spared: int = 0) -> None:
+    """Tokens of the item at these nodes: held at the node's join, not begun, executing or waiting there."""
+    wanted = set(refs)
+    for unit in item_units(d, item):
+        if unit > 0:
+            token = d.state.tokens[TokenId(unit)]
+            if token.node in wanted and unit != spared and not token.held:
+                cancel_token(d, token, by)
+        else:
+            arrival = d.state.arrivals.get(-unit)  # type: ignore[call-overload]
+            if arrival is not None and arrival.group is None and arrival.target in wanted:
+                _cancel_arrival(d, -unit, by, None)
+
+
+def item_units(d: Deciding, item: Frame | None) -> list[int]:
+    """Every live unit of an item, everything nested inside included."""
+    if item is not None:
+        return units.units_of(d.state.groups[GroupId(item[0])], item[1])
+    live = [
+        t.id
+        for t in d.state.tokens.values()
+        if not t.held and t.state not in (TokenState.FAILED, TokenState.TIMED_OUT)
+    ]
+    return [*live, *(-identity for identity in d.state.arrivals)]
+
+
+def groups_named(d: Deciding, name: str, frames: Frames, item: Frame | None) -> list[Group]:
+    """Every instance answering to `name` in the item, and the one the acting token is itself inside."""
+    keys = (f"name:{name}", f"transition:{name}", f"node:{name}")
+    inside = {identity for identity, _ in frames}
+    found = []
+    for group in list(d.state.groups.values()):
+        if any(key in group.names for key in keys) and (
+            group.id in inside or item is None or item in group.frames
+        ):
+            found.append(group)
+    return found
+
+
+def cancel_groups(
+    d: Deciding, name: str, frames: Frames, item: Frame | None, join: str, by: str, spared: int = 0
+) -> int:
+    """Withdraw what is live in the named groups; then complete each now (`fire`), or end what it holds too (`drop`)."""
+    from treadle.kernel import join as joins  # the two know each other: a join's rest is cancelled, a group's end fires
+
+    count = 0
+    for group in groups_named(d, name, frames, item):
+        if any(site.status in ("fired", "failed") for site in group.sites):
+            continue
+        before = d.state.live
+        cancel_group_units(d, group, by, arrivals=join == "drop", spared=spared)
+        count += before - d.state.live
+        joins.complete_now(d, group, join, by)
+    return count

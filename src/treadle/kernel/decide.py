@@ -1,0 +1,96 @@
+"""decide(graph, state, command, now): the one entry into the kernel.
+
+A function of its arguments: no I/O, no clock, no randomness. Each command is one event handler in meaning: everything that follows from it
+without outside help (routing, joins, pass-through nodes, the run's end) is decided here, in one go, and committed together.
+
+The state is changed in place, only through `evolve`, while deciding. If this raises, or the decision cannot be committed, the state
+must be thrown away and folded anew from history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from treadle.graph.execution_graph import ExecutionGraph
+from treadle.kernel import begin, finish, join, node_join, on_answer, on_operator, on_start, on_timer, triggers
+from treadle.kernel.deciding import Catalog, Deciding, Refused, RunFails
+from treadle.kernel.state import RunState
+from treadle.model import commands as c
+from treadle.model.decision import Decision
+from treadle.model.states import RunStatus
+
+_HANDLERS: dict[type[c.Command], Callable[[Deciding, Any], None]] = {
+    c.StartRun: on_start.start_run,
+    c.StartAttempt: on_answer.start_attempt,
+    c.ExtendLease: on_answer.extend_lease,
+    c.FinishAttempt: on_answer.finish_attempt,
+    c.FailAttempt: on_answer.fail_attempt,
+    c.LoseWorker: on_answer.lose_worker,
+    c.CompleteGate: on_answer.complete_gate,
+    c.ClaimGate: on_answer.claim_gate,
+    c.ReceiveCallback: on_answer.receive_callback,
+    c.EndChild: on_answer.end_child,
+    c.FireTimer: on_timer.fire_timer,
+    c.SendSignal: on_operator.send_signal,
+    c.CancelRun: on_operator.cancel_run,
+    c.AbortRun: on_operator.abort_run,
+    c.CancelGroup: on_operator.cancel_group,
+    c.CancelToken: on_operator.cancel_token,
+    c.RetryToken: on_operator.retry_token,
+    c.PauseRun: on_operator.pause_run,
+    c.ResumeRun: on_operator.resume_run,
+    c.ExtendTimeout: on_operator.extend_timeout,
+    c.SkipCompensation: on_operator.skip_compensation,
+    c.RetryCompensation: on_operator.retry_compensation,
+    c.CompensateRun: on_operator.compensate_run,
+    c.AddSiblings: on_operator.add_siblings,
+    c.CloseGroup: on_operator.close_group,
+}
+
+
+def decide(
+    graph: ExecutionGraph, state: RunState, command: c.Command, now: int, catalog: Catalog
+) -> Decision:
+    """What follows from `command`, folded into `state`."""
+    d = Deciding(graph, state, now, catalog)
+    if state.status is RunStatus.CREATED and not isinstance(command, c.StartRun):
+        return Decision(rejection=Refused("NOT_FOUND", "there is no such run").rejection)
+    try:
+        _HANDLERS[type(command)](d, command)
+        _work_off(d)
+    except Refused as refused:
+        assert not d.events, "a refusal must come before anything was decided"
+        return Decision(rejection=refused.rejection)
+    except RunFails as failed:
+        finish.fail_run(d, failed.error)
+        _work_off(d)
+    return Decision(d.events, d.effects, d.rejection)
+
+
+def _work_off(d: Deciding) -> None:
+    """Begin what may begin, then look at joins, until nothing is left to decide; then see whether the run has ended."""
+    while True:
+        if d.ready:
+            token = d.state.tokens.get(d.ready.popleft())
+            if token is not None:
+                begin.begin(d, token)
+        elif d.dirty and d.running:
+            group_id = next(iter(d.dirty))
+            del d.dirty[group_id]
+            group = d.state.groups.get(group_id)
+            if group is not None:
+                join.evaluate(d, group)
+        elif not (_further(d) or finish.settle_run(d)):
+            return
+
+
+def _further(d: Deciding) -> bool:
+    """Rarer sources of movement, looked at when the common ones have run dry."""
+    if not d.running:
+        return False
+    if d.state.node_joins and node_join.evaluate_all(d):
+        return True
+    if d.state.mutexes and begin.admit_next(d):
+        return True
+    return d.graph.has_when and triggers.check_when(d)

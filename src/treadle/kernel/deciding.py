@@ -1,0 +1,97 @@
+"""One command being decided: the transient record that every rule writes into.
+
+Owns the order of things. A rule *emits* an event, which is folded into the state at once, so the next rule sees it; it asks for
+*effects*; it puts tokens that may begin on `ready` and groups whose joins may have changed on `dirty`. `decide` works both off
+until nothing is left to decide.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Protocol
+
+from treadle.graph.execution_graph import ExecutionGraph, GraphNode
+from treadle.kernel.evolve import evolve
+from treadle.kernel.state import RunState, Token
+from treadle.kernel.view import TokenView
+from treadle.model.effects import Effect
+from treadle.model.errors import Error, Rejection
+from treadle.model.events import Event
+from treadle.model.ids import Frames, GroupId, TokenId
+from treadle.model.states import RunStatus
+
+
+class Catalog(Protocol):
+    """The deployed workflows a run may call."""
+
+    def lookup(self, name: str, version: int | None) -> ExecutionGraph | None:
+        """The graph of a version, the newest for None."""
+
+
+class Refused(Exception):  # noqa: N818
+    """A command cannot be carried out. Raised before anything was emitted; becomes a `Rejection`."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(message)
+        self.rejection = Rejection(kind, message)
+
+
+class RunFails(Exception):  # noqa: N818
+    """A limit was exceeded: the dispatch does not happen and the run fails as a whole (2.2)."""
+
+    def __init__(self, error: Error) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+class Deciding:
+    """See the module's docstring."""
+
+    __slots__ = ("catalog", "dirty", "effects", "events", "graph", "now", "ready", "rejection", "state")
+
+    def __init__(self, graph: ExecutionGraph, state: RunState, now: int, catalog: Catalog) -> None:
+        self.graph = graph
+        self.state = state
+        self.now = now
+        self.catalog = catalog
+        self.events: list[Event] = []
+        self.effects: list[Effect] = []
+        self.ready: deque[TokenId] = deque()
+        self.dirty: dict[GroupId, None] = {}
+        self.rejection: Rejection | None = None
+
+    def emit(self, event: Event) -> None:
+        """Record that something has happened, and make it so."""
+        evolve(self.state, event)
+        self.events.append(event)
+
+    @property
+    def seq(self) -> int:
+        """The sequence number of the next event."""
+        return self.state.seq + 1
+
+    def effect(self, effect: Effect) -> None:
+        """Ask the world for something, once the decision is durable."""
+        self.effects.append(effect)
+
+    def node(self, token: Token) -> GraphNode:
+        """Where the token is."""
+        return self.graph.nodes[token.node]
+
+    def view(self, token: Token) -> TokenView:
+        """What the token's expressions see."""
+        return TokenView(self.state, token.frames, token.last_error)
+
+    def touch(self, frames: Frames) -> None:
+        """Something moved inside these branches: the joins around it must be looked at."""
+        dirty = self.dirty
+        groups = self.state.groups
+        for identity, _ in reversed(frames):
+            group = groups[identity]  # type: ignore[index]
+            if group.sites or group.max_in_flight is not None or group.open:
+                dirty[group.id] = None
+
+    @property
+    def running(self) -> bool:
+        """Forward work may begin."""
+        return self.state.status is RunStatus.RUNNING

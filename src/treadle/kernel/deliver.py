@@ -1,0 +1,215 @@
+"""Bringing a token along a transition to its target: a visit begins, or an arrival is held at a join."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from treadle.expression.paths import MISSING
+from treadle.graph.execution_graph import GraphNode, GraphTransition, JoinSite
+from treadle.kernel import cancel, entity, merge, node_join, units
+from treadle.kernel.deciding import Deciding
+from treadle.kernel.evolve_tokens import scope_frame
+from treadle.kernel.join_merge import contributions
+from treadle.kernel.route import Origin, RoutingFailed
+from treadle.kernel.state import Group, SiteState
+from treadle.kernel.view import TokenView, branch_output, item_of
+from treadle.model import effects as x
+from treadle.model import events as e
+from treadle.model.errors import Error
+from treadle.model.ids import ArrivalId, Frames, TimerId, TokenId
+
+if TYPE_CHECKING:
+    from treadle.kernel.fan_out import Firing
+
+Json = Any
+
+
+def deliver(d: Deciding, t: GraphTransition, origin: Origin, frames: Frames, path: str) -> None:
+    """One token goes along `t` with these frames and this path."""
+    if d.state.entity is not None:
+        entity.depart(d, t, origin)
+    loops = origin.loops
+    if t.definition.loop_max_iterations is not None:
+        loops = {**(loops or {}), t.id: (loops or {}).get(t.id, 0) + 1}
+    if t.site is not None:
+        _arrive(d, t, t.site, origin, frames, path, loops)
+    elif t.target.definition.join is not None:
+        node_join.arrive(d, t, origin, frames, path, loops, item_of(d.state, frames))
+    else:
+        create(d, t.target, t, origin, frames, path, loops)
+
+
+def create(
+    d: Deciding,
+    node: GraphNode,
+    t: GraphTransition | None,
+    origin: Origin,
+    frames: Frames,
+    path: str,
+    loops: dict[str, int] | None,
+    output: Json = None,
+) -> TokenId:
+    """A new visit of `node`."""
+    identity = TokenId(d.state.last_token + 1)
+    event = e.TokenCreated(
+        d.seq,
+        d.now,
+        identity,
+        node.ref,
+        path,
+        frames,
+        t.id if t is not None else None,
+        origin.token or None,
+    )
+    if t is not None and t.condition is not None:
+        event.why = t.condition.text
+    event.last_error = origin.last_error
+    event.loops = loops
+    event.output = output
+    mutex = node.definition.mutex
+    if mutex is not None and mutex.keep and origin.holds == mutex.name:
+        event.holds = mutex.name
+    d.emit(event)
+    d.ready.append(identity)
+    return identity
+
+
+def _arrive(
+    d: Deciding,
+    t: GraphTransition,
+    site: JoinSite,
+    origin: Origin,
+    frames: Frames,
+    path: str,
+    loops: dict[str, int] | None,
+) -> None:
+    group = answering(d, frames, site.key)
+    if group is None:
+        if not _passes_silently(d, site):
+            d.emit(e.JoinMismatch(d.seq, d.now, origin.token, t.id, site.sync.sibling_group))
+        create(d, t.target, t, origin, frames, path, loops)
+        return
+    state = units.site_of(d.state, group, site.target.ref)
+    if state.status == "open":
+        value = _contribution(d, site, origin, frames, group)
+        _hold(d, t, origin, frames, path, loops, group, value)
+        _on_arrival(d, site, state, group)
+        d.touch(frames)
+        return
+    holder = origin.token if origin.attached else TokenId(0)
+    d.emit(
+        e.JoinArrived(
+            d.seq, d.now, ArrivalId(0), holder, t.target.ref, t.id, path, frames, group.id, absorbed=True
+        )
+    )
+    d.touch(frames)
+    if state.status == "fired" and site.sync.on_early_complete == "pass_through":
+        create(d, t.target, t, origin, group.frames, group.path, loops)
+
+
+def _hold(
+    d: Deciding,
+    t: GraphTransition,
+    origin: Origin,
+    frames: Frames,
+    path: str,
+    loops: dict[str, int] | None,
+    group: Group,
+    value: Json,
+) -> None:
+    d.emit(
+        e.JoinArrived(
+            d.seq,
+            d.now,
+            ArrivalId(d.state.last_arrival + 1),
+            origin.token if origin.attached else TokenId(0),
+            t.target.ref,
+            t.id,
+            path,
+            frames,
+            group.id,
+            None,
+            value,
+            loops,
+        )
+    )
+
+
+def _on_arrival(d: Deciding, site: JoinSite, state: SiteState, group: Group) -> None:
+    """The first arrival starts the join's clock; each one may already be written into a streaming merge."""
+    if site.sync.timeout_ms is not None and state.timer is None:
+        timer, due = TimerId(d.state.last_timer + 1), d.now + site.sync.timeout_ms
+        d.emit(e.TimerSet(d.seq, d.now, timer, due, "sync", None, group.id, site.target.ref))
+        d.effect(x.SetTimer(timer, due))
+    spec = site.sync.merge
+    if spec is not None and spec.streaming and site.merge_target is not None and not site.collects:
+        try:
+            value = merge.STRATEGIES[spec.strategy](contributions(d, group, state, site))
+        except merge.MergeType:
+            return  # reported when the join fires
+        scope = scope_frame(d.state, group.frames)
+        d.emit(e.ContextUpdated(d.seq, d.now, [(site.merge_target, value)], scope, streamed=True))
+
+
+def answering(d: Deciding, frames: Frames, key: str) -> Group | None:
+    """The innermost group around that answers to a name."""
+    for identity, _ in reversed(frames):
+        group = d.state.groups[identity]  # type: ignore[index]
+        if key in group.names:
+            return group
+    return None
+
+
+def _passes_silently(d: Deciding, site: JoinSite) -> bool:
+    """A join on a static `spawn_count: 1` without a name: there never is a group, deploy has warned (2.3)."""
+    if not site.key.startswith("transition:"):
+        return False
+    t = d.graph.transitions[site.key.removeprefix("transition:")]
+    return not t.replicates and t.definition.sibling_group is None
+
+
+def _contribution(d: Deciding, site: JoinSite, origin: Origin, frames: Frames, group: Group) -> Json:
+    path = site.merge_source
+    if path is None:
+        return None
+    if path[:2] == ("_branch", "output"):
+        return branch_output(d.state, frames, group.id, path[2:])
+    if path[0] == "_visit":
+        return origin.output
+    value = TokenView(d.state, frames).get(path)
+    return None if value is MISSING else value
+
+
+def check_strict(d: Deciding, origin: Origin, firings: list[Firing]) -> None:
+    """Under `strict` a join whose group is not around fails the token instead of being passed through (2.5)."""
+    if not d.graph.definition.strict:
+        return
+    around = {name for identity, _ in origin.frames for name in d.state.groups[identity].names}  # type: ignore[index]
+    if origin.node.forks:
+        around.add(f"node:{origin.node.ref}")
+    for firing in firings:
+        site = firing.transition.site
+        if site is None or site.key in around or _passes_silently(d, site):
+            continue
+        if site.key in (f"transition:{firing.transition.id}", f"name:{firing.transition.definition.sibling_group}"):
+            continue
+        raise RoutingFailed(
+            Error(
+                "JOIN_MISMATCH",
+                f"transition {firing.transition.id!r} joins group {site.sync.sibling_group!r}, which this token is not in",
+                origin.node.ref,
+                origin.path,
+            )
+        )
+
+
+def cancel_for(d: Deciding, t: GraphTransition, origin: Origin) -> None:
+    """What `cancels` of a firing transition withdraws."""
+    spec = t.definition.cancels
+    assert spec is not None
+    item = item_of(d.state, origin.frames)
+    by = f"transition {t.id}"
+    if spec.nodes:
+        cancel.cancel_nodes(d, spec.nodes, item, by, spared=origin.token)
+    for name in spec.groups:
+        cancel.cancel_groups(d, name, origin.frames, item, spec.join, by, spared=origin.token)

@@ -1,0 +1,36 @@
+"""The only way a run's state changes: one event folded in, in place. Replay is this function over the history.
+
+Promises: no decision is taken here (a handler reads nothing but the event, the state and the static graph), every handler costs
+O(what the event names), and an event that does not fit the state raises `InvalidTransition` instead of bending it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from treadle.graph.execution_graph import ExecutionGraph
+from treadle.kernel import evolve_groups, evolve_runs, evolve_tokens
+from treadle.kernel.state import RunState
+from treadle.model import events as e
+
+_HANDLERS: dict[type[e.Event], Callable[[RunState, Any], None]] = {
+    **evolve_runs.HANDLERS,
+    **evolve_tokens.HANDLERS,
+    **evolve_groups.HANDLERS,
+}
+
+
+def evolve(state: RunState, event: e.Event) -> None:
+    """Fold one event into the state."""
+    assert event.seq == state.seq + 1, f"history has a gap: {event.seq} after {state.seq}"
+    _HANDLERS[type(event)](state, event)
+    state.seq = event.seq
+
+
+def replay(graph: ExecutionGraph, history: Iterable[e.Event]) -> RunState:
+    """The state a history leads to."""
+    state = RunState(graph)
+    for event in history:
+        evolve(state, event)
+    return state

@@ -1,0 +1,226 @@
+"""Folding what happened to groups and joins, and to the scopes their merges write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from treadle.kernel import units
+from treadle.kernel.evolve_tokens import fail_branch, forget_group, leave, note_unhandled, scope_at, scope_frame, withdraw_arrival
+from treadle.kernel.state import Arrival, Group, NodeJoinState, RunState, SiteState
+from treadle.model import events as e
+
+
+def opened(state: RunState, event: e.GroupOpened) -> None:
+    graph = state.graph
+    _sweep(state, event)
+    names = tuple(event.names)
+    sites = graph.sites_of(names)
+    enclosing = any(state.groups[g].isolating for g, _ in event.frames)  # type: ignore[index]
+    group = Group(
+        event.group,
+        names,
+        event.origin,
+        event.node,
+        event.path,
+        event.frames,
+        event.total,
+        tuple(event.transitions),
+        event.items,
+        event.item_var,
+        event.replicated,
+        bool(sites) or (event.replicated and enclosing),
+        event.open,
+        event.max_in_flight,
+        event.ordinal,
+        event.shared,
+    )
+    group.sites = [SiteState(site.index) for site in sites]
+    group.loops = event.loops
+    state.groups[event.group] = group
+    state.last_group = event.group
+
+
+def _sweep(state: RunState, event: e.GroupOpened) -> None:
+    """Forget groups nothing refers to. Those around the new group are between two of its origin's tokens and stay."""
+    around = {group for group, _ in event.frames}
+    for identity in list(state.idle):
+        group = state.groups[identity]
+        if identity in around or group.retained or unspawned(group):
+            continue
+        if all(site.status != "open" for site in group.sites):
+            del state.idle[identity]
+            forget_group(state, identity)
+
+
+def unspawned(group: Group) -> int:
+    """Branches that are still only a cursor. None once a join has decided: nobody would wait for them."""
+    if any(site.status in ("fired", "failed") for site in group.sites):
+        return 0
+    return group.total - group.spawned
+
+
+def grew(state: RunState, event: e.GroupGrew) -> None:
+    group = state.groups[event.group]
+    group.total = event.total
+    if event.items is not None:
+        group.items = [*(group.items or ()), *event.items]
+    if event.command is not None:
+        state.seen.add(event.command)
+
+
+def closed(state: RunState, event: e.GroupClosed) -> None:
+    group = state.groups[event.group]
+    group.open = False
+    group.closed = True
+
+
+def arrived(state: RunState, event: e.JoinArrived) -> None:
+    if event.absorbed:
+        _absorb(state, event)
+    else:
+        _hold(state, event)
+    token = state.tokens.get(event.token)
+    if token is not None and not token.held:
+        token.held = True
+        leave(state, token)
+
+
+def _absorb(state: RunState, event: e.JoinArrived) -> None:
+    for identity, index in event.frames:
+        group = state.groups[identity]  # type: ignore[index]
+        group.spawned = max(group.spawned, index + 1)
+    if event.group is None:
+        join = state.node_joins[event.target, event.item]
+        join.absorbed = (*join.absorbed, event.via)
+
+
+def _hold(state: RunState, event: e.JoinArrived) -> None:
+    arrival = Arrival(
+        event.arrival,
+        event.token,
+        event.target,
+        event.via,
+        event.path,
+        event.frames,
+        event.group,
+        event.item,
+        event.value,
+        event.loops,
+    )
+    state.arrivals[event.arrival] = arrival
+    state.last_arrival = event.arrival
+    token = state.tokens.get(event.token)
+    if token is not None:
+        token.arrivals = (*token.arrivals, event.arrival)
+    else:
+        state.live += 1
+    units.add_arrival(state, arrival)
+    if event.group is None:
+        key = (event.target, event.item)
+        join = state.node_joins.get(key)
+        if join is None:
+            join = state.node_joins[key] = NodeJoinState(event.target, event.item)
+        if event.rearmed:
+            join.used = ()
+            join.absorbed = ()
+        join.held.append(event.arrival)
+
+
+def fired(state: RunState, event: e.JoinFired) -> None:
+    if event.group is None:
+        _node_join_fired(state, event)
+        return
+    group = state.groups[event.group]
+    site = units.site_of(state, group, event.target)
+    site.status = "fired"
+    drop_sync_timer(state, site)
+    _apply(state, group, event)
+    for arrivals in list(site.waiting.values()):
+        for arrival in list(arrivals):
+            withdraw_arrival(state, arrival)
+    if event.rest in ("abandon", "block"):
+        units.abandon(state, group, [branch for branch in site.live if branch in group.members])
+
+
+def _apply(state: RunState, group: Group, event: e.JoinFired) -> None:
+    if event.writes:
+        scope = scope_at(state, scope_frame(state, group.frames))
+        for path, value in event.writes:
+            scope.write(tuple(path), value)
+
+
+def _node_join_fired(state: RunState, event: e.JoinFired) -> None:
+    join = state.node_joins[event.target, event.item]
+    used = tuple(state.arrivals[arrival].via for arrival in event.arrivals)
+    if event.writes:
+        scope = scope_at(state, event.scope)
+        for path, value in event.writes:
+            scope.write(tuple(path), value)
+    for arrival in list(event.arrivals):
+        withdraw_arrival(state, arrival)
+    definition = state.graph.nodes[event.target].definition.join
+    if definition is not None and definition.kind == "inbound" and definition.rest != "cancel":
+        join.used = used
+        join.absorbed = ()
+    elif not join.held:
+        del state.node_joins[event.target, event.item]
+
+
+def drop_sync_timer(state: RunState, site: SiteState) -> None:
+    if site.timer is not None:
+        state.timers.pop(site.timer, None)
+        site.timer = None
+
+
+def failed(state: RunState, event: e.JoinFailed) -> None:
+    fail_branch(state, event.fails, event.error)
+    note_unhandled(state, event.unhandled, event.error)
+    if event.group is None:
+        return
+    site = units.site_of(state, state.groups[event.group], event.target)
+    site.status = "failed"
+    drop_sync_timer(state, site)
+
+
+def dead(state: RunState, event: e.JoinDead) -> None:
+    if event.group is None:
+        return
+    site = units.site_of(state, state.groups[event.group], event.target)
+    site.status = "dead"
+    drop_sync_timer(state, site)
+
+
+def updated(state: RunState, event: e.ContextUpdated) -> None:
+    if event.armed is not None and event.token is not None:
+        token = state.tokens[event.token]
+        token.when = {**(token.when or {}), **event.armed}
+        return
+    scope = scope_at(state, event.scope)
+    for path, value in event.writes:
+        scope.write(tuple(path), value)
+        if event.branch is not None:
+            state.writers[event.scope, tuple(path)] = event.branch
+
+
+def _note(state: RunState, event: e.Event) -> None:
+    """Facts that explain and change nothing."""
+
+
+HANDLERS: dict[type[e.Event], Callable[[RunState, Any], None]] = {
+    e.GroupOpened: opened,
+    e.GroupGrew: grew,
+    e.GroupClosed: closed,
+    e.JoinArrived: arrived,
+    e.JoinFired: fired,
+    e.JoinFailed: failed,
+    e.JoinDead: dead,
+    e.ContextUpdated: updated,
+    e.FanOutEmpty: _note,
+    e.JoinMismatch: _note,
+    e.ContextConflict: _note,
+    e.ConditionUnevaluable: _note,
+    e.ResultIgnored: lambda state, event: state.stopping.pop(event.token, None),
+    e.CallbackRefused: _note,
+    e.Custom: _note,
+}

@@ -1,0 +1,220 @@
+"""Folding what happened to the run as a whole: its status, timers, signals, compensation records, entity and artifacts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from treadle.kernel import units
+from treadle.kernel.evolve_tokens import scope_at
+from treadle.kernel.lifecycle import move_run
+from treadle.kernel.state import Position, Record, RunState, Signal, Timer, Token
+from treadle.model import events as e
+from treadle.model.states import RunStatus
+
+
+def started(state: RunState, event: e.RunStarted) -> None:
+    state.status = move_run(state.status, "run.started")
+    state.run = event.run
+    state.version = event.version
+    state.started_at = event.at
+    state.seed = event.seed
+    state.input = event.input
+    state.entity = event.entity
+    state.parent = event.parent
+    state.depth = event.depth
+    state.depth_max = event.depth_max
+    state.idempotency_key = event.idempotency_key
+    scope_at(state, None)
+    if event.entity is not None:
+        state.position = Position(section=event.entity.section, type=event.entity.type)
+
+
+def completed(state: RunState, event: e.RunCompleted) -> None:
+    state.status = move_run(state.status, "run.completed")
+    state.output = event.output
+    _end(state)
+
+
+def failed(state: RunState, event: e.RunFailed) -> None:
+    state.status = move_run(state.status, "run.failed")
+    state.error = event.error
+    state.unhandled = None
+    _end(state)
+
+
+def cancelled(state: RunState, event: e.RunCancelled) -> None:
+    state.status = move_run(state.status, "run.cancelled")
+    _end(state)
+
+
+def timed_out(state: RunState, event: e.RunTimedOut) -> None:
+    state.status = move_run(state.status, "run.timed_out")
+    state.error = event.error
+    _end(state)
+
+
+def _end(state: RunState) -> None:
+    state.timers.clear()
+    state.deferred.clear()
+    state.paused_at = None
+
+
+def paused(state: RunState, event: e.RunPaused) -> None:
+    state.status = move_run(state.status, "run.paused")
+    state.paused_at = event.at
+
+
+def resumed(state: RunState, event: e.RunResumed) -> None:
+    state.status = move_run(state.status, "run.resumed")
+    state.paused_at = None
+    state.deferred.clear()
+    if event.reopened:
+        state.error = None
+    if event.shift_ms:
+        for timer in state.timers.values():
+            timer.due += event.shift_ms
+    if event.deadline is not None:
+        for timer in list(state.timers.values()):
+            if timer.purpose == "run":
+                del state.timers[timer.id]
+
+
+def compensating(state: RunState, event: e.RunCompensating) -> None:
+    state.status = move_run(state.status, "run.compensating")
+    if state.cause is None:
+        state.cause = event.cause
+
+
+def compensated(state: RunState, event: e.RunCompensated) -> None:
+    state.status = move_run(state.status, "run.compensated")
+
+
+def compensation_failed_run(state: RunState, event: e.RunCompensationFailed) -> None:
+    state.status = move_run(state.status, "run.compensation_failed")
+    state.error = state.error or event.error
+
+
+def timer_set(state: RunState, event: e.TimerSet) -> None:
+    timer = Timer(event.timer, event.due, event.purpose, event.token, event.group, event.target)
+    state.timers[event.timer] = timer
+    state.last_timer = event.timer
+    if event.token is not None:
+        token = state.tokens[event.token]
+        if event.purpose == "lease":
+            _drop_lease(state, token)
+        token.timers = (*token.timers, event.timer)
+    if event.group is not None and event.target is not None:
+        units.site_of(state, state.groups[event.group], event.target).timer = event.timer
+
+
+def _drop_lease(state: RunState, token: Token) -> None:
+    for timer in token.timers:
+        if state.timers[timer].purpose == "lease":
+            del state.timers[timer]
+    token.timers = tuple(timer for timer in token.timers if timer in state.timers)
+
+
+def timer_fired(state: RunState, event: e.TimerFired) -> None:
+    timer = state.timers.pop(event.timer)
+    if timer.token is not None:
+        token = state.tokens[timer.token]
+        token.timers = tuple(other for other in token.timers if other != event.timer)
+    if timer.group is not None and timer.target is not None and timer.group in state.groups:
+        units.site_of(state, state.groups[timer.group], timer.target).timer = None
+
+
+def signal_received(state: RunState, event: e.SignalReceived) -> None:
+    state.signals[event.signal] = Signal(event.signal, event.name, event.key, event.data, event.at)
+    state.last_signal = event.signal
+    if event.command is not None:
+        state.seen.add(event.command)
+
+
+def signal_taken(state: RunState, event: e.SignalTaken) -> None:
+    del state.signals[event.signal]
+
+
+def recorded(state: RunState, event: e.CompensationRecorded) -> None:
+    state.records[event.record] = Record(
+        event.record,
+        event.token,
+        event.node,
+        event.path,
+        event.frames,
+        event.input,
+        event.output,
+        event.child,
+    )
+    state.last_record = event.record
+
+
+def compensation_started(state: RunState, event: e.CompensationStarted) -> None:
+    state.records[event.record].status = "running"
+    state.compensating = event.record
+
+
+def compensation_completed(state: RunState, event: e.CompensationCompleted) -> None:
+    state.records[event.record].status = "completed"
+    state.compensating = None
+
+
+def compensation_failed(state: RunState, event: e.CompensationFailed) -> None:
+    state.records[event.record].status = "failed"
+    state.compensating = None
+
+
+def compensation_skipped(state: RunState, event: e.CompensationSkipped) -> None:
+    state.records[event.record].status = "skipped"
+    if state.compensating == event.record:
+        state.compensating = None
+
+
+def entity_moved(state: RunState, event: e.EntityMoved) -> None:
+    before = state.position or Position()
+    state.position = Position(
+        node=event.node,
+        edge=event.edge,
+        progress=event.progress,
+        section=event.section,
+        completed_as=event.completed_as or before.completed_as,
+        type=event.entity_type or before.type,
+    )
+
+
+def artifact_written(state: RunState, event: e.ArtifactWritten) -> None:
+    state.artifacts[event.name] = {
+        "digest": event.digest,
+        "size": event.size,
+        "content_type": event.content_type,
+    }
+
+
+def is_over(status: RunStatus) -> bool:
+    """No forward work may begin any more."""
+    return status not in (RunStatus.CREATED, RunStatus.RUNNING, RunStatus.PAUSED)
+
+
+HANDLERS: dict[type[e.Event], Callable[[RunState, Any], None]] = {
+    e.RunStarted: started,
+    e.RunCompleted: completed,
+    e.RunFailed: failed,
+    e.RunCancelled: cancelled,
+    e.RunTimedOut: timed_out,
+    e.RunPaused: paused,
+    e.RunResumed: resumed,
+    e.RunCompensating: compensating,
+    e.RunCompensated: compensated,
+    e.RunCompensationFailed: compensation_failed_run,
+    e.TimerSet: timer_set,
+    e.TimerFired: timer_fired,
+    e.SignalReceived: signal_received,
+    e.SignalTaken: signal_taken,
+    e.CompensationRecorded: recorded,
+    e.CompensationStarted: compensation_started,
+    e.CompensationCompleted: compensation_completed,
+    e.CompensationFailed: compensation_failed,
+    e.CompensationSkipped: compensation_skipped,
+    e.EntityMoved: entity_moved,
+    e.ArtifactWritten: artifact_written,
+}

@@ -1,0 +1,408 @@
+"""Folding what happened to a token: its moves, waits, gates, callbacks, children and mutexes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+from treadle.kernel import units
+from treadle.kernel.lifecycle import move_external, move_gate, move_token
+from treadle.kernel.scope import Scope
+from treadle.kernel.state import ENDED, Deferred, MutexState, RunState, Token
+from treadle.model import events as e
+from treadle.model.errors import Error
+from treadle.model.ids import ArrivalId, Frame, Frames, TokenId
+from treadle.model.states import ExternalState, GateState, Mode, RunStatus, TokenState, Waiting
+
+_CODES = {name: code for code, name in enumerate(ENDED)}
+
+
+def scope_frame(state: RunState, frames: Frames) -> Frame | None:
+    """The branch whose overlay a token with these frames writes; None is the run's own scope."""
+    for frame in reversed(frames):
+        if state.groups[frame[0]].isolating:  # type: ignore[index]
+            return frame
+    return None
+
+
+def scope_at(state: RunState, frame: Frame | None) -> Scope:
+    """That scope, made on first use."""
+    scope = state.scopes.get(frame)
+    if scope is None:
+        scope = state.scopes[frame] = Scope(overlay=frame is not None)
+    return scope
+
+
+def created(state: RunState, event: e.TokenCreated) -> None:
+    token = Token(event.token, event.node, event.path, event.frames)
+    token.state = move_token(TokenState.CREATED, "token.created")
+    token.via = event.via
+    token.origin = event.origin
+    token.mode = event.mode
+    token.record = event.record
+    token.output = event.output
+    token.last_error = event.last_error
+    token.loops = event.loops
+    state.tokens[event.token] = token
+    state.last_token = event.token
+    state.ended.append(0)
+    state.live += 1
+    state.working += 1
+    if event.mode is not Mode.FORWARD:
+        return
+    state.visits += 1
+    state.at_node[event.node] = state.at_node.get(event.node, 0) + 1
+    units.add_token(state, token)
+    if event.holds is not None:
+        token.mutex = event.holds
+        state.mutexes[event.holds].holders[event.token] = None
+    node = state.graph.nodes[event.node]
+    if node.triggers:
+        _arm(state, token)
+
+
+def _arm(state: RunState, token: Token) -> None:
+    for t in state.graph.nodes[token.node].triggers:
+        trigger = t.definition.trigger
+        assert trigger is not None
+        if trigger.signal is not None:
+            state.waiters.setdefault(trigger.signal, []).append((token.id, t.id))
+        elif trigger.when is not None:
+            token.when = {**(token.when or {}), t.id: False}
+
+
+def dispatched(state: RunState, event: e.TokenDispatched) -> None:
+    token = _moved(state, event.token, "token.dispatched")
+    if event.recovery:
+        token.recoveries = event.recovery
+        token.worker = None
+    else:
+        token.attempts += 1
+        token.recoveries = 0
+    token.attempt = event.attempt
+    token.input = event.input
+    if token.external is ExternalState.CLAIMED:
+        token.external = move_external(token.external, "token.dispatched")
+    elif event.queue is not None:
+        token.external = ExternalState.OFFERED
+    if event.queue is not None:
+        token.waiting = Waiting.QUEUE
+    _take_mutex(state, token)
+
+
+def started(state: RunState, event: e.TokenStarted) -> None:
+    token = state.tokens[event.token]
+    if token.state is TokenState.PENDING:
+        token.input = event.input
+        token.attempts += 1
+        token.attempt = event.attempt
+        _take_mutex(state, token)
+    elif token.external is not None:
+        token.external = move_external(token.external, "token.started")
+    token.state = move_token(token.state, "token.started")
+    token.version += 1
+    token.worker = event.worker
+    token.waiting = None
+
+
+def waiting(state: RunState, event: e.TokenWaiting) -> None:
+    token = _moved(state, event.token, "token.waiting")
+    token.waiting = event.reason
+    token.detail = event.detail
+    if event.output is not None:
+        token.output = event.output
+    if event.reason is Waiting.MUTEX:
+        state.mutexes.setdefault(event.detail["mutex"], MutexState()).queue.append(event.token)
+    elif event.reason is Waiting.SIGNAL:
+        state.waiters.setdefault(event.detail["signal"], []).append((event.token, None))
+    elif event.reason is Waiting.EXTERNAL and token.external is None:
+        token.external = ExternalState.OFFERED
+
+
+def resumed(state: RunState, event: e.TokenResumed) -> None:
+    token = state.tokens[event.token]
+    variant = f"/{event.by}" if event.by in ("mutex", "retry") else ""
+    token.state = move_token(token.state, "token.resumed" + variant)
+    token.version += 1
+    if token.waiting is Waiting.MUTEX:
+        mutex = state.mutexes[token.detail["mutex"]]
+        mutex.queue.remove(token.id)
+        mutex.holders[token.id] = None
+        token.mutex = token.detail["mutex"]
+    elif token.waiting is Waiting.SIGNAL:
+        _forget_waiter(state, token.detail["signal"], token.id)
+    token.waiting = None
+    token.detail = None
+
+
+def completed(state: RunState, event: e.TokenCompleted) -> None:
+    token = _moved(state, event.token, "token.completed")
+    token.attempts += event.tries
+    token.output = event.output
+    if token.external is ExternalState.CLAIMED:
+        token.external = move_external(token.external, "token.completed")
+    end(state, token)
+
+
+def failed(state: RunState, event: e.TokenFailed) -> None:
+    token = _moved(state, event.token, "token.failed")
+    if token.external is ExternalState.CLAIMED:
+        token.external = move_external(token.external, "token.failed")
+    _fail(state, token, event.error)
+    fail_branch(state, event.fails, event.error)
+    note_unhandled(state, event.unhandled, event.error)
+
+
+def timed_out(state: RunState, event: e.TokenTimedOut) -> None:
+    token = _moved(state, event.token, "token.timed_out")
+    _close_outside(token, "token.timed_out")
+    _remember_stopping(state, token)
+    if event.error.kind == "SYNC_TIMEOUT":  # a straggler of a join that went on: nothing follows from it
+        token.error = event.error
+        end(state, token)
+        return
+    _fail(state, token, event.error)
+    fail_branch(state, event.fails, event.error)
+    note_unhandled(state, event.unhandled, event.error)
+
+
+def note_unhandled(state: RunState, unhandled: bool, error: Error) -> None:
+    """The first unhandled failure is the run's error, whether it fails now or later."""
+    if unhandled and state.unhandled is None:
+        state.unhandled = error
+
+
+def fail_branch(state: RunState, frame: Frame | None, error: Error) -> None:
+    """A branch has failed for every join of its group."""
+    if frame is not None:
+        state.groups[frame[0]].failed[frame[1]] = error  # type: ignore[index]
+
+
+def _fail(state: RunState, token: Token, error: Error) -> None:
+    token.error = error
+    token.last_error = error
+    token.attempts = max(token.attempts, error.attempts)
+    end(state, token)
+    if token.mode is Mode.FORWARD:
+        _retain(state, token)
+
+
+def _retain(state: RunState, token: Token) -> None:
+    """An operator may still retry it: keep it, and the groups it is in."""
+    state.tokens[token.id] = token
+    for group, _ in token.frames:
+        state.groups[group].retained += 1  # type: ignore[index]
+
+
+def cancelled(state: RunState, event: e.TokenCancelled) -> None:
+    if event.arrival is not None:
+        withdraw_arrival(state, ArrivalId(event.arrival))
+        return
+    token = _moved(state, event.token, "token.cancelled")
+    _close_outside(token, "token.cancelled")
+    _remember_stopping(state, token)
+    end(state, token)
+
+
+def _close_outside(token: Token, cause: str) -> None:
+    if token.gate is GateState.OPEN:
+        token.gate = move_gate(token.gate, cause)
+    if token.external in (ExternalState.OFFERED, ExternalState.CLAIMED):
+        token.external = move_external(token.external, cause)
+
+
+def _remember_stopping(state: RunState, token: Token) -> None:
+    if token.attempt and token.waiting is None and state.graph.nodes[token.node].task is not None:
+        state.stopping[token.id] = token.attempt
+
+
+def retry_scheduled(state: RunState, event: e.TokenRetryScheduled) -> None:
+    token = state.tokens[event.token]
+    if event.by is not None:
+        _reopen(state, token)
+    elif token.external in (ExternalState.OFFERED, ExternalState.CLAIMED):
+        token.external = move_external(token.external, "token.retry_scheduled")
+    token.state = move_token(token.state, "token.retry_scheduled")
+    token.version += 1
+    token.attempts += event.tries
+    token.external = None
+    token.waiting = None if event.by is not None else Waiting.TIMER
+    token.error = event.error
+    token.output = None
+    token.worker = None
+    drop_timers(state, token)
+
+
+def _reopen(state: RunState, token: Token) -> None:
+    for group, _ in token.frames:
+        state.groups[group].retained -= 1  # type: ignore[index]
+    for group, branch in token.frames:
+        state.groups[group].failed.pop(branch, None)  # type: ignore[index]
+    state.ended[token.id - 1] = 0
+    state.live += 1
+    state.working += 1
+    state.at_node[token.node] = state.at_node.get(token.node, 0) + 1
+    units.add_token(state, token)
+    token.last_error = None
+    if state.graph.nodes[token.node].triggers:
+        _arm(state, token)
+
+
+def end(state: RunState, token: Token) -> None:
+    """A visit has ended: it leaves every index, and one byte behind."""
+    del state.tokens[token.id]
+    state.ended[token.id - 1] = _CODES[token.state]
+    state.live -= 1
+    for arrival in token.arrivals:
+        withdraw_arrival(state, arrival)
+    if not token.held:
+        leave(state, token)
+    drop_timers(state, token)
+    release_mutex(state, token)
+    if token.waiting is Waiting.SIGNAL:
+        _forget_waiter(state, token.detail["signal"], token.id)
+    elif token.waiting is Waiting.MUTEX:
+        state.mutexes[token.detail["mutex"]].queue.remove(token.id)
+    token.waiting = None
+    token.when = None
+
+
+def leave(state: RunState, token: Token) -> None:
+    """The token no longer stands at its node: it has ended, or waits at a join as an arrival."""
+    state.working -= 1
+    if token.mode is not Mode.FORWARD:
+        return
+    left = state.at_node[token.node] - 1
+    if left:
+        state.at_node[token.node] = left
+    else:
+        del state.at_node[token.node]
+    units.remove_token(state, token)
+    if state.graph.nodes[token.node].triggers:
+        for t in state.graph.nodes[token.node].triggers:
+            if t.definition.trigger is not None and t.definition.trigger.signal is not None:
+                _forget_waiter(state, t.definition.trigger.signal, token.id)
+        token.when = None
+
+
+def withdraw_arrival(state: RunState, identity: ArrivalId) -> None:
+    """An arrival is consumed or withdrawn."""
+    arrival = state.arrivals.pop(identity)
+    units.remove_arrival(state, arrival)
+    if arrival.group is None:
+        join = state.node_joins[arrival.target, arrival.item]
+        join.held.remove(identity)
+    token = state.tokens.get(arrival.token)
+    if token is not None:
+        token.arrivals = tuple(other for other in token.arrivals if other != identity)
+    elif not arrival.token:
+        state.live -= 1
+
+
+
+def forget_group(state: RunState, identity: int) -> None:
+    group = state.groups.pop(identity)  # type: ignore[call-overload]
+    if group.isolating:
+        for branch in range(group.total):
+            state.scopes.pop((identity, branch), None)
+
+
+def drop_timers(state: RunState, token: Token) -> None:
+    for timer in token.timers:
+        state.timers.pop(timer, None)
+    token.timers = ()
+
+
+def release_mutex(state: RunState, token: Token) -> None:
+    if token.mutex is not None:
+        state.mutexes[token.mutex].holders.pop(token.id, None)
+        token.mutex = None
+
+
+def _take_mutex(state: RunState, token: Token) -> None:
+    if token.mode is not Mode.FORWARD or token.mutex is not None:
+        return
+    mutex = state.graph.nodes[token.node].definition.mutex
+    if mutex is not None:
+        state.mutexes.setdefault(mutex.name, MutexState()).holders[token.id] = None
+        token.mutex = mutex.name
+
+
+def _forget_waiter(state: RunState, name: str, token: TokenId) -> None:
+    rest = [waiter for waiter in state.waiters.get(name, ()) if waiter[0] != token]
+    if rest:
+        state.waiters[name] = rest
+    else:
+        state.waiters.pop(name, None)
+
+
+def _moved(state: RunState, identity: TokenId, cause: str) -> Token:
+    token = state.tokens[identity]
+    token.state = move_token(token.state, cause)
+    token.version += 1
+    return token
+
+
+def gate_opened(state: RunState, event: e.GateOpened) -> None:
+    state.tokens[event.token].gate = GateState.OPEN
+
+
+def gate_completed(state: RunState, event: e.GateCompleted) -> None:
+    token = state.tokens[event.token]
+    assert token.gate is not None
+    token.gate = move_gate(token.gate, "gate.completed")
+    state.answers[token.id] = (token.attempt, event.data)
+    if state.status is RunStatus.PAUSED:
+        state.deferred.append(Deferred("gate", token.id, event.data))
+
+
+def gate_expired(state: RunState, event: e.GateExpired) -> None:
+    token = state.tokens[event.token]
+    assert token.gate is not None
+    token.gate = move_gate(token.gate, "gate.expired")
+
+
+def callback_received(state: RunState, event: e.CallbackReceived) -> None:
+    token = state.tokens[event.token]
+    external = token.waiting is Waiting.EXTERNAL
+    if external:
+        assert token.external is not None
+        token.external = move_external(token.external, "callback.received")
+        state.answers[token.id] = (token.attempt, [event.output, event.error.as_json() if event.error else None])
+    if state.status is RunStatus.PAUSED:
+        kind: Literal["callback", "result"] = "callback" if external else "result"
+        state.deferred.append(Deferred(kind, token.id, event.output, event.error, event.tries, event.requests))
+
+
+def child_started(state: RunState, event: e.ChildStarted) -> None:
+    state.tokens[event.token].child = event.run
+
+
+def child_ended(state: RunState, event: e.ChildEnded) -> None:
+    token = state.tokens.get(event.token)
+    if token is not None and token.child == event.run:
+        token.child = None
+        if state.status is RunStatus.PAUSED:
+            state.deferred.append(
+                Deferred("child", event.token, event.output, event.error, status=event.status)
+            )
+
+
+HANDLERS: dict[type[e.Event], Callable[[RunState, Any], None]] = {
+    e.TokenCreated: created,
+    e.TokenDispatched: dispatched,
+    e.TokenStarted: started,
+    e.TokenWaiting: waiting,
+    e.TokenResumed: resumed,
+    e.TokenCompleted: completed,
+    e.TokenFailed: failed,
+    e.TokenTimedOut: timed_out,
+    e.TokenCancelled: cancelled,
+    e.TokenRetryScheduled: retry_scheduled,
+    e.GateOpened: gate_opened,
+    e.GateCompleted: gate_completed,
+    e.GateExpired: gate_expired,
+    e.CallbackReceived: callback_received,
+    e.ChildStarted: child_started,
+    e.ChildEnded: child_ended,
+}

@@ -1,0 +1,163 @@
+"""What a failure leads to, in the order of 2.6: node retry, failure transitions, the enclosing branch, the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+import msgspec
+
+from treadle.errors import EvaluationError
+from treadle.expression.backoff import delay_ms
+from treadle.expression.paths import MISSING
+from treadle.kernel import cancel, entity, fan_out, saga, timers
+from treadle.kernel.deciding import Deciding, RunFails
+from treadle.kernel.evolve_tokens import scope_frame
+from treadle.kernel.route import Origin, RoutingFailed, choose
+from treadle.kernel.scope import Scope, read
+from treadle.kernel.state import Token
+from treadle.kernel.view import TokenView, scope_chain
+from treadle.model import events as e
+from treadle.model.errors import Error
+from treadle.model.events import Write
+from treadle.model.ids import Frame, Frames, TokenId
+from treadle.model.states import Mode
+
+Record = Callable[[Frame | None, bool], None]
+"""Emits the failure's own event, given the branch that fails with it and whether nothing handles it."""
+
+
+def attempt_failed(d: Deciding, token: Token, error: Error, tries: int = 0) -> None:
+    """An attempt has failed: try again after a backoff if the node's policy allows, else the token fails."""
+    error = located(token, error, tries)
+    retry = d.node(token).definition.retry
+    if token.mode is Mode.COMPENSATION:
+        undo = d.node(token).definition.compensate
+        retry = undo.retry if undo is not None else None
+    if retry is not None and error.retryable and token.attempt < retry.max_attempts:
+        unit = _jitter_unit(d.state.seed, token.id, token.attempt) if d.state.seed else None
+        due = d.now + delay_ms(retry, token.attempt, unit)
+        cancel.stop_outside(d, token)
+        d.emit(e.TokenRetryScheduled(d.seq, d.now, token.id, token.attempt + 1, due, error, None, tries))
+        timers.start(d, due, "retry", token)
+        return
+    if token.mode is Mode.COMPENSATION:
+        saga.compensation_token_failed(d, token, error)
+        return
+    fail_token(d, token, error)
+
+
+def located(token: Token, error: Error, tries: int = 0) -> Error:
+    """The error with the place it happened at, as an author sees it in `_last_error`."""
+    return msgspec.structs.replace(
+        error, node=token.node, path=token.path, attempts=max(token.attempts + tries, error.attempts)
+    )
+
+
+def _jitter_unit(seed: int, token: int, attempt: int) -> float:
+    """A number in [-1, 1) that only depends on its arguments: one round of a multiplicative congruential generator."""
+    mixed = (seed * 6364136223846793005 + token * 1442695040888963407 + attempt * 2862933555777941757) % 2**64
+    return (mixed >> 11) / 2**52 - 1.0
+
+
+def fail_token(d: Deciding, token: Token, error: Error) -> None:
+    """The token has failed for good."""
+    error = located(token, error)
+    node = d.node(token)
+    origin = Origin(token.id, node, token.path, token.frames, token.loops, error)
+
+    def record(frame: Frame | None, unhandled: bool) -> None:
+        retries = max(token.attempts - 1, 0)
+        cancel.stop_outside(d, token)
+        if node.definition.compensate_on_failure and node.definition.compensate is not None:
+            saga.record(d, token, token.output)
+        if error.kind == "TASK_TIMEOUT":
+            d.emit(e.TokenTimedOut(d.seq, d.now, token.id, error, d.now, frame, unhandled))
+        else:
+            d.emit(e.TokenFailed(d.seq, d.now, token.id, error, retries, frame, unhandled))
+        d.touch(token.frames)
+        entity.outcome(d, node, token.id, success=False)
+
+    fail_at(d, origin, error, record)
+
+
+def fail_at(d: Deciding, origin: Origin, error: Error, record: Record) -> None:
+    """A failure at a node: route it, else fail the innermost branch somebody waits for, else the run."""
+    view = TokenView(d.state, origin.frames, error)
+    matches = choose(d, view, origin.node.failure, origin) if origin.node.failure else []
+    if matches:
+        try:
+            firings = fan_out.plan(d, view, origin, matches)
+        except RoutingFailed as problem:
+            error = problem.error
+        else:
+            record(None, False)
+            fan_out.carry_out(d, origin, firings)
+            return
+    frame, wanted = failing_branch(d, origin)
+    unhandled = frame is None and wanted
+    record(frame, unhandled)
+    if frame is not None:
+        group = d.state.groups[frame[0]]  # type: ignore[index]
+        cancel.cancel_branch(d, group, frame[1], "branch failed", error.kind)
+        d.dirty[group.id] = None
+    elif unhandled and d.graph.definition.on_unhandled_failure == "fail_run":
+        raise RunFails(error)
+
+
+def failing_branch(d: Deciding, origin: Origin) -> tuple[Frame | None, bool]:
+    """(the innermost enclosing branch with a join still ahead, whether anybody wants this failure at all)."""
+    bit = origin.node.bit
+    for frame in reversed(origin.frames):
+        group = d.state.groups[frame[0]]  # type: ignore[index]
+        for site in group.sites:
+            if site.status == "open" and d.graph.sites[site.index].reach & bit:
+                return frame, True
+        if frame[1] in group.abandoned:
+            return None, False
+    return None, True
+
+
+def write_problem(d: Deciding, frames: Frames, writes: list[Write]) -> str | None:
+    """Why these writes cannot be made, or None: a path that does not fit, or the state schema."""
+    frame = scope_frame(d.state, frames)
+    existing = d.state.scopes.get(frame)
+    for path, _ in writes:
+        problem = existing.refusal(path) if existing is not None and len(path) > 2 else None
+        if problem is not None:
+            return problem
+    if d.graph.state_schema is None:
+        return None
+    trial = existing.copy() if existing is not None else Scope(overlay=frame is not None)
+    try:
+        for path, value in writes:
+            trial.write(path, value)
+    except EvaluationError as misfit:
+        return str(misfit)
+    return _schema_problem(d, frames, frame, trial)
+
+
+def _schema_problem(d: Deciding, frames: Frames, frame: Frame | None, trial: Scope) -> str | None:
+    if d.graph.state_schema is None:
+        return None
+    outer = scope_chain(d.state, frames[: _place(frames, frame)]) if frame is not None else []
+    value = read([trial, *outer], ("state",))
+    problem = d.graph.state_schema.problem({} if value is MISSING else value)
+    return f"state_schema: {problem}" if problem is not None else None
+
+
+def schema_problem(d: Deciding, frames: Frames, writes: list[Write]) -> str | None:
+    """As `write_problem`, for a join's merge."""
+    return write_problem(d, frames, [(path, value) for path, value in writes if path[0] != "nodes"])
+
+
+def _place(frames: Frames, frame: Frame | None) -> int:
+    return next(place for place, other in enumerate(frames) if other == frame)
+
+
+def refuse_late(d: Deciding, token: TokenId, attempt: int, reason: str) -> None:
+    """A result nobody waits for any more: recorded once, never applied."""
+    if d.state.stopping.get(token) == attempt:
+        d.emit(e.ResultIgnored(d.seq, d.now, token, attempt, reason))
+
+

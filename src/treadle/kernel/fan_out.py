@@ -1,0 +1,251 @@
+"""Carrying out a dispatch: counting, limits, groups, frames, paths, lazy spawning (2.2, 2.3).
+
+A dispatch is all or nothing, so it has two halves. `plan` only reads: it evaluates counts and collections and checks every limit,
+and either returns what will be done or raises. `carry_out` only writes: it opens the groups and delivers the tokens.
+
+Numbering within one dispatch:
+
+    visit of A ──┬─ t1 (spawn 3) → B   group g1: branches 0 1 2   paths root.A.0 root.A.1 root.A.2
+                 └─ t2           → C                              path  root.A.3
+
+If some join names A, all of it is inside one more group, whose branches are the transitions.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from treadle.errors import EvaluationError
+from treadle.graph.execution_graph import GraphTransition
+from treadle.kernel import deliver
+from treadle.kernel.deciding import Deciding, RunFails
+from treadle.kernel.evolve_groups import unspawned
+from treadle.kernel.route import Origin, RoutingFailed
+from treadle.kernel.state import Group
+from treadle.kernel.view import TokenView
+from treadle.model import events as e
+from treadle.model.errors import Error
+from treadle.model.ids import Frames, GroupId
+
+Json = Any
+
+
+class Firing(NamedTuple):
+    """One transition about to fire."""
+
+    transition: GraphTransition
+    count: int
+    items: list[Json] | None
+    grouped: bool
+
+
+def plan(d: Deciding, view: TokenView, origin: Origin, matches: list[GraphTransition]) -> list[Firing]:
+    """What the matches amount to; raises RoutingFailed or RunFails, and then nothing of it exists."""
+    if len(matches) == 1 and matches[0].plain:
+        _check_tokens(d, origin, matches[0], 1)
+        return [Firing(matches[0], 1, None, False)]
+    firings = [_firing(d, view, origin, transition) for transition in matches]
+    _check_tokens(d, origin, matches[0], sum(firing.count for firing in firings)) if firings else None
+    deliver.check_strict(d, origin, firings)
+    return firings
+
+
+def _firing(d: Deciding, view: TokenView, origin: Origin, transition: GraphTransition) -> Firing:
+    items = _items(view, origin, transition)
+    count = len(items) if items is not None else _count(view, origin, transition)
+    limit = d.graph.definition.limits.max_spawn_count
+    if count > limit:
+        raise RunFails(_limit_error("max_spawn_count", limit, count, origin, transition))
+    grouped = transition.replicates or transition.definition.sibling_group is not None
+    return Firing(transition, count, items, grouped)
+
+
+def _items(view: TokenView, origin: Origin, transition: GraphTransition) -> list[Json] | None:
+    if transition.collection is None or transition.definition.foreach is None:
+        return None
+    try:
+        value = transition.collection.evaluate(view)
+    except EvaluationError as problem:
+        raise RoutingFailed(_error("INVALID_COLLECTION", str(problem), origin)) from None
+    if isinstance(value, list):
+        return value
+    policy = transition.definition.foreach.on_missing
+    if policy == "empty":
+        return []
+    if policy == "single":
+        return [value]
+    raise RoutingFailed(
+        _error(
+            "INVALID_COLLECTION",
+            f"{transition.definition.foreach.collection} of transition {transition.id!r} is not an array but "
+            f"{'missing or null' if value is None else type(value).__name__}; write an array there, or set foreach.on_missing",
+            origin,
+        )
+    )
+
+
+def _count(view: TokenView, origin: Origin, transition: GraphTransition) -> int:
+    if transition.spawn is None:
+        return transition.definition.spawn_count if transition.definition.spawn_count is not None else 1
+    try:
+        value = transition.spawn.evaluate(view)
+    except EvaluationError as problem:
+        raise RoutingFailed(_error("INVALID_SPAWN_COUNT", str(problem), origin)) from None
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value) or value < 0:
+        message = f"spawn_count of transition {transition.id!r} gave {value!r}; it must be a whole number ≥ 0"
+        raise RoutingFailed(_error("INVALID_SPAWN_COUNT", message, origin))
+    return int(value)
+
+
+def _error(kind: str, message: str, origin: Origin) -> Error:
+    return Error(kind, message, origin.node.ref, origin.path)
+
+
+def _check_tokens(d: Deciding, origin: Origin, transition: GraphTransition, count: int) -> None:
+    limit = d.graph.definition.limits.max_tokens_per_run
+    if d.state.visits + count > limit:
+        raise RunFails(_limit_error("max_tokens_per_run", limit, d.state.visits + count, origin, transition))
+
+
+def _limit_error(name: str, limit: int, value: int, origin: Origin, transition: GraphTransition) -> Error:
+    return Error(
+        "LIMIT_EXCEEDED",
+        f"{name} is {limit} and transition {transition.id!r} would make it {value}; raise limits.{name} or spawn less",
+        origin.node.ref,
+        origin.path,
+    )
+
+
+def carry_out(d: Deciding, origin: Origin, firings: list[Firing]) -> None:
+    """Open the groups and deliver every token."""
+    if not firings:
+        return
+    for firing in firings:
+        if firing.transition.definition.cancels is not None:
+            deliver.cancel_for(d, firing.transition, origin)
+    if len(firings) == 1 and not firings[0].grouped and not origin.node.forks:
+        deliver.deliver(d, firings[0].transition, origin, origin.frames, origin.path)
+        return
+    tokens = sum(firing.count for firing in firings)
+    segmented = origin.node.forks or tokens > 1 or any(firing.grouped for firing in firings)
+    frames = origin.frames
+    fork = _open_fork(d, origin, firings) if origin.node.forks else None
+    ordinal = 0
+    named: dict[str, list[Firing]] = {}
+    for firing in firings:
+        if firing.grouped and firing.transition.definition.sibling_group is not None:
+            named.setdefault(firing.transition.definition.sibling_group, []).append(firing)
+    for branch, firing in enumerate(firings):
+        inner = (*frames, (fork, branch)) if fork is not None else frames
+        name = firing.transition.definition.sibling_group
+        if not firing.grouped:
+            path = f"{origin.path}.{origin.node.ref}.{ordinal}" if segmented else origin.path
+            deliver.deliver(d, firing.transition, origin, inner, path)
+            ordinal += 1
+        elif name is None:
+            _spawn(d, origin, [firing], inner, ordinal)
+            ordinal += firing.count
+        elif named[name][0] is firing:
+            together = named[name]
+            _spawn(d, origin, together, inner, ordinal)
+            ordinal += _tokens(together)
+
+
+def _tokens(firings: list[Firing]) -> int:
+    return sum(firing.count for firing in firings)
+
+
+def _open_fork(d: Deciding, origin: Origin, firings: list[Firing]) -> GroupId:
+    """The outer group of a visit whose node some join names: one branch per transition."""
+    identity = GroupId(d.state.last_group + 1)
+    d.emit(
+        e.GroupOpened(
+            d.seq,
+            d.now,
+            identity,
+            [f"node:{origin.node.ref}"],
+            origin.token,
+            origin.node.ref,
+            origin.path,
+            origin.frames,
+            len(firings),
+            [firing.transition.id for firing in firings],
+            loops=origin.loops,
+        )
+    )
+    d.dirty[identity] = None
+    return identity
+
+
+def _spawn(d: Deciding, origin: Origin, firings: list[Firing], frames: Frames, ordinal: int) -> None:
+    """One replicated or named group and its tokens."""
+    first = firings[0].transition.definition
+    shared = first.foreach is not None and first.foreach.by_item
+    names = [f"name:{first.sibling_group}"] if first.sibling_group is not None else []
+    identity = GroupId(d.state.last_group + 1)
+    d.emit(
+        e.GroupOpened(
+            d.seq,
+            d.now,
+            identity,
+            names + [f"transition:{firing.transition.id}" for firing in firings],
+            origin.token,
+            origin.node.ref,
+            origin.path,
+            frames,
+            firings[0].count if shared else _tokens(firings),
+            [firing.transition.id for firing in firings],
+            _all_items(firings, shared),
+            next((f.transition.definition.foreach.item_var for f in firings if f.transition.definition.foreach), None),
+            any(firing.transition.replicates for firing in firings),
+            any(firing.transition.definition.open for firing in firings),
+            first.foreach.max_in_flight if first.foreach is not None and len(firings) == 1 else None,
+            ordinal,
+            shared,
+            origin.loops,
+        )
+    )
+    d.dirty[identity] = None
+    group = d.state.groups[identity]
+    if group.total == 0:
+        d.emit(e.FanOutEmpty(d.seq, d.now, firings[0].transition.id, origin.node.ref, identity))
+        return
+    if shared or len(firings) == 1:
+        spawn_branches(d, group, origin)
+        return
+    index = 0
+    for firing in firings:
+        for _ in range(firing.count):
+            path = f"{origin.path}.{origin.node.ref}.{ordinal + index}"
+            deliver.deliver(d, firing.transition, origin, (*frames, (identity, index)), path)
+            index += 1
+
+
+def _all_items(firings: list[Firing], shared: bool) -> list[Json] | None:
+    if all(firing.items is None for firing in firings):
+        return None
+    if shared or len(firings) == 1:
+        return firings[0].items
+    return [item for f in firings for item in (f.items if f.items is not None else [None] * f.count)]
+
+
+def spawn_branches(d: Deciding, group: Group, origin: Origin | None = None) -> None:
+    """Bring as many branches of a group to life as it allows: all, or up to `max_in_flight`."""
+    if origin is None:
+        node = d.graph.nodes[group.node]
+        origin = Origin(group.origin, node, group.path, group.frames, group.loops)
+    transitions = [d.graph.transitions[name] for name in group.transitions]
+    width = len(transitions) if group.shared else 1
+    while unspawned(group) and (group.max_in_flight is None or in_flight(group) < group.max_in_flight):
+        index = group.spawned
+        frames = (*group.frames, (group.id, index))
+        for place in range(width):
+            path = f"{group.path}.{group.node}.{group.ordinal + index * width + place}"
+            deliver.deliver(d, transitions[place], origin, frames, path)
+
+
+def in_flight(group: Group) -> int:
+    """Branches that are alive and not yet at a join."""
+    return len(group.members) - sum(site.arrived for site in group.sites if site.status == "open")
+
+

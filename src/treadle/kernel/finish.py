@@ -1,0 +1,187 @@
+"""How a run ends: completed, failed, cancelled, timed out, deadlocked; and how it notices (2.2, 2.5, A5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.errors import EvaluationError
+from treadle.expression.sources import CompiledMapping
+from treadle.kernel import cancel, saga
+from treadle.kernel.deciding import Deciding, RunFails
+from treadle.kernel.state import Token
+from treadle.kernel.view import TokenView
+from treadle.model import effects as x
+from treadle.model import events as e
+from treadle.model.errors import Error
+from treadle.model.states import Waiting
+
+Json = Any
+
+
+def settle_run(d: Deciding) -> bool:
+    """Nothing is left to decide: end the run if nothing can happen any more. True when that made something move."""
+    state = d.state
+    if not d.running:
+        return False
+    if state.live == 0:
+        if state.unhandled is not None:
+            fail_run(d, state.unhandled)
+        else:
+            complete_run(d)
+        return False
+    if state.working > _stuck(d):
+        return False
+    if _follow_no_match(d):
+        return True
+    if any(timer.purpose == "sync" for timer in state.timers.values()):
+        return False
+    raise RunFails(_deadlock(d))
+
+
+def _stuck(d: Deciding) -> int:
+    """Tokens that only another token could set free: those waiting for a mutex or, with nothing else, for a `when`."""
+    if not d.graph.has_when and not d.state.mutexes:
+        return 0
+    queued = sum(len(mutex.queue) for mutex in d.state.mutexes.values())
+    return queued + sum(1 for _ in _only_when(d))
+
+
+def _only_when(d: Deciding) -> list[Token]:
+    if not d.graph.has_when:
+        return []
+    return [
+        token
+        for token in d.state.tokens.values()
+        if token.waiting is Waiting.TRIGGER
+        and token.when
+        and not token.timers
+        and not any(t.definition.trigger and t.definition.trigger.signal for t in d.node(token).triggers)
+    ]
+
+
+def _follow_no_match(d: Deciding) -> bool:
+    """A2: nothing else is live, so what only `when` could resume follows its node's on_no_match."""
+    from treadle.kernel import failure
+
+    waiting = _only_when(d)
+    for token in waiting:
+        if d.node(token).definition.on_no_match == "end":
+            d.emit(e.TokenResumed(d.seq, d.now, token.id, "on_no_match"))
+            d.emit(e.TokenCompleted(d.seq, d.now, token.id, token.output))
+            d.touch(token.frames)
+        else:
+            text = f"no trigger out of {token.node!r} can ever occur; set on_no_match: end if that is fine"
+            failure.fail_token(d, token, Error("NO_MATCHING_TRANSITION", text))
+    return bool(waiting)
+
+
+def _deadlock(d: Deciding) -> Error:
+    joins = sorted({arrival.target for arrival in d.state.arrivals.values()})
+    held = sorted({token.node for token in d.state.tokens.values() if token.waiting is Waiting.MUTEX})
+    what = [f"join at {ref!r}" for ref in joins] + [f"mutex of {ref!r}" for ref in held]
+    return Error("DEADLOCK", f"tokens wait for one another and none can come any more: {', '.join(what)}")
+
+
+def complete_run(d: Deciding) -> None:
+    """The last live token has ended."""
+    output = run_output(d)
+    problem = d.graph.output_schema.problem(output) if d.graph.output_schema is not None else None
+    if problem is not None:
+        fail_run(d, Error("SCHEMA", f"output of the run: {problem}"))
+        return
+    _clear_timers(d)
+    d.emit(e.RunCompleted(d.seq, d.now, output))
+    tell_parent(d)
+
+
+def run_output(d: Deciding) -> Json:
+    """1.1 `output`, or what `output.*` targets wrote."""
+    declared = d.graph.output
+    if declared is None:
+        return d.state.context()["output"]
+    view = TokenView(d.state, ())
+    if isinstance(declared, CompiledMapping):
+        return {key: _value_or_null(source, view) for key, source in declared.items}
+    return _value_or_null(declared, view)
+
+
+def _value_or_null(source: Any, view: TokenView) -> Json:
+    try:
+        return source.evaluate(view)
+    except EvaluationError:
+        return None
+
+
+def fail_run(d: Deciding, error: Error) -> None:
+    """An unhandled failure: cancel what is in flight, fail, and compensate."""
+    cancel.cancel_all(d, "run failed", error.kind)
+    _abandon_decisions(d)
+    _clear_timers(d)
+    d.emit(e.RunFailed(d.seq, d.now, error))
+    if not saga.begin(d, "failed"):
+        tell_parent(d)
+
+
+def cancel_run(d: Deciding, by: str, reason: str | None) -> None:
+    """2.8: the run and everything in it."""
+    cancel.cancel_all(d, by, reason or "run cancelled")
+    _abandon_decisions(d)
+    _clear_timers(d)
+    d.emit(e.RunCancelled(d.seq, d.now, by, reason))
+    if d.graph.definition.compensation == "on_failure_and_cancel" and saga.begin(d, "cancelled"):
+        return
+    tell_parent(d)
+
+
+def time_out_run(d: Deciding, error: Error) -> None:
+    """`on_timeout: cancel`."""
+    cancel.cancel_all(d, "run timed out", error.kind)
+    _abandon_decisions(d)
+    _clear_timers(d)
+    d.emit(e.RunTimedOut(d.seq, d.now, error))
+    if d.graph.definition.compensation == "on_failure_and_cancel" and saga.begin(d, "cancelled"):
+        return
+    tell_parent(d)
+
+
+def terminate(d: Deciding, token: Token, output: Json, tries: int, status: str) -> None:
+    """A5: completing this node ends the whole run at once."""
+    by = f"node {token.node}"
+    d.emit(e.TokenCompleted(d.seq, d.now, token.id, output, tries))
+    if status == "completed":
+        cancel.cancel_all(d, by, "run terminated")
+        _abandon_decisions(d)
+        complete_run(d)
+    elif status == "cancelled":
+        cancel_run(d, by, "terminates: cancelled")
+    else:
+        text = f"node {token.node!r} terminates the run as failed"
+        fail_run(d, Error("TASK_FAILED", text, token.node, token.path))
+
+
+def _abandon_decisions(d: Deciding) -> None:
+    d.ready.clear()
+    d.dirty.clear()
+
+
+def _clear_timers(d: Deciding) -> None:
+    for timer in d.state.timers:
+        d.effect(x.ClearTimer(timer))
+
+
+def tell_parent(d: Deciding) -> None:
+    parent = d.state.parent
+    if parent is not None:
+        state = d.state
+        d.effect(
+            x.NotifyParent(
+                parent.run,
+                parent.token,
+                state.status.value,
+                state.output,
+                state.error,
+                bool(state.records) and d.graph.definition.compensation != "off",
+            )
+        )
+
+

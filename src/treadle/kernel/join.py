@@ -1,0 +1,372 @@
+"""Joins on sibling groups: when they fire, fail or die, and what then becomes of everybody (2.5, 2.16, A7, A10).
+
+Theory of operation. For a join J of group instance G every *branch* is exactly one of
+
+    live      some unit of it, not waiting at J, can still reach J by the static graph (or it is not spawned yet)
+    arrived   at least one arrival waits at J and no unit of it is live
+    failed    a failure inside it went unhandled
+    ended     none of these: it routed away, or was cancelled
+
+and J is decided by these four numbers alone, never by tokens or hops. `units` keeps them; `evaluate` is called for every group in which
+something moved, once the dispatch that moved it is complete.
+
+Invariants
+ 1. A site leaves `open` exactly once: fired, failed or dead. Firing is one event; the continuation is created with it.
+ 2. A continuation has the frames and the path of the fan-out's origin: the group's frame and all inside it are popped.
+ 3. Whoever waited at a fired join is completed by it, whoever waited at a failed one is cancelled (SYNC_TIMEOUT: timed out).
+ 4. A fan-in that fails is a failure at the target before it ran, in the enclosing scope; it is no visit of the target.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Any, Literal
+
+from treadle.errors import EvaluationError
+from treadle.graph.execution_graph import JoinSite
+from treadle.kernel import cancel, deliver, failure, fan_out, merge, units
+from treadle.kernel.deciding import Deciding, RunFails
+from treadle.kernel.evolve_groups import unspawned
+from treadle.kernel.join_merge import contributions, merged_writes
+from treadle.kernel.route import Origin
+from treadle.kernel.state import Arrival, Group, SiteState
+from treadle.kernel.view import TokenView, group_name, item_of
+from treadle.model import effects as x
+from treadle.model import events as e
+from treadle.model.errors import Error
+from treadle.model.ids import TokenId
+
+Verdict = tuple[Literal["fire", "fail", "dead", "wait"], str, str]
+"""(what to do, error kind, why in words)"""
+
+
+def evaluate(d: Deciding, group: Group) -> None:
+    """Look at every join of a group, then let further branches begin."""
+    for state in group.sites:
+        if state.status == "open":
+            _evaluate_site(d, group, state)
+    if group.id in d.state.groups:
+        _close_when_drained(d, group)
+        if unspawned(group) and d.running:
+            fan_out.spawn_branches(d, group)
+        _unblock(d, group)
+
+
+def _evaluate_site(d: Deciding, group: Group, state: SiteState) -> None:
+    site = d.graph.sites[state.index]
+    if state.arrived and _cancels_on_first(d, group, "on_first_completion"):
+        cancel_live(d, group, state, "first completion")
+    action, kind, why = _verdict(d, group, state, site)
+    if action == "fire" and not _blocked(d, group, site):
+        fire(d, group, state, site, why)
+    elif action == "fail":
+        fail(d, group, state, site, Error(kind, f"join at {site.target.ref!r}: {why}", site.target.ref, group.path))
+    elif action == "dead":
+        d.emit(e.JoinDead(d.seq, d.now, site.target.ref, group.id))
+
+
+def live_branches(d: Deciding, group: Group, state: SiteState) -> int:
+    """Branches that can still arrive, those not yet spawned included."""
+    rest = unspawned(group)
+    if rest and not _start_reaches(d, group, d.graph.sites[state.index]):
+        rest = 0
+    return len(state.live) + rest
+
+
+def _start_reaches(d: Deciding, group: Group, site: JoinSite) -> bool:
+    transitions = (d.graph.transitions[name] for name in group.transitions)
+    return any(t.site is site or site.reach & t.target.bit for t in transitions)
+
+
+def _verdict(d: Deciding, group: Group, state: SiteState, site: JoinSite) -> Verdict:
+    live = live_branches(d, group, state)
+    arrived, failed, total = state.arrived, len(group.failed), group.total
+    if total == 0 and not _is_the_empty_join(d, group, site):
+        return "wait" if len(group.sites) > 1 else "dead", "", ""
+    if failed and site.sync.on_branch_failure == "fail":
+        first = min(group.failed)
+        return "fail", "BRANCH_FAILED", f"branch {first} failed: {group.failed[first].message}"
+    kind = site.sync.strategy.kind
+    if kind == "all":
+        return _verdict_all(site, live, arrived, failed, total)
+    if kind == "cel":
+        return _verdict_cel(d, group, state, site, live)
+    count = site.sync.strategy.count
+    need = {"any": 1, "m_of_n": count}.get(kind, ceil(count * total / 100))
+    if arrived >= need and total:
+        return "fire", "", f"{arrived} of {total} arrived, {need} needed"
+    if arrived + live < need or not total:
+        if not failed and not arrived and total:
+            return "dead", "", ""
+        why = f"{need} of {total} branches needed, {arrived} arrived and {live} can still come"
+        return "fail", "QUORUM_UNREACHABLE", why
+    return "wait", "", ""
+
+
+def _verdict_all(site: JoinSite, live: int, arrived: int, failed: int, total: int) -> Verdict:
+    if live:
+        return "wait", "", ""
+    if total == 0:
+        return "fire", "", "the group is empty"
+    if arrived or (failed and site.sync.on_branch_failure == "include_errors"):
+        return "fire", "", f"{arrived} of {total} arrived, {failed} failed, none can still come"
+    if failed:
+        return "fail", "NO_SUCCESSFUL_BRANCH", f"all {failed} branches that could arrive have failed"
+    return "dead", "", ""
+
+
+def _verdict_cel(d: Deciding, group: Group, state: SiteState, site: JoinSite, live: int) -> Verdict:
+    assert site.quorum is not None
+    arrived, failed = state.arrived, len(group.failed)
+    if live and not arrived and not failed:
+        return "wait", "", ""
+    facts: dict[str, Any] = {
+        "arrived": arrived,
+        "succeeded": arrived,
+        "failed": failed,
+        "live": live,
+        "total": group.total,
+    }
+    if any(path[:1] == ("results",) for path in site.quorum.reads):
+        facts["results"] = [value for _, value in contributions(d, group, state, site)]
+    try:
+        satisfied = site.quorum.evaluate(TokenView(d.state, group.frames, None, facts)) is True
+    except EvaluationError:
+        satisfied = False
+    if satisfied:
+        return "fire", "", f"{site.sync.strategy.expr} holds with {arrived} of {group.total} arrived"
+    if live:
+        return "wait", "", ""
+    if not arrived and not failed and group.total:
+        return "dead", "", ""
+    return "fail", "QUORUM_UNREACHABLE", f"{site.sync.strategy.expr} does not hold and no branch is left"
+
+
+def _is_the_empty_join(d: Deciding, group: Group, site: JoinSite) -> bool:
+    """Which join an empty collection satisfies: the one `on_empty` names, else the only one ahead."""
+    for name in group.transitions:
+        foreach = d.graph.transitions[name].definition.foreach
+        if foreach is not None and foreach.on_empty is not None:
+            return site.target.ref == foreach.on_empty
+    ahead = [s for s in group.sites if _start_reaches(d, group, d.graph.sites[s.index])]
+    return len(ahead) == 1 and d.graph.sites[ahead[0].index] is site
+
+
+def fire(d: Deciding, group: Group, state: SiteState, site: JoinSite, why: str) -> None:
+    """The join fires: merge, complete who waits, one continuation, and deal with the rest."""
+    minimum = site.sync.min_success_count
+    if minimum is not None and state.arrived < minimum:
+        why = f"{state.arrived} branches succeeded, min_success_count is {minimum}"
+        fail(d, group, state, site, _join_error("MIN_SUCCESS_NOT_MET", why, group, site))
+        return
+    try:
+        writes, output, conflicts = merged_writes(d, group, state, site)
+    except merge.MergeType as problem:
+        fail(d, group, state, site, _join_error("MERGE_TYPE", str(problem), group, site))
+        return
+    problem = failure.schema_problem(d, group.frames, writes)
+    if problem is not None:
+        fail(d, group, state, site, _join_error("SCHEMA", problem, group, site))
+        return
+    limit = d.graph.definition.limits.max_tokens_per_run
+    if d.state.visits + 1 > limit:
+        text = f"max_tokens_per_run is {limit} and the join at {site.target.ref!r} would exceed it"
+        raise RunFails(Error("LIMIT_EXCEEDED", text, site.target.ref, group.path))
+    waiting = [d.state.arrivals[i] for ids in state.waiting.values() for i in ids]
+    early = [branch for branch in state.live if branch in group.members]
+    rest = site.sync.on_early_complete if early else None
+    _clear_timer(d, state)
+    d.emit(
+        e.JoinFired(
+            d.seq,
+            d.now,
+            site.target.ref,
+            group.id,
+            None,
+            [],
+            state.arrived,
+            len(group.failed),
+            group.total,
+            writes,
+            rest,
+            why,
+        )
+    )
+    for path in conflicts:
+        d.emit(e.ContextConflict(d.seq, d.now, list(path), site.target.ref))
+    _close(d, group, "join")
+    origin = _continuation_origin(d, group, waiting)
+    complete_visits(d, waiting)
+    if rest == "cancel":
+        for branch in early:
+            cancel.cancel_branch(d, group, branch, f"join at {site.target.ref}")
+    t = d.graph.transitions[waiting[-1].via] if waiting else _any_transition(d, site)
+    deliver.create(d, site.target, t, origin, group.frames, group.path, origin.loops, output)
+    d.touch(group.frames)
+    d.dirty[group.id] = None
+
+
+def _continuation_origin(d: Deciding, group: Group, waiting: list[Arrival]) -> Origin:
+    loops = group.loops
+    holds = None
+    for arrival in waiting:
+        if arrival.loops:
+            loops = {k: max((loops or {}).get(k, 0), n) for k, n in {**(loops or {}), **arrival.loops}.items()}
+        token = d.state.tokens.get(arrival.token)
+        holds = token.mutex if token is not None and token.mutex is not None else holds
+    return Origin(group.origin, d.graph.nodes[group.node], group.path, group.frames, loops, None, holds)
+
+
+def _any_transition(d: Deciding, site: JoinSite) -> Any:
+    return next(t for t in d.graph.transitions.values() if t.site is site)
+
+
+def complete_visits(d: Deciding, waiting: list[Arrival]) -> None:
+    """Visits whose last arrival was consumed have done their part."""
+    for arrival in waiting:
+        token = d.state.tokens.get(arrival.token)
+        if token is not None and not token.arrivals:
+            d.emit(e.TokenCompleted(d.seq, d.now, token.id, token.output))
+            d.touch(token.frames)
+
+
+def fail(d: Deciding, group: Group, state: SiteState, site: JoinSite, error: Error) -> None:
+    """The fan-in fails, before its target ran."""
+    _clear_timer(d, state)
+    waiting = [d.state.arrivals[i] for ids in state.waiting.values() for i in ids]
+    live = [branch for branch in state.live if branch in group.members]
+    origin = Origin(TokenId(0), site.target, group.path, group.frames, group.loops, error)
+
+    def record(frame: Any, unhandled: bool) -> None:
+        d.emit(e.JoinFailed(d.seq, d.now, site.target.ref, error, group.id, None, frame, unhandled))
+        _close(d, group, "join")
+        _end_waiting(d, waiting, error)
+        for branch in live:
+            cancel.cancel_branch(d, group, branch, f"join at {site.target.ref}", error.kind)
+
+    failure.fail_at(d, origin, error, record)
+
+
+def _end_waiting(d: Deciding, waiting: list[Arrival], error: Error) -> None:
+    for arrival in waiting:
+        token = d.state.tokens.get(arrival.token)
+        if token is None:
+            cancel.cancel_units(d, [-arrival.id], "join", error.kind)
+        elif error.kind == "SYNC_TIMEOUT":
+            frames = token.frames
+            d.emit(e.TokenTimedOut(d.seq, d.now, token.id, error, d.now))
+            d.touch(frames)
+        else:
+            cancel.cancel_token(d, token, "join", error.kind)
+
+
+def time_out(d: Deciding, group: Group, state: SiteState, site: JoinSite) -> None:
+    """The clock that started with the first arrival has run out."""
+    text = f"join at {site.target.ref!r} waited {site.sync.timeout_ms} ms since the first arrival"
+    error = _join_error("SYNC_TIMEOUT", text, group, site)
+    if site.sync.on_timeout == "fail":
+        fail(d, group, state, site, error)
+        return
+    for branch in list(state.live):
+        for unit in units.units_of(group, branch):
+            _time_out_unit(d, unit, error, state)
+    if state.status == "open":
+        fire(d, group, state, site, "timed out; proceeding with what has arrived")
+
+
+def _time_out_unit(d: Deciding, unit: int, error: Error, state: SiteState) -> None:
+    if unit < 0:
+        if not any(-unit in held for held in state.waiting.values()):
+            cancel.cancel_units(d, [unit], "join", error.kind)
+        return
+    token = d.state.tokens.get(TokenId(unit))
+    if token is not None:
+        frames = token.frames
+        cancel.stop_outside(d, token)
+        d.emit(e.TokenTimedOut(d.seq, d.now, token.id, error, d.now))
+        d.touch(frames)
+
+
+def _join_error(kind: str, why: str, group: Group, site: JoinSite) -> Error:
+    return Error(kind, f"join of {group_name(group)!r} at {site.target.ref!r}: {why}", site.target.ref, group.path)
+
+
+def complete_now(d: Deciding, group: Group, join: str, by: str) -> None:
+    """A group was cancelled: `fire` its join with what has arrived, or let it `drop`."""
+    _close(d, group, by)
+    open_sites = [state for state in group.sites if state.status == "open"]
+    chosen = next((s for s in open_sites if s.waiting), open_sites[0] if open_sites else None)
+    for state in open_sites:
+        site = d.graph.sites[state.index]
+        if join == "fire" and state is chosen:
+            fire(d, group, state, site, f"completed by {by}")
+        else:
+            _clear_timer(d, state)
+            d.emit(e.JoinDead(d.seq, d.now, site.target.ref, group.id))
+
+
+def cancel_live(d: Deciding, group: Group, state: SiteState, by: str) -> None:
+    """Withdraw every branch that has not arrived at this join."""
+    for branch in list(group.members):
+        if branch not in state.waiting or branch in state.live:
+            cancel.cancel_branch(d, group, branch, by)
+
+
+def _cancels_on_first(d: Deciding, group: Group, policy: str) -> bool:
+    return any(getattr(d.graph.transitions[t].definition, policy) == "cancel_remaining" for t in group.transitions)
+
+
+def choose_by_start(d: Deciding, frames: Any, by: str) -> None:
+    """`on_first_start`: whoever is claimed, answered, signalled or due first makes its siblings superfluous (A14)."""
+    for identity, branch in frames:
+        group = d.state.groups.get(identity)
+        if group is not None and _cancels_on_first(d, group, "on_first_start"):
+            cancel.cancel_group_units(d, group, by, arrivals=True, keep=branch)
+
+
+def choose_by_end(d: Deciding, frames: Any) -> None:
+    """`on_first_completion` of a group without a join: the first branch that ends successfully decides."""
+    for identity, branch in frames:
+        group = d.state.groups.get(identity)
+        if group is None or group.sites or branch in group.members:
+            continue
+        if _cancels_on_first(d, group, "on_first_completion"):
+            cancel.cancel_group_units(d, group, "first completion", arrivals=True)
+
+
+def _blocked(d: Deciding, group: Group, site: JoinSite) -> bool:
+    """A7: another instance of the group, same item and target, has fired and is not yet drained."""
+    if site.sync.on_early_complete != "block":
+        return False
+    item = item_of(d.state, group.frames)
+    return any(_is_draining(other, site) and item_of(d.state, other.frames) == item for other in d.state.groups.values())
+
+
+def _is_draining(group: Group, site: JoinSite) -> bool:
+    fired = any(s.index == site.index and s.status == "fired" for s in group.sites)
+    return fired and any(branch in group.members for branch in group.abandoned)
+
+
+def _unblock(d: Deciding, group: Group) -> None:
+    """A blocking instance has drained: those that were ready fire, in order of creation."""
+    for state in group.sites:
+        site = d.graph.sites[state.index]
+        if state.status == "fired" and site.sync.on_early_complete == "block" and not _is_draining(group, site):
+            for other in d.state.groups.values():
+                if any(s.index == state.index and s.status == "open" and s.waiting for s in other.sites):
+                    d.dirty[other.id] = None
+
+
+def _close_when_drained(d: Deciding, group: Group) -> None:
+    if group.open and not group.units and not unspawned(group):
+        _close(d, group, "drained")
+
+
+def _close(d: Deciding, group: Group, by: str) -> None:
+    if group.open:
+        d.emit(e.GroupClosed(d.seq, d.now, group.id, by))
+
+
+def _clear_timer(d: Deciding, state: SiteState) -> None:
+    if state.timer is not None:
+        d.effect(x.ClearTimer(state.timer))

@@ -1,0 +1,277 @@
+"""A node's own join (`join:` on a node): arrivals are held per item until enough have come (2.5, A0, A8, A12).
+
+Kinds, and when they fire:
+    all_inbound, inbound_fifo   one arrival from every inbound transition; the oldest of each; the surplus waits
+    all_reachable               at least one is held and no other live unit of the item can still reach the node
+    {inbound: M, rest}          arrivals on M different transitions; then a pause until the others have come or cannot come
+    {tokens: N}                 every N arrivals, in order
+
+The continuation carries the frames all consumed arrivals share.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.graph.execution_graph import GraphNode, GraphTransition
+from treadle.graph.reach import reach_without
+from treadle.kernel import cancel, deliver, join
+from treadle.kernel.deciding import Deciding, RunFails
+from treadle.kernel.evolve_tokens import scope_frame
+from treadle.kernel.join_merge import path_key
+from treadle.kernel.route import Origin
+from treadle.kernel.state import Arrival, NodeJoinState
+from treadle.model import definition as dd
+from treadle.model import events as e
+from treadle.model.errors import Error
+from treadle.model.ids import ArrivalId, Frame, Frames, GroupId, TokenId
+
+Json = Any
+
+
+def arrive(
+    d: Deciding,
+    t: GraphTransition,
+    origin: Origin,
+    frames: Frames,
+    path: str,
+    loops: dict[str, int] | None,
+    item: Frame | None,
+) -> None:
+    """A token comes along `t` to a node with a join."""
+    definition = t.target.definition.join
+    assert definition is not None
+    state = d.state.node_joins.get((t.target.ref, item))
+    rearmed = False
+    absorbed = False
+    if definition.kind == "inbound" and state is not None and state.used:
+        rearmed = _rearmed(d, t.target, state)
+        absorbed = not rearmed and (definition.rest == "absorb" or t.id not in state.used)
+    holder = origin.token if origin.attached else TokenId(0)
+    d.emit(
+        e.JoinArrived(
+            d.seq,
+            d.now,
+            ArrivalId(0 if absorbed else d.state.last_arrival + 1),
+            holder,
+            t.target.ref,
+            t.id,
+            path,
+            frames,
+            None,
+            item,
+            origin.output if definition.collect else None,
+            loops,
+            absorbed,
+            rearmed,
+        )
+    )
+    d.touch(frames)
+
+
+def evaluate_all(d: Deciding) -> bool:
+    """Fire every node join that is complete. True when one fired."""
+    fired = False
+    for key in list(d.state.node_joins):
+        state = d.state.node_joins.get(key)
+        while state is not None and state.held and _try_fire(d, state):
+            fired = True
+            state = d.state.node_joins.get(key)
+    return fired
+
+
+def _try_fire(d: Deciding, state: NodeJoinState) -> bool:
+    node = d.graph.nodes[state.node]
+    definition = node.definition.join
+    assert definition is not None
+    chosen = _complete_set(d, node, definition, state)
+    if chosen is None:
+        return False
+    _fire(d, node, definition, state, chosen)
+    return True
+
+
+def _complete_set(
+    d: Deciding, node: GraphNode, definition: dd.NodeJoin, state: NodeJoinState
+) -> list[Arrival] | None:
+    held = [d.state.arrivals[identity] for identity in state.held]
+    if definition.kind == "tokens":
+        return held[: definition.count] if len(held) >= definition.count else None
+    if definition.kind == "all_reachable":
+        return held if not _can_still_come(d, node, state) else None
+    oldest: dict[str, Arrival] = {}
+    for arrival in held:
+        oldest.setdefault(arrival.via, arrival)
+    if definition.kind == "inbound":
+        if state.used and not _rearmed(d, node, state):
+            return None
+        return list(oldest.values())[: definition.count] if len(oldest) >= definition.count else None
+    if len(oldest) < len(node.inbound):
+        return None
+    return [oldest[t.id] for t in node.inbound]
+
+
+def _fire(
+    d: Deciding, node: GraphNode, definition: dd.NodeJoin, state: NodeJoinState, chosen: list[Arrival]
+) -> None:
+    limit = d.graph.definition.limits.max_tokens_per_run
+    if d.state.visits + 1 > limit:
+        text = f"max_tokens_per_run is {limit} and the join at {node.ref!r} would exceed it"
+        raise RunFails(Error("LIMIT_EXCEEDED", text, node.ref, chosen[0].path))
+    frames = shared_frames([arrival.frames for arrival in chosen])
+    writes, conflicts = _overlaid(d, chosen, frames)
+    output = [arrival.value for arrival in chosen] if definition.collect else None
+    item = state.item
+    if definition.kind == "inbound" and definition.rest == "cancel":
+        _withdraw_coming(d, node, state, [arrival.id for arrival in chosen])
+    d.emit(
+        e.JoinFired(
+            d.seq,
+            d.now,
+            node.ref,
+            None,
+            item,
+            [arrival.id for arrival in chosen],
+            len(chosen),
+            0,
+            len(node.inbound),
+            writes,
+            definition.rest if definition.kind == "inbound" else None,
+            f"{definition.kind}: {len(chosen)} arrivals",
+            scope_frame(d.state, frames),
+        )
+    )
+    for path in conflicts:
+        d.emit(e.ContextConflict(d.seq, d.now, list(path), node.ref))
+    origin = _origin(d, chosen, frames)
+    join.complete_visits(d, chosen)
+    t = d.graph.transitions[chosen[-1].via]
+    deliver.create(d, node, t, origin, frames, common_path(chosen), origin.loops, output)
+    d.touch(frames)
+
+
+def _origin(d: Deciding, chosen: list[Arrival], frames: Frames) -> Origin:
+    last = max(chosen, key=lambda arrival: arrival.id)
+    loops: dict[str, int] | None = None
+    holds = None
+    for arrival in chosen:
+        if arrival.loops:
+            loops = {**(loops or {}), **{k: max((loops or {}).get(k, 0), n) for k, n in arrival.loops.items()}}
+        token = d.state.tokens.get(arrival.token)
+        holds = token.mutex if token is not None and token.mutex is not None else holds
+    source = d.graph.transitions[last.via].source
+    return Origin(last.token, source, common_path(chosen), frames, loops, None, holds)
+
+
+def shared_frames(stacks: list[Frames]) -> Frames:
+    """The frames all stacks have in common."""
+    shared = stacks[0]
+    for stack in stacks[1:]:
+        length = 0
+        while length < min(len(shared), len(stack)) and shared[length] == stack[length]:
+            length += 1
+        shared = shared[:length]
+    return shared
+
+
+def common_path(chosen: list[Arrival]) -> str:
+    """The path the merged tokens share: that of the fan-out they stem from."""
+    if len({arrival.path for arrival in chosen}) == 1:
+        return chosen[0].path
+    parts = [arrival.path.split(".") for arrival in chosen]
+    length = 0
+    while all(len(p) > length for p in parts) and len({p[length] for p in parts}) == 1:
+        length += 1
+    if length % 2 == 0:  # root, then pairs of node and ordinal: never end between the two
+        length -= 1
+    return ".".join(parts[0][:length]) or "root"
+
+
+def _overlaid(
+    d: Deciding, chosen: list[Arrival], frames: Frames
+) -> tuple[list[tuple[Any, Json]], list[Any]]:
+    """Writes of branches that the continuation leaves behind, overlaid in the order of their paths."""
+    kept: dict[Any, Json] = {}
+    owner: dict[Any, int] = {}
+    conflicts = []
+    for arrival in sorted(chosen, key=lambda a: path_key(a.path)):
+        for frame in arrival.frames[len(frames) :]:
+            scope = d.state.scopes.get(frame)
+            for path, value in scope.leaves() if scope is not None else ():
+                if path in kept and kept[path] != value and owner[path] != arrival.id and path[0] != "nodes":
+                    conflicts.append(path)
+                kept[path] = value
+                owner[path] = arrival.id
+    return list(kept.items()), list(dict.fromkeys(conflicts))
+
+
+def _can_still_come(d: Deciding, node: GraphNode, state: NodeJoinState, via: GraphTransition | None = None) -> bool:
+    """Whether a live unit of the item, other than those held here, can still reach the node (along `via`)."""
+    goal = via.source if via is not None else node
+    key = (goal.ref, state.item)
+    if _reaches(d, d.state.witness.get(key, 0), goal, state, via):
+        return True
+    for unit in cancel.item_units(d, state.item):
+        if _reaches(d, unit, goal, state, via):
+            d.state.witness[key] = unit
+            return True
+    return False
+
+
+def _reaches(
+    d: Deciding, unit: int, goal: GraphNode, state: NodeJoinState, via: GraphTransition | None
+) -> bool:
+    if unit > 0:
+        token = d.state.tokens.get(TokenId(unit))
+        if token is None or token.held or token.error is not None and not token.timers:
+            return False
+        if _is_abandoned(d, token.frames, state.item):
+            return False
+        here, loops, inclusive = d.graph.nodes[token.node], token.loops, via is not None
+    elif unit < 0:
+        arrival = d.state.arrivals.get(ArrivalId(-unit))
+        if arrival is None or (arrival.target == state.node and arrival.item == state.item):
+            return False
+        if _is_abandoned(d, arrival.frames, state.item):
+            return False
+        here, loops, inclusive = d.graph.nodes[arrival.target], arrival.loops, True
+    else:
+        return False
+    mask = _reach(d, here, loops) | (here.bit if inclusive else 0)
+    return bool(mask & goal.bit)
+
+
+def _is_abandoned(d: Deciding, frames: Frames, item: Frame | None) -> bool:
+    """Stragglers of an early join are live for no join around it."""
+    inside = frames if item is None else frames[frames.index(item) + 1 :] if item in frames else ()
+    return any(branch in d.state.groups[GroupId(identity)].abandoned for identity, branch in inside)
+
+
+def _reach(d: Deciding, node: GraphNode, loops: dict[str, int] | None) -> int:
+    if not loops:
+        return node.reach
+    spent = frozenset(
+        name
+        for name, count in loops.items()
+        if count >= (d.graph.transitions[name].definition.loop_max_iterations or 0)
+    )
+    return reach_without(node, spent) if spent else node.reach
+
+
+def _rearmed(d: Deciding, node: GraphNode, state: NodeJoinState) -> bool:
+    """Every other transition has delivered once, or nothing can still come that way."""
+    waiting = [t for t in node.inbound if t.id not in state.used and t.id not in state.absorbed]
+    return not any(_can_still_come(d, node, state, t) for t in waiting)
+
+
+def _withdraw_coming(d: Deciding, node: GraphNode, state: NodeJoinState, chosen: list[ArrivalId]) -> None:
+    """`rest: cancel`: the tokens that could still come are withdrawn, surplus held here included."""
+    coming = [
+        unit
+        for unit in cancel.item_units(d, state.item)
+        if any(_reaches(d, unit, t.source, state, t) for t in node.inbound)
+    ]
+    cancel.cancel_units(d, coming, f"join at {node.ref}")
+    surplus = [-identity for identity in state.held if identity not in chosen]
+    cancel.cancel_units(d, surplus, f"join at {node.ref}")
+

@@ -1,0 +1,311 @@
+"""Answers to visits: task results, lost workers, gate answers, callbacks, ended children (2.7, 2.16 "Answers").
+
+Every answer is checked against the visit's attempt before it means anything. The same answer again is accepted without effect;
+another one, or one that comes too late, is refused or recorded as ignored, never applied.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.kernel import cancel, complete, failure, native, saga, suspend, timers
+from treadle.kernel.deciding import Deciding, Refused
+from treadle.kernel.state import ENDED, Token
+from treadle.model import commands as c
+from treadle.model import effects as x
+from treadle.model import events as e
+from treadle.model.errors import Error
+from treadle.model.ids import TokenId
+from treadle.model.requests import AnyRequest
+from treadle.model.states import ExternalState, GateState, Mode, RunStatus, TokenState, Waiting
+
+Json = Any
+
+RECOVERIES_MAX = 5
+"""How often an attempt's worker may be lost before the token fails WORKER_LOST (2.16): poison must not circulate for ever."""
+
+
+def _executing(d: Deciding, token_id: TokenId, attempt: int) -> Token | None:
+    """The visit, if this attempt is the one being executed; a stale result is recorded as ignored, once."""
+    token = d.state.tokens.get(token_id)
+    if token is not None and token.attempt == attempt and token.state is TokenState.EXECUTING and token.waiting is None:
+        return token
+    failure.refuse_late(d, token_id, attempt, _why_late(d, token_id))
+    return None
+
+
+def _why_late(d: Deciding, token_id: TokenId) -> str:
+    code = d.state.ended[token_id - 1] if 0 < token_id <= len(d.state.ended) else 0
+    return f"the visit is {ENDED[code]}" if code else "the attempt was superseded"
+
+
+def start_attempt(d: Deciding, command: c.StartAttempt) -> None:
+    """A queue's worker claims an attempt."""
+    token = _known(d, command.token)
+    if token.state is TokenState.EXECUTING and token.worker == command.worker:
+        return
+    if token.state is not TokenState.DISPATCHED or token.attempt != command.attempt:
+        raise Refused("LEASE_CONFLICT", f"attempt {command.attempt} of visit {command.token} is not on offer")
+    d.emit(
+        e.TokenStarted(
+            d.seq, d.now, token.id, command.attempt, command.worker, None, command.lease_until
+        )
+    )
+    _set_lease(d, token, command.lease_until)
+
+
+def extend_lease(d: Deciding, command: c.ExtendLease) -> None:
+    """A worker's heartbeat: only the owner of the attempt may send it."""
+    token = _known(d, command.token)
+    if token.state is not TokenState.EXECUTING or token.worker != command.worker or token.attempt != command.attempt:
+        raise Refused("LEASE_CONFLICT", f"attempt {command.attempt} of visit {command.token} is not yours")
+    _set_lease(d, token, command.lease_until)
+
+
+def _set_lease(d: Deciding, token: Token, until: int | None) -> None:
+    """One lease timer per attempt: a later one replaces it."""
+    if until is None:
+        return
+    for timer in token.timers:
+        if d.state.timers[timer].purpose == "lease":
+            d.effect(x.ClearTimer(timer))
+    timers.start(d, until, "lease", token)
+
+
+def finish_attempt(d: Deciding, command: c.FinishAttempt) -> None:
+    """An attempt has succeeded."""
+    token = _answering(d, command.token, command.attempt, command.worker)
+    if token is None:
+        return
+    if d.state.status is RunStatus.PAUSED:
+        _defer(d, token, command.output, None, command.tries, command.requests)
+        return
+    apply_result(d, token, command.output, command.tries, command.requests)
+
+
+def fail_attempt(d: Deciding, command: c.FailAttempt) -> None:
+    """An attempt has failed."""
+    token = _answering(d, command.token, command.attempt, command.worker)
+    if token is None:
+        return
+    if d.state.status is RunStatus.PAUSED:
+        _defer(d, token, None, command.error, command.tries, command.requests)
+        return
+    native.apply_requests(d, token, command.requests)
+    failure.attempt_failed(d, token, command.error, command.tries)
+
+
+def _answering(d: Deciding, token_id: TokenId, attempt: int, worker: str | None) -> Token | None:
+    token = _executing(d, token_id, attempt)
+    if token is None:
+        return None
+    if token.worker is not None and worker != token.worker:
+        raise Refused("LEASE_CONFLICT", f"attempt {attempt} of visit {token_id} is held by {token.worker!r}, not {worker!r}")
+    if any(item.token == token_id for item in d.state.deferred):
+        return None
+    return token
+
+
+def _defer(
+    d: Deciding, token: Token, output: Json, error: Error | None, tries: int, requests: tuple[AnyRequest, ...]
+) -> None:
+    d.emit(e.CallbackReceived(d.seq, d.now, token.id, token.attempt, output, error, tries, requests))
+
+
+def apply_result(
+    d: Deciding, token: Token, output: Json, tries: int, requests: tuple[AnyRequest, ...]
+) -> None:
+    """A successful result takes effect."""
+    cancel.clear_timers(d, token)
+    if token.mode is Mode.COMPENSATION:
+        saga.compensation_token_completed(d, token, output, tries)
+        return
+    if requests:
+        try:
+            native.apply_requests(d, token, requests)
+        except Refused as refusal:
+            failure.fail_token(d, token, Error(refusal.rejection.kind, refusal.rejection.message))
+            return
+        if token.id not in d.state.tokens:
+            return  # it has cancelled itself
+    complete.complete_visit(d, token, output, tries)
+
+
+def lose_worker(d: Deciding, command: c.LoseWorker) -> None:
+    """Whoever executed the attempt is gone: hand the same attempt out again, with the same key, unless it is poison."""
+    token = d.state.tokens.get(command.token)
+    if token is None or token.attempt != command.attempt:
+        return
+    if token.state not in (TokenState.EXECUTING, TokenState.DISPATCHED) or d.node(token).task is None:
+        return
+    if token.recoveries >= RECOVERIES_MAX:
+        text = f"its worker was lost {token.recoveries + 1} times"
+        error = Error("WORKER_LOST", text)
+        if token.mode is Mode.COMPENSATION:
+            saga.compensation_token_failed(d, token, failure.located(token, error))
+        else:
+            failure.fail_token(d, token, error)
+        return
+    queue = d.node(token).definition.queue if token.mode is Mode.FORWARD else None
+    d.emit(
+        e.TokenDispatched(
+            d.seq, d.now, token.id, token.attempt, token.input, queue, token.recoveries + 1
+        )
+    )
+    if queue is None:
+        d.emit(e.TokenStarted(d.seq, d.now, token.id, token.attempt))
+    d.effect(x.RunTask(token.id, token.attempt, token.node, token.input, queue, token.record))
+
+
+def _known(d: Deciding, token_id: TokenId) -> Token:
+    token = d.state.tokens.get(token_id)
+    if token is None:
+        if 0 < token_id <= d.state.last_token:
+            raise Refused("INVALID_STATE", f"visit {token_id} has ended: {_why_late(d, token_id)}")
+        raise Refused("NOT_FOUND", f"run {d.state.run} has no visit {token_id}")
+    return token
+
+
+def _answered_before(d: Deciding, token_id: TokenId, attempt: int | None, answer: Json) -> str | None:
+    """`same` or `different` if this attempt already has its answer."""
+    given = d.state.answers.get(token_id)
+    if given is None or (attempt is not None and given[0] != attempt):
+        return None
+    return "same" if given[1] == answer else "different"
+
+
+def complete_gate(d: Deciding, command: c.CompleteGate) -> None:
+    """A person has answered."""
+    before = _answered_before(d, command.token, None, command.data)
+    if before == "same":
+        return
+    token = d.state.tokens.get(command.token)
+    if before == "different" or token is None or token.gate is not GateState.OPEN:
+        if token is None and not 0 < command.token <= d.state.last_token:
+            raise Refused("NOT_FOUND", f"run {d.state.run} has no visit {command.token}")
+        why = "it has another answer" if before else "it is not waiting for one"
+        raise Refused("INVALID_STATE", f"gate of visit {command.token} cannot be answered: {why}")
+    node = d.node(token)
+    problem = node.form.problem(command.data) if node.form is not None else None
+    if problem is not None:
+        raise Refused("SCHEMA", f"answer to {node.ref!r}: {problem}")
+    suspend.started_by(d, token, f"answer to {node.ref}")
+    d.emit(e.GateCompleted(d.seq, d.now, token.id, command.data, command.by))
+    d.effect(x.CloseGate(token.id))
+    if d.state.status is not RunStatus.PAUSED:
+        suspend.resume_with(d, token, command.data, f"person {command.by}" if command.by else "person")
+
+
+def claim_gate(d: Deciding, command: c.ClaimGate) -> None:
+    """A person takes a human task on."""
+    token = _known(d, command.token)
+    if token.gate is not GateState.OPEN:
+        raise Refused("INVALID_STATE", f"gate of visit {command.token} is not open")
+    holder = (token.detail or {}).get("claimed_by")
+    if holder == command.by:
+        return
+    if holder is not None:
+        raise Refused("INVALID_STATE", f"gate of visit {command.token} is claimed by {holder!r}")
+    d.emit(
+        e.TokenWaiting(
+            d.seq, d.now, token.id, Waiting.HUMAN, None, None, None, {"claimed_by": command.by}
+        )
+    )
+    suspend.started_by(d, token, f"claim of {token.node}")
+
+
+def receive_callback(d: Deciding, command: c.ReceiveCallback) -> None:
+    """A webhook worker has answered."""
+    answer = [command.output, command.error.as_json() if command.error is not None else None]
+    before = _answered_before(d, command.token, command.attempt, answer)
+    if before == "same":
+        return
+    token = d.state.tokens.get(command.token)
+    kind = None
+    if token is None and not 0 < command.token <= d.state.last_token:
+        raise Refused("NOT_FOUND", f"run {d.state.run} has no visit {command.token}")
+    if before == "different":
+        kind = "DUPLICATE"
+    elif token is None or token.state in (TokenState.FAILED, TokenState.TIMED_OUT):
+        kind = _late_kind(d, command.token)
+    elif token.attempt != command.attempt:
+        kind = "LATE_RESULT"
+    elif token.external is not ExternalState.OFFERED:
+        kind = "LATE_RESULT" if token.waiting is Waiting.TIMER else "INVALID_STATE"
+    if kind is not None or token is None:
+        _refuse_callback(d, command, kind or "INVALID_STATE")
+        return
+    suspend.started_by(d, token, f"callback of {token.node}")
+    d.emit(e.CallbackReceived(d.seq, d.now, token.id, command.attempt, command.output, command.error))
+    if d.state.status is not RunStatus.PAUSED:
+        apply_callback(d, token, command.output, command.error)
+
+
+def _late_kind(d: Deciding, token_id: TokenId) -> str:
+    over = d.state.status not in (RunStatus.RUNNING, RunStatus.PAUSED)
+    ended = ENDED[d.state.ended[token_id - 1]]
+    return "LATE_RESULT" if ended == TokenState.TIMED_OUT and not over else "INVALID_STATE"
+
+
+def _refuse_callback(d: Deciding, command: c.ReceiveCallback, kind: str) -> None:
+    d.emit(e.CallbackRefused(d.seq, d.now, command.token, command.attempt, kind))
+    refused = Refused(kind, f"callback for attempt {command.attempt} of visit {command.token}: {_why_late(d, command.token)}")
+    d.rejection = refused.rejection
+
+
+def apply_callback(d: Deciding, token: Token, output: Json, error: Error | None) -> None:
+    """A callback takes effect."""
+    if error is None:
+        suspend.resume_with(d, token, output, "callback")
+    else:
+        cancel.clear_timers(d, token)
+        d.emit(e.TokenResumed(d.seq, d.now, token.id, "callback"))
+        failure.attempt_failed(d, token, error)
+
+
+def end_child(d: Deciding, command: c.EndChild) -> None:
+    """A child run reports its end."""
+    if d.state.compensating is not None:
+        child = d.state.records[d.state.compensating].child
+        if child == command.child:
+            saga.child_compensated(d, command.token, command.child, command.status, command.error)
+            return
+    token = d.state.tokens.get(command.token)
+    if token is None or token.child != command.child:
+        return
+    d.emit(
+        e.ChildEnded(
+            d.seq,
+            d.now,
+            token.id,
+            command.child,
+            command.status,
+            command.output,
+            command.error,
+            command.compensable,
+        )
+    )
+    if d.state.status is not RunStatus.PAUSED:
+        apply_child_end(d, token, command.child, command.status, command.output, command.error, command.compensable)
+
+
+def apply_child_end(
+    d: Deciding, token: Token, child: Any, status: str, output: Json, error: Error | None, compensable: bool
+) -> None:
+    """A child's end takes effect: its output, or a failure where the list of 2.6 starts again."""
+    if status == RunStatus.COMPLETED:
+        if compensable and d.node(token).definition.compensate is None:
+            saga.record(d, token, output, child)
+        suspend.resume_with(d, token, output, "child")
+        return
+    action = d.node(token).task
+    assert action is not None
+    why = f": {error.message}" if error is not None else ""
+    failed = Error("SUBWORKFLOW_FAILED", f"child run {child} ended {status}{why}", retryable=False)
+    if action.steps[0].action.config.get("on_failure") == "catch":
+        cause = error.as_json() if error is not None else failed.as_json()
+        suspend.resume_with(d, token, {"error": {**cause, "status": status}}, "child")
+        return
+    cancel.clear_timers(d, token)
+    d.emit(e.TokenResumed(d.seq, d.now, token.id, "child"))
+    failure.attempt_failed(d, token, failed)

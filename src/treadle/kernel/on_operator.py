@@ -1,0 +1,221 @@
+"""What people and parents ask of a run: cancel, retry, pause, resume, extend, abort, groups, compensation (2.7, 2.8, 2.10)."""
+
+from __future__ import annotations
+
+from treadle.kernel import cancel, failure, finish, native, on_answer, saga, signals, suspend, timers
+from treadle.kernel.deciding import Deciding, Refused
+from treadle.kernel.state import Deferred, Token
+from treadle.model import commands as c
+from treadle.model import effects as x
+from treadle.model import events as e
+from treadle.model.ids import RecordId
+from treadle.model.requests import ChangeGroup
+from treadle.model.states import RunStatus, TokenState
+
+
+def _live(d: Deciding) -> None:
+    if d.state.status not in (RunStatus.RUNNING, RunStatus.PAUSED):
+        raise Refused("INVALID_STATE", f"run {d.state.run} is {d.state.status}")
+
+
+def cancel_run(d: Deciding, command: c.CancelRun) -> None:
+    """Cancelling a run that has ended is a no-op."""
+    if d.state.status in (RunStatus.RUNNING, RunStatus.PAUSED):
+        finish.cancel_run(d, command.by, command.reason)
+
+
+def abort_run(d: Deciding, command: c.AbortRun) -> None:
+    """The other answer to a workflow timeout."""
+    if d.state.status is RunStatus.CANCELLED:
+        return
+    _live(d)
+    finish.cancel_run(d, command.by, "aborted")
+
+
+def cancel_token(d: Deciding, command: c.CancelToken) -> None:
+    token = d.state.tokens.get(command.token)
+    if token is None or token.state in (TokenState.FAILED, TokenState.TIMED_OUT):
+        if not 0 < command.token <= d.state.last_token:
+            raise Refused("NOT_FOUND", f"run {d.state.run} has no visit {command.token}")
+        return
+    _live(d)
+    cancel.cancel_token(d, token, command.by, command.reason)
+
+
+def cancel_group(d: Deciding, command: c.CancelGroup) -> None:
+    _live(d)
+    native.change_group(d, ChangeGroup("cancel_group", command.group, join=command.join), (), command.by)
+
+
+def close_group(d: Deciding, command: c.CloseGroup) -> None:
+    _live(d)
+    native.change_group(d, ChangeGroup("close_group", command.group), (), command.by)
+
+
+def add_siblings(d: Deciding, command: c.AddSiblings) -> None:
+    if command.id is not None and command.id in d.state.seen:
+        return
+    _live(d)
+    request = ChangeGroup("add_siblings", command.group, command.items, command.count)
+    native.change_group(d, request, (), "operator", 0, command.id)
+
+
+def send_signal(d: Deciding, command: c.SendSignal) -> None:
+    if command.id is not None and command.id in d.state.seen:
+        return
+    _live(d)
+    signals.receive(d, command.name, command.key, command.data, command.id)
+
+
+def pause_run(d: Deciding, command: c.PauseRun) -> None:
+    """No new dispatch; what arrives is recorded, not routed; all timers freeze."""
+    if d.state.status is RunStatus.PAUSED:
+        return
+    if d.state.status is not RunStatus.RUNNING:
+        raise Refused("INVALID_STATE", f"run {d.state.run} is {d.state.status}")
+    d.emit(e.RunPaused(d.seq, d.now, command.by, command.reason))
+
+
+def resume_run(d: Deciding, command: c.ResumeRun) -> None:
+    if d.state.status is RunStatus.RUNNING:
+        return
+    if d.state.status is RunStatus.COMPENSATION_FAILED:
+        _resume_compensation(d)
+        return
+    if d.state.status is not RunStatus.PAUSED:
+        raise Refused("INVALID_STATE", f"run {d.state.run} is {d.state.status}")
+    _resume(d, command.by, None)
+
+
+def extend_timeout(d: Deciding, command: c.ExtendTimeout) -> None:
+    """A new deadline, `ms` from now; a run that timed out into a pause goes on."""
+    _live(d)
+    if command.ms <= 0:
+        raise Refused("BAD_REQUEST", f"a timeout is extended by a positive number of ms, got {command.ms}")
+    deadline = d.now + command.ms
+    for timer in d.state.timers.values():
+        if timer.purpose == "run":
+            d.effect(x.ClearTimer(timer.id))
+    if d.state.status is RunStatus.RUNNING:
+        d.emit(e.RunPaused(d.seq, d.now, command.by, "to extend the deadline"))
+    _resume(d, command.by, deadline)
+
+
+def _resume(d: Deciding, by: str, deadline: int | None) -> None:
+    assert d.state.paused_at is not None
+    waiting = list(d.state.deferred)
+    shift = d.now - d.state.paused_at
+    d.emit(e.RunResumed(d.seq, d.now, by, shift, deadline))
+    if deadline is not None:
+        timers.start(d, deadline, "run")
+    if shift:
+        for timer in d.state.timers.values():
+            d.effect(x.SetTimer(timer.id, timer.due))
+    for item in waiting:
+        token = d.state.tokens.get(item.token)
+        if token is not None and d.running:
+            _carry_on(d, token, item)
+    signals.offer_all(d)
+    wake_all(d)
+
+
+def _carry_on(d: Deciding, token: Token, item: Deferred) -> None:
+    if item.kind == "gate":
+        suspend.resume_with(d, token, item.output, "person")
+    elif item.kind == "callback":
+        on_answer.apply_callback(d, token, item.output, item.error)
+    elif item.kind == "child":
+        child = token.child
+        on_answer.apply_child_end(d, token, child, item.status or "", item.output, item.error, False)
+    elif item.error is not None:
+        failure.attempt_failed(d, token, item.error, item.tries)
+    else:
+        on_answer.apply_result(d, token, item.output, item.tries, item.requests)
+
+
+def wake_all(d: Deciding) -> None:
+    """Everything that may begin begins, and every join is looked at: after a pause or an operator's retry."""
+    for token in d.state.tokens.values():
+        if token.state is TokenState.PENDING:
+            d.ready.append(token.id)
+    for group in d.state.groups:
+        d.dirty[group] = None
+
+
+def retry_token(d: Deciding, command: c.RetryToken) -> None:
+    """A failed token tries again: same token, new attempt, run reopened."""
+    token = d.state.tokens.get(command.token)
+    if token is None:
+        known = 0 < command.token <= d.state.last_token
+        kind = "INVALID_STATE" if known else "NOT_FOUND"
+        raise Refused(kind, f"visit {command.token} is not failed, or can no longer be retried")
+    if token.state not in (TokenState.FAILED, TokenState.TIMED_OUT):
+        if token.error is None and token.attempt > 1:
+            return
+        raise Refused("INVALID_STATE", f"visit {command.token} is {token.state}, not failed")
+    if d.state.status not in (RunStatus.RUNNING, RunStatus.PAUSED, RunStatus.FAILED) or d.state.cause is not None:
+        raise Refused("INVALID_STATE", f"run {d.state.run} is {d.state.status}: compensation has begun or it has ended")
+    _check_joins(d, token)
+    if d.state.status is RunStatus.FAILED:
+        d.emit(e.RunResumed(d.seq, d.now, command.by, reopened=True))
+    d.emit(
+        e.TokenRetryScheduled(d.seq, d.now, token.id, token.attempt + 1, d.now, None, command.by)
+    )
+    d.ready.append(token.id)
+    d.touch(token.frames)
+
+
+def _check_joins(d: Deciding, token: Token) -> None:
+    node = d.node(token)
+    for identity, _ in token.frames:
+        group = d.state.groups.get(identity)  # type: ignore[call-overload]
+        decided = group is None or any(
+            site.status != "open" and d.graph.sites[site.index].reach & node.bit for site in group.sites
+        )
+        if decided:
+            raise Refused("INVALID_STATE", f"visit {token.id} cannot be retried: its join has fired or failed")
+
+
+def compensate_run(d: Deciding, command: c.CompensateRun) -> None:
+    """The parent failed after this child had completed: undo the child's work too."""
+    if d.state.status is not RunStatus.COMPLETED:
+        if d.state.status in (RunStatus.COMPENSATED, RunStatus.COMPENSATION_FAILED):
+            finish.tell_parent(d)
+        return
+    if not saga.begin(d, "parent"):
+        finish.tell_parent(d)
+
+
+def _resume_compensation(d: Deciding) -> None:
+    for record in [r for r in d.state.records.values() if r.status == "failed"]:
+        _retry_record(d, record.id)
+        return
+
+
+def retry_compensation(d: Deciding, command: c.RetryCompensation) -> None:
+    record = d.state.records.get(command.record)
+    if record is None:
+        raise Refused("NOT_FOUND", f"run {d.state.run} has no compensation {command.record}")
+    if record.status != "failed" or d.state.status is not RunStatus.COMPENSATION_FAILED:
+        raise Refused("INVALID_STATE", f"compensation of {record.node!r} is {record.status}, not failed")
+    _retry_record(d, command.record)
+
+
+def _retry_record(d: Deciding, record: RecordId) -> None:
+    d.emit(e.RunCompensating(d.seq, d.now, d.state.cause or "failed"))
+    saga.start_record(d, d.state.records[record])
+
+
+def skip_compensation(d: Deciding, command: c.SkipCompensation) -> None:
+    record = d.state.records.get(command.record)
+    if record is None:
+        raise Refused("NOT_FOUND", f"run {d.state.run} has no compensation {command.record}")
+    if record.status == "skipped":
+        return
+    if record.status != "failed" or d.state.status is not RunStatus.COMPENSATION_FAILED:
+        raise Refused("INVALID_STATE", f"compensation of {record.node!r} is {record.status}, not failed")
+    d.emit(e.CompensationSkipped(d.seq, d.now, record.id, command.by))
+    d.emit(e.RunCompensating(d.seq, d.now, d.state.cause or "failed"))
+    saga.advance(d)
+
+

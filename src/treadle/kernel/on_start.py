@@ -1,0 +1,46 @@
+"""StartRun: the run exists, and a token stands at every start node."""
+
+from __future__ import annotations
+
+from treadle.kernel import deliver, entity, timers
+from treadle.kernel.deciding import Deciding, Refused
+from treadle.kernel.route import Origin
+from treadle.model import commands as c
+from treadle.model import events as e
+from treadle.model.ids import TokenId
+from treadle.model.states import RunStatus
+
+
+def start_run(d: Deciding, command: c.StartRun) -> None:
+    """Delivered twice it changes nothing; an input against the schema starts nothing."""
+    if d.state.status is not RunStatus.CREATED:
+        return
+    value = command.input if command.input is not None else {}
+    problem = d.graph.input_schema.problem(value) if d.graph.input_schema is not None else None
+    if problem is not None:
+        raise Refused("SCHEMA", f"input of {d.graph.workflow_name!r}: {problem}")
+    definition = d.graph.definition
+    d.emit(
+        e.RunStarted(
+            d.seq,
+            d.now,
+            command.run,
+            d.graph.workflow_name,
+            command.version,
+            d.graph.hash,
+            value,
+            command.entity,
+            command.parent,
+            command.depth,
+            command.depth_max if command.depth_max is not None else definition.limits.max_nesting_depth,
+            command.idempotency_key,
+            command.trigger,
+            command.seed,
+        )
+    )
+    entity.enter(d)
+    if definition.timeout_ms is not None:
+        timers.start(d, d.now + definition.timeout_ms, "run")
+    origin = Origin(TokenId(0), d.graph.start[0], "root", (), None)
+    for node in d.graph.start:
+        deliver.create(d, node, None, origin, (), "root", None)

@@ -1,0 +1,115 @@
+"""FireTimer: what a durable timer means when it is due. Unknown timers were cleared meanwhile and mean nothing."""
+
+from __future__ import annotations
+
+from treadle.kernel import cancel, failure, finish, join, suspend, triggers, units
+from treadle.kernel.deciding import Deciding, Refused, RunFails
+from treadle.kernel.state import Timer, Token
+from treadle.model import commands as c
+from treadle.model import effects as x
+from treadle.model import events as e
+from treadle.model.errors import Error
+from treadle.model.states import GateState, RunStatus
+
+
+def fire_timer(d: Deciding, command: c.FireTimer) -> None:
+    """A timer is due. A paused run's timers are frozen; on resume they are set anew."""
+    timer = d.state.timers.get(command.timer)
+    if timer is None:
+        return
+    if d.state.status is RunStatus.PAUSED:
+        return
+    if timer.due > d.now:
+        raise Refused("BAD_REQUEST", f"timer {command.timer} is due at {timer.due}, it is {d.now}")
+    token = d.state.tokens[timer.token] if timer.token is not None else None
+    d.emit(e.TimerFired(d.seq, d.now, timer.id, timer.purpose, timer.token))
+    if token is not None:
+        _TOKEN_TIMERS[timer.purpose](d, token, timer)
+    elif timer.purpose == "sync":
+        _sync(d, timer)
+    else:
+        _run(d)
+
+
+def _wait(d: Deciding, token: Token, _timer: Timer) -> None:
+    suspend.started_by(d, token, f"timer of {token.node}")
+    suspend.resume_with(d, token, {}, "timer")
+
+
+def _retry(d: Deciding, token: Token, _timer: Timer) -> None:
+    d.emit(e.TokenResumed(d.seq, d.now, token.id, "retry"))
+    d.ready.append(token.id)
+
+
+def _attempt(d: Deciding, token: Token, _timer: Timer) -> None:
+    text = f"attempt {token.attempt} of {token.node!r} did not answer in time"
+    failure.attempt_failed(d, token, Error("TASK_TIMEOUT", text, retryable=True))
+
+
+def _lease(d: Deciding, token: Token, _timer: Timer) -> None:
+    from treadle.kernel.on_answer import lose_worker
+
+    lose_worker(d, c.LoseWorker(token.id, token.attempt))
+
+
+def _trigger(d: Deciding, token: Token, timer: Timer) -> None:
+    assert timer.target is not None
+    triggers.occur(d, token, d.graph.transitions[timer.target], None)
+
+
+def _gate_due(d: Deciding, token: Token, _timer: Timer) -> None:
+    """An unanswered gate: the default answer, or a failure."""
+    if token.gate is not GateState.OPEN:
+        return
+    node = d.node(token)
+    source = node.config.get("on_expiry")
+    policy = source.evaluate(d.view(token)) if source is not None else "fail"
+    default = policy.get("default") if isinstance(policy, dict) else None
+    d.emit(e.GateExpired(d.seq, d.now, token.id, default))
+    d.effect(x.CloseGate(token.id))
+    if isinstance(policy, dict):
+        suspend.started_by(d, token, f"expiry of {token.node}")
+        suspend.resume_with(d, token, default, "expiry")
+        return
+    cancel.clear_timers(d, token)
+    d.emit(e.TokenResumed(d.seq, d.now, token.id, "expiry"))
+    text = f"nobody answered {node.ref!r} in time"
+    failure.attempt_failed(d, token, Error("TASK_TIMEOUT", text, retryable=True))
+
+
+def _gate_remind(d: Deciding, token: Token, _timer: Timer) -> None:
+    d.effect(x.RemindGate(token.id))
+
+
+_TOKEN_TIMERS = {
+    "wait": _wait,
+    "retry": _retry,
+    "attempt": _attempt,
+    "lease": _lease,
+    "trigger": _trigger,
+    "gate_due": _gate_due,
+    "gate_remind": _gate_remind,
+}
+
+
+def _sync(d: Deciding, timer: Timer) -> None:
+    assert timer.group is not None and timer.target is not None
+    group = d.state.groups.get(timer.group)
+    if group is None:
+        return
+    state = units.site_of(d.state, group, timer.target)
+    if state.status == "open":
+        join.time_out(d, group, state, d.graph.sites[state.index])
+
+
+def _run(d: Deciding) -> None:
+    """The run's own deadline."""
+    policy = d.graph.definition.on_timeout
+    text = f"the run did not end within {d.graph.definition.timeout_ms} ms"
+    error = Error("WORKFLOW_TIMEOUT", text)
+    if policy == "human_gate":
+        d.emit(e.RunPaused(d.seq, d.now, "timeout", error.message))
+    elif policy == "cancel":
+        finish.time_out_run(d, error)
+    else:
+        raise RunFails(error)

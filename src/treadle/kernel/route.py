@@ -1,0 +1,86 @@
+"""Which transitions a visit's outcome takes (2.2): tiers, conditions, loops. Chooses; `fan_out` carries out."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from treadle.expression.conditions import Unevaluable
+from treadle.graph.execution_graph import GraphNode, GraphTransition
+from treadle.kernel.deciding import Deciding
+from treadle.kernel.view import TokenView
+from treadle.model import events as e
+from treadle.model.errors import Error
+from treadle.model.ids import Frames, TokenId
+
+
+class Origin(NamedTuple):
+    """Where a dispatch starts from: a visit that has ended, or a fan-in that failed before its target ran (token 0)."""
+
+    token: TokenId
+    node: GraphNode
+    path: str
+    frames: Frames
+    loops: dict[str, int] | None
+    last_error: Error | None = None
+    holds: str | None = None
+    """A mutex the visit keeps on its way to a node that keeps it too."""
+    attached: bool = False
+    """The visit itself will wait where its tokens arrive at joins; otherwise an arrival stands alone (token 0)."""
+    output: Any = None
+    """What the visit produced, for a canvas collector."""
+
+
+class RoutingFailed(Exception):  # noqa: N818
+    """The visit cannot be routed: the token fails, never retried."""
+
+    def __init__(self, error: Error) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+def choose(
+    d: Deciding, view: TokenView, tiers: tuple[tuple[GraphTransition, ...], ...], origin: Origin
+) -> list[GraphTransition]:
+    """All matches of the first tier that has any; only the first of them for `fan_out: first_match`."""
+    first_only = origin.node.definition.fan_out == "first_match"
+    for tier in tiers:
+        matches = []
+        for transition in tier:
+            if _matches(d, view, transition, origin):
+                matches.append(transition)
+                if first_only:
+                    break
+        if matches:
+            return matches
+    return []
+
+
+def condition_holds(d: Deciding, view: TokenView, transition: GraphTransition, token: TokenId) -> bool:
+    """Whether the transition's own condition is true here; an unevaluable one is not, and says so."""
+    if transition.condition is None:
+        return True
+    verdict = transition.condition(view)
+    if isinstance(verdict, Unevaluable):
+        d.emit(e.ConditionUnevaluable(d.seq, d.now, transition.id, verdict.reason, token or None))
+        return False
+    return verdict
+
+
+def _matches(d: Deciding, view: TokenView, transition: GraphTransition, origin: Origin) -> bool:
+    limit = transition.definition.loop_max_iterations
+    if limit is not None and (origin.loops or {}).get(transition.id, 0) >= limit:
+        return False
+    return condition_holds(d, view, transition, origin.token)
+
+
+def no_match(origin: Origin) -> RoutingFailed:
+    """2.2: a node with outgoing transitions none of which matches."""
+    return RoutingFailed(
+        Error(
+            "NO_MATCHING_TRANSITION",
+            f"no transition out of {origin.node.ref!r} matches; add an unconditional one at the lowest priority, "
+            "or set on_no_match: end",
+            origin.node.ref,
+            origin.path,
+        )
+    )

@@ -1,0 +1,163 @@
+"""Compensation: undoing completed visits, one at a time, in reverse order of completion (2.10).
+
+A record is left in the transaction that completes its visit. When a failure is unhandled, everything in flight has been cancelled and
+the records are worked off from the newest to the oldest: a compensation token for a visit, a request to the child for a completed
+child run. Exactly one is running at any time, and its progress is an event, so a crash resumes where it was.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.errors import EvaluationError
+from treadle.expression.view import DictView
+from treadle.kernel import finish, timers
+from treadle.kernel.deciding import Deciding
+from treadle.kernel.state import Record, Token
+from treadle.model import effects as x
+from treadle.model import events as e
+from treadle.model.errors import Error
+from treadle.model.ids import RecordId, RunId, TokenId
+from treadle.model.states import Mode, RunStatus
+
+Json = Any
+
+
+def record(d: Deciding, token: Token, output: Json, child: RunId | None = None) -> None:
+    """A completed visit can be undone."""
+    if d.graph.definition.compensation == "off":
+        return
+    d.emit(
+        e.CompensationRecorded(
+            d.seq,
+            d.now,
+            RecordId(d.state.last_record + 1),
+            token.id,
+            token.node,
+            token.path,
+            token.frames,
+            token.input,
+            output,
+            child,
+        )
+    )
+
+
+def begin(d: Deciding, cause: str) -> bool:
+    """Start compensating if there is anything to undo. False: the run ends as it is."""
+    if d.graph.definition.compensation == "off" or not any(_pending(d)):
+        return False
+    d.emit(e.RunCompensating(d.seq, d.now, cause))
+    advance(d)
+    return True
+
+
+def _pending(d: Deciding) -> list[Record]:
+    return [record for record in d.state.records.values() if record.status == "recorded"]
+
+
+def advance(d: Deciding) -> None:
+    """Undo the newest visit that is not undone yet; when none is left, the run is compensated."""
+    if d.state.compensating is not None or d.state.status is not RunStatus.COMPENSATING:
+        return
+    pending = _pending(d)
+    if pending:
+        start_record(d, pending[-1])
+        return
+    failed = [r for r in d.state.records.values() if r.status == "failed"]
+    if failed:
+        text = f"compensation of {', '.join(sorted({r.node for r in failed}))} failed"
+        d.emit(e.RunCompensationFailed(d.seq, d.now, Error("TASK_FAILED", text)))
+    else:
+        d.emit(e.RunCompensated(d.seq, d.now))
+    finish.tell_parent(d)
+
+
+def start_record(d: Deciding, record: Record) -> None:
+    d.emit(e.CompensationStarted(d.seq, d.now, record.id, record.node, record.child))
+    if record.child is not None:
+        d.effect(x.CompensateChild(record.child, record.token))
+        return
+    identity = TokenId(d.state.last_token + 1)
+    d.emit(
+        e.TokenCreated(
+            d.seq,
+            d.now,
+            identity,
+            record.node,
+            record.path,
+            (),
+            None,
+            record.token,
+            None,
+            Mode.COMPENSATION,
+            record.id,
+        )
+    )
+    d.ready.append(identity)
+
+
+def dispatch(d: Deciding, token: Token) -> None:
+    """A compensation token begins: its task sees the visit's input and output."""
+    assert token.record is not None
+    record = d.state.records[token.record]
+    undo = d.node(token).definition.compensate
+    assert undo is not None
+    mapping = d.node(token).compensate_input
+    seen = {"input": record.input, "output": record.output}
+    try:
+        value = mapping.evaluate(DictView(seen)) if mapping is not None else seen
+    except EvaluationError as problem:
+        compensation_token_failed(d, token, Error("TASK_FAILED", f"compensate of {token.node!r}: {problem}"))
+        return
+    attempt = token.attempt + 1
+    d.emit(e.TokenDispatched(d.seq, d.now, token.id, attempt, value))
+    d.emit(e.TokenStarted(d.seq, d.now, token.id, attempt))
+    d.effect(x.RunTask(token.id, attempt, token.node, value, None, token.record))
+    timeout = undo.timeout_ms if undo.timeout_ms is not None else undo.task.timeout_ms
+    if timeout is not None:
+        timers.start(d, d.now + timeout, "attempt", token)
+
+
+def compensation_token_completed(d: Deciding, token: Token, output: Json, tries: int) -> None:
+    """A visit is undone; go on with the one before it."""
+    assert token.record is not None
+    record = token.record
+    d.emit(e.TokenCompleted(d.seq, d.now, token.id, output, tries))
+    d.emit(e.CompensationCompleted(d.seq, d.now, record))
+    advance(d)
+
+
+def compensation_token_failed(d: Deciding, token: Token, error: Error) -> None:
+    """A visit could not be undone: halt, or go on with the others, as configured. Never another saga."""
+    assert token.record is not None
+    record = token.record
+    if error.kind == "TASK_TIMEOUT":
+        d.emit(e.TokenTimedOut(d.seq, d.now, token.id, error, d.now))
+    else:
+        d.emit(e.TokenFailed(d.seq, d.now, token.id, error, max(token.attempts - 1, 0)))
+    record_failed(d, record, error)
+
+
+def record_failed(d: Deciding, record: RecordId, error: Error) -> None:
+    """One record's compensation has failed."""
+    d.emit(e.CompensationFailed(d.seq, d.now, record, error))
+    if d.graph.definition.on_compensation_failure == "continue":
+        advance(d)
+        return
+    d.emit(e.RunCompensationFailed(d.seq, d.now, error))
+    finish.tell_parent(d)
+
+
+def child_compensated(d: Deciding, token: TokenId, child: RunId, status: str, error: Error | None) -> bool:
+    """A child this run had asked to undo its work reports. False: it was not about compensation."""
+    current = d.state.compensating
+    if current is None or d.state.records[current].child != child:
+        return False
+    if status == RunStatus.COMPENSATED:
+        d.emit(e.CompensationCompleted(d.seq, d.now, current))
+        advance(d)
+    else:
+        text = f"child run {child} of visit {token} could not be compensated: it is {status}"
+        record_failed(d, current, error or Error("SUBWORKFLOW_FAILED", text))
+    return True

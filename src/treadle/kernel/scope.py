@@ -1,0 +1,159 @@
+"""Scopes: reads fall through, writes stay (2.4).
+
+A scope is a tree of what was written in it. In the run's own scope that tree *is* the data. A branch's scope is an overlay: an
+interior node (`Overlay`) says nothing about keys it does not have, so a read falls through to the enclosing scope exactly there; any
+other value is a leaf that was written whole and hides what lies below it. So `state.a.b` written in a branch hides `state.a.b` of the
+run and nothing else.
+
+Values are shared, never copied, and therefore never changed in place: a write copies the containers along its path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from treadle.errors import EvaluationError
+from treadle.expression.paths import MISSING, Path, get_in
+
+Json = Any
+
+
+class Overlay(dict[str, Any]):
+    """Interior of a scope's tree: transparent where it has no key."""
+
+
+class Scope:
+    """What was written in one scope. The run's own has no parent."""
+
+    __slots__ = ("overlay", "tree")
+
+    def __init__(self, *, overlay: bool) -> None:
+        self.overlay = overlay
+        self.tree: dict[str, Any] = {}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Scope) and self.overlay == other.overlay and self.tree == other.tree
+
+    def __repr__(self) -> str:
+        return f"Scope({self.tree!r})"
+
+    def write(self, path: Path, value: Json) -> None:
+        """Set `path`; its first key is state, output or nodes."""
+        root = path[0]
+        below = self.tree.get(root, MISSING)
+        if below is MISSING:
+            below = Overlay() if self.overlay else {}
+        self.tree[str(root)] = _written(below, path[1:], value, path) if len(path) > 1 else value
+
+    def copy(self) -> Scope:
+        """An independent scope with the same writes; values stay shared."""
+        twin = Scope(overlay=self.overlay)
+        twin.tree = {root: _twin(value) for root, value in self.tree.items()}
+        return twin
+
+    def refusal(self, path: Path) -> str | None:
+        """Why `path` cannot be written, or None."""
+        here: Any = self.tree
+        for depth, key in enumerate(path[:-1]):
+            here = here.get(key, MISSING) if isinstance(here, dict) else get_in(here, (key,))
+            if here is MISSING:
+                return None
+            step = path[depth + 1]
+            if not _fits(here, step):
+                return f"cannot write {'.'.join(map(str, path))}: {step!r} does not fit a {_kind(here)}"
+        return None
+
+    def plain(self, root: str) -> Json:
+        """A root of the tree as plain JSON."""
+        value = self.tree.get(root, MISSING)
+        return {} if value is MISSING else _plain(value)
+
+    def leaves(self) -> Iterator[tuple[Path, Json]]:
+        """Every written path with its value, in order of writing."""
+        for root, value in self.tree.items():
+            yield from _leaves((root,), value)
+
+
+def _written(here: Any, path: Path, value: Json, whole: Path) -> Any:
+    """`here` with `path` set, containers along the way copied. Overlays are ours alone and change in place."""
+    if not path:
+        return value
+    key, rest = path[0], path[1:]
+    if type(here) is Overlay:
+        below = here.get(str(key), MISSING)
+        here[str(key)] = _written(Overlay() if below is MISSING else below, rest, value, whole) if rest else value
+        return here
+    if isinstance(here, dict) and isinstance(key, str):
+        below = here.get(key, {})
+        return {**here, key: _written(below, rest, value, whole)}
+    if isinstance(here, list) and isinstance(key, int) and key <= len(here):
+        below = here[key] if key < len(here) else {}
+        return [*here[:key], _written(below, rest, value, whole), *here[key + 1 :]]
+    raise EvaluationError(f"cannot write {'.'.join(map(str, whole))}: {key!r} does not fit a {_kind(here)}")
+
+
+def _fits(here: Any, step: str | int) -> bool:
+    if isinstance(here, list):
+        return isinstance(step, int) and step <= len(here)
+    return isinstance(here, dict) and isinstance(step, str)
+
+
+def _twin(value: Any) -> Any:
+    if type(value) is Overlay:
+        return Overlay({key: _twin(below) for key, below in value.items()})
+    return value
+
+
+def _kind(value: Any) -> str:
+    return {dict: "object", list: "array", str: "string", bool: "boolean", type(None): "null"}.get(
+        type(value), "number"
+    )
+
+
+def _plain(value: Any) -> Json:
+    if type(value) is Overlay:
+        return {key: _plain(below) for key, below in value.items()}
+    return value
+
+
+def _leaves(path: Path, value: Any) -> Iterator[tuple[Path, Json]]:
+    if type(value) is Overlay:
+        for key, below in value.items():
+            yield from _leaves((*path, key), below)
+    else:
+        yield path, value
+
+
+def read(chain: Sequence[Scope], path: Path, start: int = 0) -> Json:
+    """The value at `path` seen from the innermost scope of `chain`; MISSING when no scope has it."""
+    for position in range(start, len(chain)):
+        here: Any = chain[position].tree.get(path[0], MISSING)
+        if here is MISSING:
+            continue
+        for depth in range(1, len(path)):
+            if type(here) is not Overlay:
+                return get_in(here, path[depth:])
+            here = here.get(path[depth], MISSING)
+            if here is MISSING:
+                break
+        if here is MISSING:
+            continue
+        if type(here) is Overlay:
+            return _merged(read(chain, path, position + 1), here)
+        return here
+    return MISSING
+
+
+def _merged(base: Json, overlay: Overlay) -> Json:
+    """`base` as seen through an overlay."""
+    result: dict[str, Any] = dict(base) if isinstance(base, dict) else {}
+    for key, value in overlay.items():
+        result[key] = _merged(result.get(key, MISSING), value) if type(value) is Overlay else value
+    return result
+
+
+def overlaid(chain: Sequence[Scope], path: Path) -> Json:
+    """What the given overlays wrote at `path` (innermost first), and only they: `_branch.output`."""
+    value = read(chain, path)
+    return MISSING if value is MISSING else _plain(value)

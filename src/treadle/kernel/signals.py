@@ -1,0 +1,92 @@
+"""Signals: each is taken by exactly one waiter, the one that has waited longest for its name and key, once (A9).
+
+A waiter is a visit of a `signal` action or an armed trigger. A waiter without a key takes any signal of its name; a waiter with a key
+only one with the same key.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.graph.execution_graph import GraphTransition
+from treadle.kernel import suspend, triggers
+from treadle.kernel.deciding import Deciding, Refused
+from treadle.kernel.state import Signal, Token
+from treadle.model import events as e
+from treadle.model.ids import TokenId
+
+Json = Any
+
+BUFFER_MAX = 10_000
+"""Signals kept for later per run. Arbitrary but finite: a sender in a loop must not fill the store unnoticed."""
+
+
+def receive(d: Deciding, name: str, key: Json, data: Json, command: str | None) -> None:
+    """A signal arrives: hand it to the longest waiter, or keep it."""
+    if len(d.state.signals) >= BUFFER_MAX:
+        raise Refused("LIMIT_EXCEEDED", f"{BUFFER_MAX} signals are waiting to be taken in this run already")
+    identity = d.state.last_signal + 1
+    d.emit(e.SignalReceived(d.seq, d.now, identity, name, key, data, command))
+    if d.running:
+        offer(d, d.state.signals[identity])
+
+
+def offer(d: Deciding, signal: Signal) -> bool:
+    """Give a signal to the first waiter that accepts it."""
+    for token_id, transition_id in list(d.state.waiters.get(signal.name, ())):
+        token = d.state.tokens[token_id]
+        transition = d.graph.transitions[transition_id] if transition_id is not None else None
+        if _accepts(d, token, transition, signal) and _give(d, token, transition, signal):
+            return True
+    return False
+
+
+def take_buffered(d: Deciding, token: Token, transition: GraphTransition | None, name: str) -> bool:
+    """A waiter has just come: take the oldest kept signal it accepts."""
+    for signal in list(d.state.signals.values()):
+        if signal.name == name and _accepts(d, token, transition, signal) and _fresh(d, token, transition, signal):
+            return _give(d, token, transition, signal)
+    return False
+
+
+def _accepts(d: Deciding, token: Token, transition: GraphTransition | None, signal: Signal) -> bool:
+    if transition is None:
+        wanted = token.detail["key"]
+    elif transition.trigger_key is not None:
+        wanted = transition.trigger_key.evaluate(d.view(token))
+    else:
+        wanted = None
+    return wanted is None or wanted == signal.key
+
+
+def _fresh(d: Deciding, token: Token, transition: GraphTransition | None, signal: Signal) -> bool:
+    """`buffer`: how old a signal the waiter accepts; omitted any age, `none` only one that comes while it waits."""
+    if transition is None:
+        buffer = token.detail["buffer"]
+    else:
+        assert transition.definition.trigger is not None
+        buffer = transition.definition.trigger.buffer
+    if buffer is None:
+        return True
+    return buffer != "none" and d.now - signal.at <= buffer
+
+
+def _give(d: Deciding, token: Token, transition: GraphTransition | None, signal: Signal) -> bool:
+    if transition is not None:
+        return triggers.occur(d, token, transition, signal)
+    d.emit(e.SignalTaken(d.seq, d.now, signal.id, token.id))
+    suspend.started_by(d, token, f"signal {signal.name}")
+    suspend.resume_with(d, token, signal.data, f"signal {signal.name}")
+    return True
+
+
+def offer_all(d: Deciding) -> None:
+    """After a pause: whoever waits takes what was kept meanwhile."""
+    for signal in list(d.state.signals.values()):
+        if signal.id in d.state.signals:
+            offer(d, signal)
+
+
+def taken(d: Deciding, signal: Signal, token: TokenId) -> None:
+    """Record that a trigger has used a signal up."""
+    d.emit(e.SignalTaken(d.seq, d.now, signal.id, token))

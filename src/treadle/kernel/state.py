@@ -1,0 +1,280 @@
+"""The state of one run: what the kernel is given, and the fold of the run's history.
+
+Owns the shapes; `evolve` alone changes them. Only live things are kept: an ended visit leaves one byte (`ended`), and a failed one
+stays while an operator may still retry it. Everything is found by id in O(1); groups keep counters, so that no decision scans tokens.
+
+A *unit* is what a join may wait for: a live token (its id), or an arrival held at a join (minus its id). A visit that has executed
+and waits for siblings is represented by its arrivals.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from treadle.expression.paths import Path
+from treadle.graph.execution_graph import ExecutionGraph
+from treadle.kernel.scope import Scope
+from treadle.model.errors import Error
+from treadle.model.events import EntityRef, ParentLink
+from treadle.model.ids import ArrivalId, Frame, Frames, GroupId, RecordId, RunId, TimerId, TokenId
+from treadle.model.requests import AnyRequest
+from treadle.model.states import ExternalState, GateState, Mode, RunStatus, TokenState, Waiting
+
+Json = Any
+Members = int | dict[int, None]
+"""One unit, or an ordered set of them: most branches hold exactly one token, and a set of one costs 200 bytes."""
+
+
+class Token(Struct):
+    """A live visit, or a failed one that may be retried."""
+
+    id: TokenId
+    node: str
+    path: str
+    frames: Frames
+    state: TokenState = TokenState.CREATED
+    version: int = 0
+    via: str | None = None
+    origin: TokenId | None = None
+    mode: Mode = Mode.FORWARD
+    record: RecordId | None = None
+    attempt: int = 0
+    """Of the node's retry; the fence of every answer."""
+    attempts: int = 0
+    """Node attempts and task retries together (2.16)."""
+    recoveries: int = 0
+    worker: str | None = None
+    input: Json = None
+    output: Json = None
+    waiting: Waiting | None = None
+    detail: Json = None
+    arrivals: tuple[ArrivalId, ...] = ()
+    held: bool = False
+    """It has executed and stands at joins, as its arrivals, no longer at its node."""
+    timers: tuple[TimerId, ...] = ()
+    external: ExternalState | None = None
+    gate: GateState | None = None
+    child: RunId | None = None
+    last_error: Error | None = None
+    error: Error | None = None
+    loops: dict[str, int] | None = None
+    when: dict[str, bool] | None = None
+    """Armed `when` triggers and whether their condition held last time."""
+    mutex: str | None = None
+    """The mutex it holds."""
+
+
+class Arrival(Struct):
+    """A token's presence at a join."""
+
+    id: ArrivalId
+    token: TokenId
+    target: str
+    via: str
+    path: str
+    frames: Frames
+    group: GroupId | None
+    item: Frame | None
+    value: Json = None
+    loops: dict[str, int] | None = None
+
+
+class SiteState(Struct):
+    """A join of one group instance: the dynamic half of a `JoinSite`."""
+
+    index: int
+    status: Literal["open", "fired", "failed", "dead"] = "open"
+    live: dict[int, int] = {}
+    """Branch → how many of its units can still arrive."""
+    waiting: dict[int, list[ArrivalId]] = {}
+    arrived: int = 0
+    """Branches with an arrival and no live unit."""
+    timer: TimerId | None = None
+
+
+class Group(Struct):
+    """One firing of a fan-out."""
+
+    id: GroupId
+    names: tuple[str, ...]
+    origin: TokenId
+    node: str
+    path: str
+    frames: Frames
+    total: int
+    transitions: tuple[str, ...]
+    items: list[Json] | None
+    item_var: str | None
+    replicated: bool
+    isolating: bool
+    open: bool
+    max_in_flight: int | None
+    ordinal: int
+    shared: bool
+    spawned: int = 0
+    """Branches that have begun to exist; the rest are a cursor, not rows."""
+    members: dict[int, Members] = {}
+    units: int = 0
+    failed: dict[int, Error] = {}
+    sites: list[SiteState] = []
+    abandoned: dict[int, None] = {}
+    """Branches nobody waits for since the join fired early: they are live for no join around the group."""
+    closed: bool = False
+    retained: int = 0
+    """Failed tokens kept for an operator's retry."""
+    loops: dict[str, int] | None = None
+
+
+class NodeJoinState(Struct):
+    """A node's own join, one per item (A0)."""
+
+    node: str
+    item: Frame | None
+    held: list[ArrivalId] = []
+    used: tuple[str, ...] = ()
+    """Transitions consumed in the round that has fired but is not yet re-armed ({inbound: M})."""
+    absorbed: tuple[str, ...] = ()
+    """Other transitions that have delivered since then."""
+
+
+class Timer(Struct):
+    """A durable timer."""
+
+    id: TimerId
+    due: int
+    purpose: str
+    token: TokenId | None = None
+    group: GroupId | None = None
+    target: str | None = None
+
+
+class Signal(Struct):
+    """A signal nobody has taken yet."""
+
+    id: int
+    name: str
+    key: Json
+    data: Json
+    at: int
+
+
+class MutexState(Struct):
+    """Who is inside and who waits, in order of arrival."""
+
+    holders: dict[TokenId, None] = {}
+    queue: list[TokenId] = []
+
+
+class Deferred(Struct):
+    """An answer that came while the run was paused."""
+
+    kind: Literal["gate", "callback", "child", "result"]
+    token: TokenId
+    output: Json = None
+    error: Error | None = None
+    tries: int = 0
+    requests: tuple[AnyRequest, ...] = ()
+    status: str | None = None
+
+
+class Record(Struct):
+    """A completed visit that can be undone."""
+
+    id: RecordId
+    token: TokenId
+    node: str
+    path: str
+    frames: Frames
+    input: Json
+    output: Json
+    child: RunId | None
+    status: Literal["recorded", "running", "completed", "failed", "skipped"] = "recorded"
+
+
+class Position(Struct):
+    """Where the entity is: a node, an edge with progress, a section, or nowhere."""
+
+    node: str | None = None
+    edge: str | None = None
+    progress: float | None = None
+    section: str | None = None
+    completed_as: str | None = None
+    type: str | None = None
+
+
+@dataclass(slots=True)
+class RunState:
+    """The fold of a run's history. See the module's docstring."""
+
+    graph: ExecutionGraph = field(compare=False, repr=False)
+    run: RunId = RunId("")
+    version: int = 0
+    status: RunStatus = RunStatus.CREATED
+    seq: int = 0
+    started_at: int = 0
+    seed: int = 0
+    input: Json = None
+    output: Json = None
+    error: Error | None = None
+    unhandled: Error | None = None
+    """First unhandled failure while others are let finish."""
+    parent: ParentLink | None = None
+    depth: int = 0
+    depth_max: int = 10
+    idempotency_key: str | None = None
+    entity: EntityRef | None = None
+    position: Position | None = None
+    tokens: dict[TokenId, Token] = field(default_factory=dict)
+    ended: bytearray = field(default_factory=bytearray)
+    """By token id: 0 live or unknown, else an index into `ENDED`."""
+    live: int = 0
+    """Live tokens, those waiting at joins included."""
+    working: int = 0
+    """Live tokens that are not held at a join: something can still happen by itself or by an answer."""
+    at_node: dict[str, int] = field(default_factory=dict)
+    groups: dict[GroupId, Group] = field(default_factory=dict)
+    arrivals: dict[ArrivalId, Arrival] = field(default_factory=dict)
+    node_joins: dict[tuple[str, Frame | None], NodeJoinState] = field(default_factory=dict)
+    scopes: dict[Frame | None, Scope] = field(default_factory=dict)
+    writers: dict[tuple[Frame | None, Path], Frame] = field(default_factory=dict)
+    """Which branch of a group without a join last wrote a path of the scope around it: a differing one is a conflict."""
+    timers: dict[TimerId, Timer] = field(default_factory=dict)
+    signals: dict[int, Signal] = field(default_factory=dict)
+    waiters: dict[str, list[tuple[TokenId, str | None]]] = field(default_factory=dict)
+    """By signal name, longest waiting first: a `signal` action (None) or an armed trigger (its transition)."""
+    mutexes: dict[str, MutexState] = field(default_factory=dict)
+    records: dict[RecordId, Record] = field(default_factory=dict)
+    answers: dict[TokenId, tuple[int, Json]] = field(default_factory=dict)
+    """The accepted answer of a gate or callback, by visit: the same again is accepted, another refused."""
+    stopping: dict[TokenId, int] = field(default_factory=dict)
+    """Attempts told to stop whose result may still arrive, to be recorded as ignored."""
+    deferred: list[Deferred] = field(default_factory=list)
+    """What arrived while the run was paused, to be carried on when it resumes."""
+    idle: dict[GroupId, None] = field(default_factory=dict)
+    """Groups without units; forgotten when the next group is opened, unless something has come back to them."""
+    seen: set[str] = field(default_factory=set)
+    artifacts: dict[str, Json] = field(default_factory=dict)
+    paused_at: int | None = None
+    visits: int = 0
+    last_token: int = 0
+    last_group: int = 0
+    last_arrival: int = 0
+    last_timer: int = 0
+    last_signal: int = 0
+    last_record: int = 0
+    witness: dict[tuple[str, Frame | None], int] = field(default_factory=dict, compare=False, repr=False)
+    """A cache, no state: the unit last seen able to reach a node join, so that looking for one is seldom needed."""
+    compensating: RecordId | None = None
+    cause: str | None = None
+    """What the run ended with before compensation began."""
+
+    def context(self) -> dict[str, Json]:
+        """The run's own scope, for people and expectations: {"state": …, "output": …}."""
+        root = self.scopes[None]
+        return {"state": root.plain("state"), "output": root.plain("output")}
+
+
+ENDED = ("", TokenState.COMPLETED, TokenState.FAILED, TokenState.TIMED_OUT, TokenState.CANCELLED)

@@ -1,0 +1,183 @@
+"""Suspending actions: the token waits for a clock, a person, a signal, a child run or a webhook worker (2.7)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from treadle.errors import EvaluationError
+from treadle.graph.execution_graph import GraphNode
+from treadle.kernel import cancel, complete, failure, join, timers
+from treadle.kernel.deciding import Deciding
+from treadle.kernel.state import Token
+from treadle.model import effects as x
+from treadle.model import events as e
+from treadle.model.errors import Error
+from treadle.model.ids import RunId
+from treadle.model.states import Waiting
+
+Json = Any
+
+
+class _Unfit(Exception):  # noqa: N818
+    """The action's configuration makes no sense with this input."""
+
+
+def config_value(d: Deciding, token: Token, node: GraphNode, key: str, value: Json) -> Json:
+    """One config field: a source over the token's scope, else the input's field of that name."""
+    source = node.config.get(key)
+    if source is not None:
+        return source.evaluate(d.view(token))
+    return value.get(key) if isinstance(value, dict) else None
+
+
+def suspend(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
+    """Begin to wait."""
+    try:
+        _STARTERS[node.suspends or ""](d, token, node, value)
+    except (EvaluationError, _Unfit) as problem:
+        text = f"{node.suspends} of {node.ref!r}: {problem}"
+        failure.fail_token(d, token, Error("TASK_FAILED", text))
+
+
+def _start(d: Deciding, token: Token, value: Json) -> int:
+    attempt = token.attempt + 1
+    d.emit(e.TokenStarted(d.seq, d.now, token.id, attempt, None, value))
+    return attempt
+
+
+def _deadline(d: Deciding, token: Token, node: GraphNode, extra: int | None = None) -> None:
+    task = node.task
+    execution = task.steps[0].action.execution if task is not None else None
+    limits = [
+        limit
+        for limit in (
+            node.definition.timeout_ms,
+            task.timeout_ms if task is not None else None,
+            execution.timeout_ms if execution is not None else None,
+            extra,
+        )
+        if limit is not None
+    ]
+    if limits:
+        timers.start(d, d.now + min(limits), "attempt", token)
+
+
+def _wait(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
+    ms = config_value(d, token, node, "ms", value)
+    until = config_value(d, token, node, "until", value)
+    due = _due(d, ms, until)
+    _start(d, token, value)
+    d.emit(e.TokenWaiting(d.seq, d.now, token.id, Waiting.TIMER, due))
+    timers.start(d, due, "wait", token)
+    _deadline(d, token, node)
+
+
+def _due(d: Deciding, ms: Json, until: Json) -> int:
+    if isinstance(ms, int | float) and not isinstance(ms, bool) and ms >= 0:
+        return d.now + int(ms)
+    if isinstance(until, int | float) and not isinstance(until, bool):
+        return int(until)
+    if isinstance(until, str):
+        try:
+            moment = datetime.fromisoformat(until)
+        except ValueError:
+            raise _Unfit(f"until is {until!r}; it must be an ISO 8601 time or milliseconds since the epoch") from None
+        return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+    raise _Unfit(f"needs ms ≥ 0 or until, got ms={ms!r} until={until!r}")
+
+
+def _human(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
+    due_ms = config_value(d, token, node, "due_ms", value)
+    remind_ms = config_value(d, token, node, "remind_ms", value)
+    due = d.now + int(due_ms) if due_ms is not None else None
+    title = config_value(d, token, node, "title", value)
+    assign = config_value(d, token, node, "assign", value)
+    source = node.config.get("form")
+    form = source.evaluate(d.view(token)) if source is not None else None
+    _start(d, token, value)
+    d.emit(e.GateOpened(d.seq, d.now, token.id, value, title, form, assign, due))
+    d.emit(e.TokenWaiting(d.seq, d.now, token.id, Waiting.HUMAN, due))
+    d.effect(x.OpenGate(token.id, node.ref))
+    if due is not None:
+        timers.start(d, due, "gate_due", token)
+    if remind_ms is not None:
+        timers.start(d, d.now + int(remind_ms), "gate_remind", token)
+    _deadline(d, token, node)
+
+
+def _signal(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
+    from treadle.kernel import signals
+
+    name = config_value(d, token, node, "name", value)
+    if not isinstance(name, str):
+        raise _Unfit(f"needs a name, got {name!r}")
+    key = config_value(d, token, node, "key", value)
+    buffer = config_value(d, token, node, "buffer", value)
+    _start(d, token, value)
+    detail = {"signal": name, "key": key, "buffer": buffer}
+    d.emit(e.TokenWaiting(d.seq, d.now, token.id, Waiting.SIGNAL, None, None, None, detail))
+    _deadline(d, token, node)
+    signals.take_buffered(d, token, None, name)
+
+
+def _workflow_call(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
+    name = config_value(d, token, node, "workflow", value)
+    version = config_value(d, token, node, "version", value)
+    graph = d.catalog.lookup(name, version)
+    problem = None
+    if graph is None:
+        problem = Error("NOT_FOUND", f"workflow {name!r}{f' version {version}' if version else ''} is not deployed")
+    elif d.state.depth + 1 > d.state.depth_max:
+        text = f"max_nesting_depth is {d.state.depth_max} and the call of {name!r} would be level {d.state.depth + 1}"
+        problem = Error("LIMIT_EXCEEDED", text)
+    elif graph.input_schema is not None:
+        refusal = graph.input_schema.problem(value)
+        problem = Error("SCHEMA", f"input of {name!r}: {refusal}") if refusal is not None else None
+    attempt = _start(d, token, value)
+    if problem is not None or graph is None:
+        failure.attempt_failed(d, token, problem or Error("NOT_FOUND", f"workflow {name!r}"))
+        return
+    child = RunId(f"{d.state.run}.{token.id}" + (f".{attempt}" if attempt > 1 else ""))
+    inherit = bool(config_value(d, token, node, "inherit_artifacts", value))
+    d.emit(e.ChildStarted(d.seq, d.now, token.id, child, name, version))
+    d.emit(
+        e.TokenWaiting(d.seq, d.now, token.id, Waiting.SUBWORKFLOW, None, None, None, {"child": child})
+    )
+    d.effect(
+        x.StartChild(
+            token.id, child, name, value, d.state.depth + 1, d.state.depth_max, version, inherit
+        )
+    )
+    _deadline(d, token, node)
+
+
+def _webhook(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
+    attempt = token.attempt + 1
+    d.emit(e.TokenDispatched(d.seq, d.now, token.id, attempt, value))
+    d.emit(e.TokenStarted(d.seq, d.now, token.id, attempt))
+    d.emit(e.TokenWaiting(d.seq, d.now, token.id, Waiting.EXTERNAL))
+    d.effect(x.CallWebhook(token.id, attempt, node.ref, value))
+    timeout = config_value(d, token, node, "timeout_ms", value)
+    _deadline(d, token, node, int(timeout) if timeout is not None else None)
+
+
+_STARTERS = {
+    "wait": _wait,
+    "human": _human,
+    "signal": _signal,
+    "workflow_call": _workflow_call,
+    "webhook": _webhook,
+}
+
+
+def resume_with(d: Deciding, token: Token, output: Json, by: str) -> None:
+    """What the token waited for has come: it goes on and completes with it."""
+    cancel.clear_timers(d, token)
+    d.emit(e.TokenResumed(d.seq, d.now, token.id, by))
+    complete.complete_visit(d, token, output)
+
+
+def started_by(d: Deciding, token: Token, by: str) -> None:
+    """A14: this branch was the first to be claimed, answered, signalled or due."""
+    join.choose_by_start(d, token.frames, by)

@@ -1,0 +1,203 @@
+"""Who can still arrive where: the counters behind every join, kept in O(frames × joins of the group) per move.
+
+Owns `members`, `units`, `spawned`, and of each site `live`, `waiting` and `arrived`. Called by `evolve` only.
+
+A unit is live for a join of a group it is in if it can reach the join by the static graph. Three exceptions, each a line below:
+ 1. an arrival held at a join of group G will leave G and all inside it: it is live for no join of those;
+ 2. outside its group an abandoned branch's units count for nothing (2.16): "an outer join never waits for stragglers nobody wants";
+ 3. a branch whose arrival is held counts as arrived only while none of its units is live.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from treadle.kernel.state import Arrival, Group, Members, RunState, SiteState, Token
+from treadle.model.ids import Frames
+
+
+def add_token(state: RunState, token: Token) -> None:
+    """A token has come to stand at its node."""
+    if token.frames:
+        _count(state, token.id, token.frames, 1 << state.graph.nodes[token.node].index, 1)
+
+
+def remove_token(state: RunState, token: Token) -> None:
+    """A token has ended or turned into arrivals."""
+    if token.frames:
+        _count(state, token.id, token.frames, 1 << state.graph.nodes[token.node].index, -1)
+
+
+def add_arrival(state: RunState, arrival: Arrival) -> None:
+    """An arrival is held at a join."""
+    _count_arrival(state, arrival, 1)
+    if arrival.group is None:
+        return
+    group = state.groups[arrival.group]
+    site = site_of(state, group, arrival.target)
+    branch = branch_in(arrival.frames, group.id)
+    held = site.waiting.get(branch)
+    if held is None:
+        site.waiting[branch] = [arrival.id]
+        if branch not in site.live:
+            site.arrived += 1
+    else:
+        held.append(arrival.id)
+
+
+def remove_arrival(state: RunState, arrival: Arrival) -> None:
+    """An arrival was consumed by its join, or withdrawn."""
+    _count_arrival(state, arrival, -1)
+    if arrival.group is None:
+        return
+    group = state.groups[arrival.group]
+    site = site_of(state, group, arrival.target)
+    branch = branch_in(arrival.frames, group.id)
+    held = site.waiting[branch]
+    held.remove(arrival.id)
+    if not held:
+        del site.waiting[branch]
+        if branch not in site.live:
+            site.arrived -= 1
+
+
+def abandon(state: RunState, group: Group, branches: list[int]) -> None:
+    """From now on nobody outside waits for what is left in these branches."""
+    for branch in branches:
+        for unit in units_of(group, branch):
+            frames, bit, popped = _standing(state, unit)
+            outer = frames[: position(frames, group.id)]
+            _count_live(state, outer, bit, -1, popped)
+        group.abandoned[branch] = None
+
+
+def site_of(state: RunState, group: Group, target: str) -> SiteState:
+    """The join of this group at `target`."""
+    for site in group.sites:
+        if state.graph.sites[site.index].target.ref == target:
+            return site
+    raise KeyError(target)
+
+
+def branch_in(frames: Frames, group: int) -> int:
+    """The branch index a stack of frames has in a group."""
+    for identity, index in frames:
+        if identity == group:
+            return index
+    raise KeyError(group)
+
+
+def position(frames: Frames, group: int) -> int:
+    """Where in the stack the group's frame is."""
+    for place, (identity, _) in enumerate(frames):
+        if identity == group:
+            return place
+    raise KeyError(group)
+
+
+def units_of(group: Group, branch: int | None = None) -> list[int]:
+    """The units in a group, or in one of its branches, in order of creation."""
+    if branch is not None:
+        return list(_iterate(group.members.get(branch)))
+    return [unit for members in group.members.values() for unit in _iterate(members)]
+
+
+def _iterate(members: Members | None) -> Iterator[int]:
+    if members is None:
+        return
+    if isinstance(members, int):
+        yield members
+    else:
+        yield from members
+
+
+def _standing(state: RunState, unit: int) -> tuple[Frames, int, int | None]:
+    """Frames of a unit, the bit of the node it stands at (or will continue at), and the group it will leave."""
+    if unit > 0:
+        token = state.tokens[unit]  # type: ignore[index]
+        return token.frames, 1 << state.graph.nodes[token.node].index, None
+    arrival = state.arrivals[-unit]  # type: ignore[index]
+    return arrival.frames, 1 << state.graph.nodes[arrival.target].index, arrival.group
+
+
+def _count_arrival(state: RunState, arrival: Arrival, delta: int) -> None:
+    bit = 1 << state.graph.nodes[arrival.target].index
+    _count(state, -arrival.id, arrival.frames, bit, delta, arrival.group)
+
+
+def _count(
+    state: RunState, unit: int, frames: Frames, bit: int, delta: int, popped: int | None = None
+) -> None:
+    groups = state.groups
+    counting = popped is None
+    for identity, index in reversed(frames):
+        group = groups[identity]  # type: ignore[index]
+        if delta > 0:
+            _join_members(state, group, index, unit)
+        else:
+            _leave_members(state, group, index, unit)
+        if counting:
+            if group.sites:
+                _adjust(state, group, index, bit, delta)
+            counting = index not in group.abandoned
+        elif identity == popped:
+            counting = index not in group.abandoned
+            popped = None
+
+
+def _count_live(state: RunState, frames: Frames, bit: int, delta: int, popped: int | None) -> None:
+    """As `_count`, but membership stays: only who waits for the unit changes."""
+    if popped is not None and any(identity == popped for identity, _ in frames):
+        frames = frames[: position(frames, popped)]
+    for identity, index in reversed(frames):
+        group = state.groups[identity]  # type: ignore[index]
+        if group.sites:
+            _adjust(state, group, index, bit, delta)
+        if index in group.abandoned:
+            return
+
+
+def _adjust(state: RunState, group: Group, index: int, bit: int, delta: int) -> None:
+    sites = state.graph.sites
+    for site in group.sites:
+        if not sites[site.index].reach & bit:
+            continue
+        live = site.live
+        before = live.get(index, 0)
+        after = before + delta
+        if after:
+            live[index] = after
+            if not before and index in site.waiting:
+                site.arrived -= 1
+        else:
+            del live[index]
+            if index in site.waiting:
+                site.arrived += 1
+
+
+def _join_members(state: RunState, group: Group, index: int, unit: int) -> None:
+    members = group.members.get(index)
+    if members is None:
+        group.members[index] = unit
+    elif isinstance(members, int):
+        group.members[index] = {members: None, unit: None}
+    else:
+        members[unit] = None
+    group.units += 1
+    if group.units == 1:
+        state.idle.pop(group.id, None)
+    if index >= group.spawned:
+        group.spawned = index + 1
+
+
+def _leave_members(state: RunState, group: Group, index: int, unit: int) -> None:
+    members = group.members[index]
+    if isinstance(members, int):
+        del group.members[index]
+    else:
+        del members[unit]
+        if not members:
+            del group.members[index]
+    group.units -= 1
+    if not group.units:
+        state.idle[group.id] = None

@@ -1,0 +1,144 @@
+"""What an expression sees from where a token stands: layered scopes, its branch, item variables, its error, the marking."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.expression.paths import MISSING, Path, get_in
+from treadle.kernel import units
+from treadle.kernel.scope import Scope, overlaid, read
+from treadle.kernel.state import Group, RunState
+from treadle.model.errors import Error
+from treadle.model.ids import Frame, Frames
+
+Json = Any
+_SCOPED = ("state", "output", "nodes")
+
+
+class TokenView:
+    """Implements `expression.view.View` over a run's state. Cheap to make: layers are looked up on first use."""
+
+    __slots__ = ("_chain", "_extra", "_frames", "_last_error", "_state")
+
+    def __init__(
+        self,
+        state: RunState,
+        frames: Frames,
+        last_error: Error | None = None,
+        extra: dict[str, Json] | None = None,
+    ) -> None:
+        self._state = state
+        self._frames = frames
+        self._last_error = last_error
+        self._extra = extra
+        self._chain: list[Scope] | None = None
+
+    @property
+    def chain(self) -> list[Scope]:
+        """Scopes innermost first; branches that have written nothing have none."""
+        if self._chain is None:
+            self._chain = scope_chain(self._state, self._frames)
+        return self._chain
+
+    def get(self, path: Path) -> Json:
+        if not path:
+            return {name: self.root(name, None) for name in ("input", *_SCOPED)}
+        root = path[0]
+        if self._extra is not None and root in self._extra:
+            return get_in(self._extra[str(root)], path[1:])
+        if root in _SCOPED:
+            return read(self.chain, path) if len(path) > 1 else self.root(str(root), None)
+        return get_in(self.root(str(root), None), path[1:])
+
+    def root(self, name: str, keys: frozenset[str] | None) -> Json:
+        if self._extra is not None and name in self._extra:
+            return self._extra[name]
+        if name in _SCOPED:
+            if keys is None:
+                value = read(self.chain, (name,))
+                return {} if value is MISSING else value
+            found = {key: read(self.chain, (name, key)) for key in keys}
+            return {key: value for key, value in found.items() if value is not MISSING}
+        if name == "input":
+            return self._state.input
+        if name == "_last_error":
+            return self._last_error.as_json() if self._last_error is not None else MISSING
+        if name == "_branch":
+            return branch_of(self._state, self._frames)
+        return self._item_variable(name)
+
+    def _item_variable(self, name: str) -> Json:
+        for identity, index in reversed(self._frames):
+            group = self._state.groups[identity]  # type: ignore[index]
+            if group.item_var == name and group.items is not None:
+                return group.items[index]
+        return MISSING
+
+    def tokens_at(self, node: str) -> int:
+        item = item_of(self._state, self._frames)
+        if item is None:
+            return self._state.at_node.get(node, 0)
+        members = units.units_of(self._state.groups[item[0]], item[1])  # type: ignore[index]
+        return sum(1 for unit in members if unit > 0 and self._state.tokens[unit].node == node)  # type: ignore[index]
+
+
+def scope_chain(state: RunState, frames: Frames) -> list[Scope]:
+    """The existing scopes around a token, innermost first."""
+    chain = []
+    for frame in reversed(frames):
+        scope = state.scopes.get(frame)
+        if scope is not None:
+            chain.append(scope)
+    chain.append(state.scopes[None])
+    return chain
+
+
+def item_of(state: RunState, frames: Frames) -> Frame | None:
+    """A token's item: its innermost branch of an isolating replicated group, or the run (A0)."""
+    for frame in reversed(frames):
+        group = state.groups[frame[0]]  # type: ignore[index]
+        if group.isolating and group.replicated:
+            return frame
+    return None
+
+
+def branch_of(state: RunState, frames: Frames) -> Json:
+    """`_branch`: the innermost frame; its item is that of the innermost frame which has one."""
+    if not frames:
+        return MISSING
+    identity, index = frames[-1]
+    group = state.groups[identity]  # type: ignore[index]
+    return {
+        "index": index,
+        "total": group.total,
+        "group": group_name(group),
+        "fan_out_node_id": group.node,
+        "fan_out_transition_id": group.transitions[0] if group.transitions else None,
+        "item": _item(state, frames),
+        "output": branch_output(state, frames, identity),
+    }
+
+
+def group_name(group: Group) -> str:
+    """How people call the group: its declared name, else what it stems from."""
+    return group.names[0].split(":", 1)[1]
+
+
+def _item(state: RunState, frames: Frames) -> Json:
+    for identity, index in reversed(frames):
+        items = state.groups[identity].items  # type: ignore[index]
+        if items is not None:
+            return items[index]
+    return None
+
+
+def branch_output(state: RunState, frames: Frames, group: int, rest: Path = ()) -> Json:
+    """What this lineage has written since the group was opened, at `rest`: its overlays, innermost first."""
+    inside = frames[units.position(frames, group) :]
+    chain = [scope for frame in reversed(inside) if (scope := state.scopes.get(frame)) is not None]
+    value = overlaid(chain, ("state", *rest))
+    if value is MISSING and rest:
+        value = overlaid(chain, ("output", *rest))
+    if value is MISSING:
+        return None if rest else {}
+    return value

@@ -1,0 +1,23 @@
+"""What is wrong with a definition although every field is right (1.9).
+
+Each module owns some codes. A check gets the canonical workflow and a `Reading` to report to; it never
+raises and never changes anything. Checks of dataflow run only when nothing else is wrong: a dropped
+mapping would make them cry wolf.
+"""
+
+from __future__ import annotations
+
+from treadle.language.checks import dataflow, expressions, graph, groups, stack, tasks, unread
+from treadle.language.checks.flow import Flow
+from treadle.language.reading import Reading
+from treadle.model.definition import Workflow
+
+
+def check(workflow: Workflow, reading: Reading) -> None:
+    """Reports everything that is wrong."""
+    flow = Flow(workflow)
+    for find in (expressions.check, tasks.check, groups.check, graph.check, stack.check):
+        find(flow, reading)
+    if not reading.failed():
+        dataflow.check(flow, reading)
+        unread.check(flow, reading)

@@ -1,0 +1,95 @@
+"""Whether every expression compiles, every name in it exists and every schema is one.
+
+Compiles exactly what `graph` will compile, with the same names, so that a definition without problems here
+cannot fail there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from treadle.errors import ExpressionError
+from treadle.expression.cel import ROOTS, compile_cel
+from treadle.expression.conditions import compile_condition
+from treadle.expression.paths import Path as DataPath
+from treadle.expression.schemas import compile_schema
+from treadle.expression.sources import compile_mapping, compile_source
+from treadle.language.checks.flow import Flow
+from treadle.language.checks.tasks import tasks_of
+from treadle.language.checks.uses import Form, Sees, Use, uses_of
+from treadle.language.problem import Path, did_you_mean
+from treadle.language.reading import Reading
+
+JOIN_NAMES = ("arrived", "succeeded", "failed", "live", "total", "results")
+
+
+def check(flow: Flow, reading: Reading) -> None:
+    """CONDITION_SYNTAX, BAD_VALUE for paths, UNKNOWN_NODE inside expressions, BAD_SCHEMA."""
+    for use in uses_of(flow):
+        try:
+            compiled = compiled_use(use, flow)
+        except ExpressionError as error:
+            where = f" ({error.where})" if error.where else ""
+            reading.problem_in(error.code, use.at, f"{error.message}{where}")
+            continue
+        _names(use, compiled.reads, flow, reading)
+        for ref in compiled.marking - flow.workflow.nodes.keys():
+            reading.unknown("UNKNOWN_NODE", reading.written(use.at), "node", ref, flow.workflow.nodes)
+    _overlaps(flow, reading)
+    for at, schema in _schemas(flow):
+        try:
+            compile_schema(schema)
+        except ExpressionError as error:
+            reading.problem_in("BAD_SCHEMA", at, error.message)
+
+
+def compiled_use(use: Use, flow: Flow) -> Any:
+    """The compiled expression. Raises ExpressionError."""
+    names = () if use.sees is Sees.TASK else flow.item_variables
+    if use.form is Form.JOIN:
+        return compile_cel(use.value, JOIN_NAMES)
+    if use.form is Form.CONDITION:
+        return compile_condition(use.value, names)
+    return compile_source(use.value, names)
+
+
+def _names(use: Use, reads: frozenset[DataPath], flow: Flow, reading: Reading) -> None:
+    """CEL's own names were checked by compiling; paths name their root without being asked."""
+    known = ROOTS | set(flow.item_variables)
+    for path in sorted(reads, key=str):
+        if use.sees is Sees.RUN and path and path[0] not in known and use.form is not Form.JOIN:
+            hint = did_you_mean(str(path[0]), known)
+            reading.problem_in("BAD_VALUE", use.at, f"there is nothing called `{path[0]}` to read from", hint)
+        elif (
+            use.sees is Sees.RUN
+            and len(path) > 1
+            and path[0] == "nodes"
+            and path[1] not in flow.workflow.nodes
+        ):
+            reading.unknown(
+                "UNKNOWN_NODE", reading.written(use.at), "node", str(path[1]), flow.workflow.nodes
+            )
+
+
+def _overlaps(flow: Flow, reading: Reading) -> None:
+    """`a` and `a.b` in one input mapping."""
+    for ref, node in flow.workflow.nodes.items():
+        if isinstance(node.input_mapping, dict):
+            keys = dict.fromkeys(node.input_mapping)
+            try:
+                compile_mapping(keys)
+            except ExpressionError as error:
+                reading.problem_in(error.code, ("nodes", ref, "input_mapping", error.where), error.message)
+
+
+def _schemas(flow: Flow) -> Iterator[tuple[Path, Any]]:
+    for name in ("input_schema", "state_schema", "output_schema"):
+        yield (name,), getattr(flow.workflow, name)
+    for ref, node in flow.workflow.nodes.items():
+        for at, task, _ in tasks_of(ref, node):
+            yield (*at, "input_schema"), task.input_schema
+            yield (*at, "output_schema"), task.output_schema
+            for number, step in enumerate(task.steps):
+                for key in ("form", "response_schema"):
+                    yield (*at, "steps", number, "action", key), step.action.config.get(key)

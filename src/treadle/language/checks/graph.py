@@ -1,0 +1,62 @@
+"""Shape of the graph: cycles that nothing ends (A11) and nodes that nothing reaches."""
+
+from __future__ import annotations
+
+from treadle.language.checks.flow import Flow
+from treadle.language.reading import Reading
+from treadle.model.definition import Transition
+
+
+def check(flow: Flow, reading: Reading) -> None:
+    """CYCLE, UNREACHABLE_NODE."""
+    _cycles(flow, reading)
+    if flow.workflow.start:
+        _unreachable(flow, reading)
+
+
+def _unreachable(flow: Flow, reading: Reading) -> None:
+    for ref in flow.workflow.nodes:
+        if ref not in flow.live:
+            message = f"no run can get to the node `{ref}`"
+            hint = "lead a transition to it, or name it in `start`"
+            reading.problem_in("UNREACHABLE_NODE", ("nodes", ref), message, hint)
+
+
+def _cycles(flow: Flow, reading: Reading) -> None:
+    """A cycle none of whose transitions has a loop, a condition or a trigger goes round for ever."""
+    told: set[str] = set()
+    for index, transition in flow.edges:
+        if _bounded(transition) or transition.from_ in told:
+            continue
+        cycle = _way(flow, transition.to, transition.from_)
+        if cycle is not None:
+            told.update(cycle)
+            around = " → ".join([transition.from_, *cycle])
+            message = f"the cycle {around} never ends"
+            hint = "give one of its transitions a `condition`, a `trigger` or `loop: {max_iterations: …}`"
+            reading.problem_in("CYCLE", ("transitions", index), message, hint)
+
+
+def _bounded(transition: Transition) -> bool:
+    return (
+        transition.condition is not None
+        or transition.loop_max_iterations is not None
+        or transition.trigger is not None
+    )
+
+
+def _way(flow: Flow, start: str, goal: str) -> list[str] | None:
+    """The shortest way over unbounded transitions, both ends included."""
+    before: dict[str, str | None] = {start: None}
+    todo = [start]
+    for ref in todo:
+        if ref == goal:
+            way = [ref]
+            while (previous := before[way[-1]]) is not None:
+                way.append(previous)
+            return way[::-1]
+        for _, transition in flow.out[ref]:
+            if not _bounded(transition) and transition.to not in before:
+                before[transition.to] = ref
+                todo.append(transition.to)
+    return None

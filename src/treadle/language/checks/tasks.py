@@ -1,0 +1,91 @@
+"""Tasks: what a step may do, whether its action has all it needs, whether its function exists, and nested
+deadlines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from treadle.language.checks.flow import Flow
+from treadle.language.grammar.action import needed_keys
+from treadle.language.grammar.kinds import SUSPENDING
+from treadle.language.problem import Path
+from treadle.language.reading import Reading
+from treadle.model.definition import Mapping, Node, Step, Task
+
+
+def check(flow: Flow, reading: Reading) -> None:
+    """SUSPENDING_STEP, UNKNOWN_FUNCTION, BAD_VALUE for what an action lacks, TIMEOUT_HIERARCHY."""
+    for ref, node in flow.workflow.nodes.items():
+        for at, task, given in tasks_of(ref, node):
+            _suspending(at, task, reading)
+            for number, step in enumerate(task.steps):
+                place = (*at, "steps", number, "action")
+                _needed(place, step, given, reading)
+                _function(place, step, reading)
+        _deadlines(ref, node, flow.workflow.timeout_ms, reading)
+
+
+def tasks_of(ref: str, node: Node) -> Iterator[tuple[Path, Task, Mapping | str | None]]:
+    """A node's task and its compensation, each with its place and what its input is mapped from."""
+    if node.task is not None:
+        yield ("nodes", ref, "task"), node.task, node.input_mapping
+    if node.compensate is not None:
+        yield ("nodes", ref, "compensate", "task"), node.compensate.task, node.compensate.input_mapping
+
+
+def _suspending(at: Path, task: Task, reading: Reading) -> None:
+    if len(task.steps) == 1:
+        return
+    for number, step in enumerate(task.steps):
+        if step.action.kind in SUSPENDING:
+            message = f"a `{step.action.kind}` action waits, so it must be the only step of its task"
+            hint = "give it a node of its own"
+            reading.problem_in("SUSPENDING_STEP", (*at, "steps", number, "action"), message, hint)
+
+
+def _needed(at: Path, step: Step, given: Mapping | str | None, reading: Reading) -> None:
+    """A needed key may also come from the input: the step's, or the task's where the step maps none."""
+    source = step.input_mapping if step.input_mapping is not None else given
+    if isinstance(source, str):
+        return
+    supplied = {key.split(".")[0] for key in source or {}}
+    for field in needed_keys(step.action.kind):
+        if field.name not in step.action.config and field.name not in supplied:
+            message = f"a `{step.action.kind}` action needs `{field.name}`, here or in its input"
+            reading.problem_in("BAD_VALUE", at, message, field.doc)
+
+
+def _function(at: Path, step: Step, reading: Reading) -> None:
+    exists = reading.settings.functions
+    name = step.action.config.get("function")
+    if step.action.kind == "python" and exists is not None and isinstance(name, str) and not exists(name):
+        message = f"there is no function `{name}`"
+        hint = "register it, or write `module:name` of one that can be imported"
+        reading.problem_in("UNKNOWN_FUNCTION", (*at, "function"), message, hint)
+
+
+def _deadlines(ref: str, node: Node, run_ms: int | None, reading: Reading) -> None:
+    """An inner deadline longer than an outer one never strikes: action < task < workflow."""
+    if node.task is None:
+        return
+    of_task = [
+        (("nodes", ref, "timeout_ms"), node.timeout_ms, f"of the node `{ref}`"),
+        (("nodes", ref, "task", "timeout_ms"), node.task.timeout_ms, f"of the task of `{ref}`"),
+    ]
+    for at, task_ms, whose in of_task:
+        _longer(at, task_ms, run_ms, whose, "of the workflow", reading)
+    limits = [(ms, whose) for _, ms, whose in of_task if ms is not None]
+    outer, owner = min(limits, default=(run_ms, "of the workflow"))
+    for number, step in enumerate(node.task.steps):
+        place: Path = ("nodes", ref, "task", "steps", number, "action", "execution", "timeout_ms")
+        inner = step.action.execution.timeout_ms if step.action.execution is not None else None
+        _longer(place, inner, outer, f"of the action in `{ref}`", owner, reading)
+
+
+def _longer(at: Path, inner: int | None, outer: int | None, whose: str, owner: str, reading: Reading) -> None:
+    if inner is not None and outer is not None and inner > outer:
+        message = (
+            f"the timeout {whose}, {inner} ms, is longer than that {owner}, {outer} ms, and never strikes"
+        )
+        reading.problem_in("TIMEOUT_HIERARCHY", at, message, "action < task < workflow")

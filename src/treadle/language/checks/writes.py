@@ -1,0 +1,98 @@
+"""Who writes the run's state, and who can have written before whom.
+
+A write is seen behind its node, unless every way there leads through a join that drops the branch's
+overlay: a join with `merge` keeps nothing of a branch but what it merges (2.4). What may run at the same
+time counts as "can have written".
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from treadle.expression.paths import Path as DataPath
+from treadle.expression.paths import parse_path
+from treadle.language.checks.flow import Flow
+from treadle.language.checks.regions import Regions
+from treadle.language.problem import Path
+from treadle.model.definition import Transition
+
+State = DataPath
+"""A path below `state` (or `output`), its root included."""
+
+
+class Write(NamedTuple):
+    """One place that is written: by a node's output mapping, or by a join's merge."""
+
+    path: State
+    at: Path
+    node: str
+    """Whose output it is; of a merge, the node behind the join, which finds it written."""
+    merge: Transition | None = None
+
+
+def writes_of(flow: Flow) -> list[Write]:
+    """Every write of the workflow."""
+    found = [
+        Write(parse_path(target), ("nodes", ref, "output_mapping", target), ref)
+        for ref, node in flow.workflow.nodes.items()
+        for target in node.output_mapping or ()
+    ]
+    for index, transition in flow.edges:
+        sync = transition.synchronization
+        if sync is not None and sync.merge is not None and not sync.merge.target.startswith("$._visit"):
+            at: Path = ("transitions", index, "synchronization", "merge", "target")
+            found.append(Write(parse_path(sync.merge.target), at, transition.to, transition))
+    return found
+
+
+def overlap(one: DataPath, other: DataPath) -> bool:
+    """Whether two paths touch: one is the beginning of the other."""
+    shorter = min(len(one), len(other))
+    return one[:shorter] == other[:shorter]
+
+
+class Visibility:
+    """Which writes a node can find."""
+
+    def __init__(self, flow: Flow, regions: Regions) -> None:
+        self.flow = flow
+        self.regions = regions
+        self._seen: dict[str, frozenset[str]] = {}
+
+    def can_precede(self, write: Write, node: str) -> bool:
+        """Whether the write can have happened, in sight, before a visit of the node begins."""
+        if write.merge is not None:
+            sync = write.merge.synchronization
+            if sync is not None and sync.merge is not None and sync.merge.streaming:
+                return True
+            if write.node == node:
+                return True
+        return node in self.seen_from(write.node) or self._beside(write.node, node)
+
+    def seen_from(self, ref: str) -> frozenset[str]:
+        """The nodes that can find what a visit of `ref` wrote."""
+        if ref not in self._seen:
+            dropping = {name for name in self.regions.isolating if ref in self.regions.strictly_inside(name)}
+            starts = [t.to for _, t in self.flow.out[ref] if not _drops(t, dropping)]
+            self._seen[ref] = self.flow.reach(starts, lambda transition: not _drops(transition, dropping))
+        return self._seen[ref]
+
+    def _beside(self, writer: str, reader: str) -> bool:
+        """Whether the writer may run at the same time and is not hidden in a branch that the reader is not
+        part of.
+        """
+        for name in self.regions.isolating:
+            region = self.regions.strictly_inside(name)
+            if writer in region and reader not in region:
+                return False
+        return self.regions.may_overlap(writer, reader)
+
+
+def _drops(transition: Transition, groups: set[str]) -> bool:
+    sync = transition.synchronization
+    return (
+        sync is not None
+        and sync.sibling_group in groups
+        and sync.merge is not None
+        and sync.on_early_complete != "pass_through"
+    )

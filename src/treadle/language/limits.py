@@ -1,0 +1,32 @@
+"""How large a document may be. Owns the numbers that keep a hostile document cheap to refuse (reliability
+study, S10).
+
+Promises that each number has its reason beside it. Nothing here knows YAML, JSON or workflows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Bounds on one document. A caller may pass narrower ones for untrusted authors."""
+
+    text_bytes: int = 1 << 20
+    """1 MiB: two hundred times the longest definition we have seen; also the HTTP body limit."""
+    depth: int = 64
+    """Nesting. The deepest valid definition needs about 20; Python's own recursion ends near 1,000."""
+    values: int = 50_000
+    """Maps, lists and scalars after aliases are expanded: a workflow of 4,000 nodes. Bounds an alias bomb,
+    and reading time: the pure-Python YAML scanner needs about 25 µs per value.
+    """
+    documents: int = 1_000
+    """Documents of one file."""
+    problems: int = 500
+    """Problems reported for one definition; beyond it nobody reads them."""
+    number_digits: int = 40
+    """Longest number: parsing digits is quadratic, and nothing beyond 64 bits is accepted anyway."""
+
+
+BOUNDS = Bounds()

@@ -1,0 +1,195 @@
+"""One reading of one definition: collects every problem and remembers where each part was written.
+
+A `Place` is a pair of paths. `written` is how the author spelled it, for problems; `canonical` is where it
+ends up in the `Workflow`, for the checks that come later and know nothing of spellings. Where the two part
+ways the reading notes it, so that `Reading.problem_in` can lead a canonical path back to the author's
+line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from treadle.language.limits import BOUNDS, Bounds
+from treadle.language.problem import WARNINGS, Path, Problem, did_you_mean, path_text
+from treadle.language.source import Refusal, Source
+
+Json = Any
+
+
+class Place(NamedTuple):
+    """Where something stands, as written and as it will be in the canonical definition."""
+
+    written: Path
+    canonical: Path
+
+    def key(self, name: str, spelled: str | None = None) -> Place:
+        return Place((*self.written, name if spelled is None else spelled), (*self.canonical, name))
+
+    def item(self, index: int) -> Place:
+        return Place((*self.written, index), (*self.canonical, index))
+
+
+ROOT = Place((), ())
+
+
+class Settings(NamedTuple):
+    """What the caller knows beside the document itself."""
+
+    library: Mapping[str, Mapping[str, Json]] | None = None
+    """Shared `tasks` and `actions`, written as in a document."""
+    functions: Callable[[str], bool] | None = None
+    """Whether a Python function exists; None: not checked."""
+    kinds: Mapping[str, Collection[str] | None] | None = None
+    """Third-party action kinds and their config keys (None: any)."""
+    bounds: Bounds = BOUNDS
+    strict: bool = False
+    """Authoring warnings are errors, whatever the document says."""
+
+
+NOTHING_KNOWN = Settings()
+
+
+class Reading:
+    """The state of one reading. Never raises: what is wrong becomes a problem, and reading goes on."""
+
+    def __init__(self, source: Source, settings: Settings) -> None:
+        self.source = source
+        self.settings = settings
+        self.problems: list[Problem] = []
+        self.strict = settings.strict
+        self.dropped = 0
+        self._written: dict[Path, Path] = {}
+        self._named: dict[tuple[str, str], Any] = {}
+        self.local: Mapping[str, Json] = source.value if isinstance(source.value, dict) else {}
+
+    def problem(
+        self,
+        code: str,
+        at: Place | Path,
+        message: str,
+        hint: str | None = None,
+        *,
+        on_key: bool = False,
+        only_a_warning: bool = False,
+    ) -> None:
+        """Records a problem at a place as written. `on_key` points at the key rather than at its value."""
+        if len(self.problems) >= self.settings.bounds.problems:
+            self.dropped += 1
+            return
+        path = at.written if isinstance(at, Place) else at
+        spot = self.source.spot(path, key=on_key)
+        warning = code in WARNINGS and (only_a_warning or not self.strict)
+        self.problems.append(
+            Problem(
+                code=code,
+                message=message,
+                severity="warning" if warning else "error",
+                at=path_text((*self.source.root, *path)),
+                file=self.source.file,
+                line=spot.line if spot else None,
+                column=spot.column if spot else None,
+                hint=hint,
+            )
+        )
+
+    def problem_in(
+        self,
+        code: str,
+        canonical: Path,
+        message: str,
+        hint: str | None = None,
+        *,
+        only_a_warning: bool = False,
+    ) -> None:
+        """Records a problem at a place of the canonical definition."""
+        self.problem(code, self.written(canonical), message, hint, only_a_warning=only_a_warning)
+
+    def refused(self, refusal: Refusal) -> None:
+        """Records that a document could not even be read."""
+        spot = refusal.spot or self.source.spot(refusal.path)
+        self.problems.append(
+            Problem(
+                code="BAD_VALUE",
+                message=refusal.message,
+                severity="error",
+                at=path_text((*self.source.root, *refusal.path)),
+                file=self.source.file,
+                line=spot.line if spot else None,
+                column=spot.column if spot else None,
+                hint=refusal.hint,
+            )
+        )
+
+    def unknown(self, code: str, at: Place | Path, what: str, name: str, known: Iterable[str]) -> None:
+        """Records a name that does not exist, with the nearest one that does."""
+        candidates = list(known)
+        hint = did_you_mean(name, candidates)
+        if hint is None and 0 < len(candidates) <= 8:
+            hint = "known: " + ", ".join(f"`{candidate}`" for candidate in candidates)
+        self.problem(code, at, f"there is no {what} `{name[:80]}`", hint)
+
+    def note(self, place: Place) -> None:
+        """Remembers that what stands at `place.canonical` was written elsewhere."""
+        if place.written != place.canonical:
+            self._written[place.canonical] = place.written
+
+    def forget(self, place: Place) -> None:
+        """Drops what was noted below a canonical place that, after all, will not exist."""
+        length = len(place.canonical)
+        for path in [path for path in self._written if path[:length] == place.canonical]:
+            del self._written[path]
+
+    def moved(self, old: Path, new: Path) -> None:
+        """Renumbers what was noted: a part of the canonical definition has taken another place."""
+        if old == new:
+            return
+        self._written[new] = self.written(old)
+        for path, written in list(self._written.items()):
+            if path[: len(old)] == old and path != old:
+                self._written[(*new, *path[len(old) :])] = written
+
+    def written(self, canonical: Path) -> Path:
+        """Where the author wrote what stands at a canonical path: the longest noted beginning decides."""
+        for length in range(len(canonical), 0, -1):
+            if (start := self._written.get(canonical[:length])) is not None:
+                path = (*start, *canonical[length:])
+                # A named task is spelled where it is defined, not where it is used.
+                return self.written(path) if start[0] in ("tasks", "actions") else path
+        return canonical
+
+    def failed(self) -> bool:
+        """Whether anything so far forbids deploying."""
+        return any(problem.severity == "error" for problem in self.problems)
+
+    def named(self, section: str, name: str, read: Reader) -> Any:
+        """The task or action of that name, read once; None if neither the document nor the library has it."""
+        if (section, name) not in self._named:
+            self._named[section, name] = self._read_named(section, name, read)
+        return self._named[section, name]
+
+    def _read_named(self, section: str, name: str, read: Reader) -> Any:
+        here = self.local.get(section)
+        if isinstance(here, dict) and name in here:
+            return read(here[name], Place((section, name), (section, name)), self)
+        shared = (self.settings.library or {}).get(section, {})
+        if name not in shared:
+            return None
+        # A library is another file: its problems must not be given lines of this one.
+        other = Reading(
+            Source(shared[name], f"library {section} `{name}`"), self.settings._replace(library=None)
+        )
+        other.local = self.settings.library or {}
+        result = read(shared[name], ROOT, other)
+        self.problems.extend(other.problems)
+        return result
+
+    def known_names(self, section: str) -> list[str]:
+        """Every task or action name in reach."""
+        here = self.local.get(section)
+        names = list(here) if isinstance(here, dict) else []
+        return [*names, *(self.settings.library or {}).get(section, {})]
+
+
+Reader = Callable[[Json, Place, Reading], Any]

@@ -1,0 +1,183 @@
+"""Everything that can be asked of a run. Commands are imperatives; each may be delivered twice and counts once.
+
+A command names visits by token id; whoever speaks in addresses (`judge[2]`) resolves them first.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from treadle.model.errors import Error
+from treadle.model.events import EntityRef, ParentLink
+from treadle.model.ids import RecordId, RunId, TimerId, TokenId
+from treadle.model.requests import AnyRequest
+
+Json = Any
+
+
+class Command(Struct, tag_field="command", omit_defaults=True, frozen=True):
+    """Asked of one run."""
+
+
+class StartRun(Command, tag="start_run"):
+    run: RunId
+    input: Json = None
+    version: int = 1
+    entity: EntityRef | None = None
+    parent: ParentLink | None = None
+    depth: int = 0
+    depth_max: int | None = None
+    """The root run's nesting limit; None: this run is the root."""
+    idempotency_key: str | None = None
+    trigger: Json = None
+    seed: int = 0
+
+
+class StartAttempt(Command, tag="start_attempt"):
+    """A worker has begun; from a queue it carries its name and lease."""
+
+    token: TokenId
+    attempt: int
+    worker: str | None = None
+    lease_until: int | None = None
+
+
+class ExtendLease(Command, tag="extend_lease"):
+    token: TokenId
+    attempt: int
+    worker: str
+    lease_until: int
+
+
+class FinishAttempt(Command, tag="finish_attempt"):
+    token: TokenId
+    attempt: int
+    output: Json = None
+    requests: tuple[AnyRequest, ...] = ()
+    tries: int = 0
+    worker: str | None = None
+
+
+class FailAttempt(Command, tag="fail_attempt"):
+    token: TokenId
+    attempt: int
+    error: Error
+    requests: tuple[AnyRequest, ...] = ()
+    tries: int = 0
+    worker: str | None = None
+
+
+class LoseWorker(Command, tag="lose_worker"):
+    """Whoever executed this attempt is gone without an answer."""
+
+    token: TokenId
+    attempt: int
+
+
+class FireTimer(Command, tag="fire_timer"):
+    timer: TimerId
+
+
+class SendSignal(Command, tag="send_signal"):
+    name: str
+    key: Json = None
+    data: Json = None
+    id: str | None = None
+    """Makes a repeated delivery recognisable."""
+
+
+class CompleteGate(Command, tag="complete_gate"):
+    token: TokenId
+    data: Json = None
+    by: str | None = None
+
+
+class ClaimGate(Command, tag="claim_gate"):
+    token: TokenId
+    by: str
+
+
+class ReceiveCallback(Command, tag="receive_callback"):
+    token: TokenId
+    attempt: int
+    output: Json = None
+    error: Error | None = None
+
+
+class EndChild(Command, tag="end_child"):
+    token: TokenId
+    child: RunId
+    status: str
+    output: Json = None
+    error: Error | None = None
+    compensable: bool = False
+
+
+class CancelRun(Command, tag="cancel_run"):
+    by: str = "operator"
+    reason: str | None = None
+
+
+class CancelGroup(Command, tag="cancel_group"):
+    group: str
+    join: Literal["fire", "drop"] = "fire"
+    by: str = "operator"
+
+
+class CancelToken(Command, tag="cancel_token"):
+    token: TokenId
+    by: str = "operator"
+    reason: str | None = None
+
+
+class RetryToken(Command, tag="retry_token"):
+    token: TokenId
+    by: str = "operator"
+
+
+class PauseRun(Command, tag="pause_run"):
+    by: str = "operator"
+    reason: str | None = None
+
+
+class ResumeRun(Command, tag="resume_run"):
+    by: str = "operator"
+
+
+class ExtendTimeout(Command, tag="extend_timeout"):
+    ms: int
+    by: str = "operator"
+
+
+class AbortRun(Command, tag="abort_run"):
+    by: str = "operator"
+
+
+class SkipCompensation(Command, tag="skip_compensation"):
+    record: RecordId
+    by: str = "operator"
+
+
+class RetryCompensation(Command, tag="retry_compensation"):
+    record: RecordId
+    by: str = "operator"
+
+
+class CompensateRun(Command, tag="compensate_run"):
+    """A parent undoes this completed child."""
+
+    token: TokenId
+
+
+class AddSiblings(Command, tag="add_siblings"):
+    group: str
+    items: list[Json] | None = None
+    count: int | None = None
+    id: str | None = None
+
+
+class CloseGroup(Command, tag="close_group"):
+    group: str
+    by: str = "operator"

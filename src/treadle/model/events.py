@@ -1,0 +1,489 @@
+"""Everything that can have happened in a run (2.17). The set is closed; the tags are stored and never change.
+
+History is the truth: `kernel.evolve` folds these records into the run's state, so each carries all that its
+change of state needs, and beyond that it says *why*. `seq` is gap-free within a run, `at` is milliseconds since the epoch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from treadle.model.errors import Error
+from treadle.model.ids import ArrivalId, Frame, Frames, GroupId, RecordId, RunId, TimerId, TokenId
+from treadle.model.requests import AnyRequest
+from treadle.model.states import Mode, Waiting
+
+Json = Any
+Write = tuple[tuple[str | int, ...], Json]
+"""(path beginning with "state", "output" or "nodes", value)."""
+
+
+class Event(Struct, tag_field="type", omit_defaults=True):
+    """One line of history."""
+
+    seq: int
+    at: int
+
+    @property
+    def type(self) -> str:
+        """The stored name, e.g. `token.created`."""
+        return str(self.__struct_config__.tag)
+
+
+class EntityRef(Struct, omit_defaults=True):
+    """The entity a run is about, as it was when the run started."""
+
+    id: str
+    type: str
+    name: str | None = None
+    attributes: Json = None
+    section: str | None = None
+
+
+class ParentLink(Struct):
+    """Which visit of which run waits for this one."""
+
+    run: RunId
+    token: TokenId
+
+
+class RunStarted(Event, tag="run.started"):
+    run: RunId
+    workflow: str
+    version: int
+    hash: str
+    input: Json
+    entity: EntityRef | None = None
+    parent: ParentLink | None = None
+    depth: int = 0
+    depth_max: int = 10
+    idempotency_key: str | None = None
+    trigger: Json = None
+    seed: int = 0
+    """Of the run's jitter; everything random about a run follows from it."""
+
+
+class RunCompleted(Event, tag="run.completed"):
+    output: Json
+
+
+class RunFailed(Event, tag="run.failed"):
+    error: Error
+
+
+class RunCancelled(Event, tag="run.cancelled"):
+    by: str
+    reason: str | None = None
+
+
+class RunTimedOut(Event, tag="run.timed_out"):
+    error: Error
+
+
+class RunPaused(Event, tag="run.paused"):
+    by: str
+    reason: str | None = None
+
+
+class RunResumed(Event, tag="run.resumed"):
+    by: str
+    shift_ms: int = 0
+    """How long the run's timers were frozen: every due time moves by it."""
+    deadline: int | None = None
+    """A new run deadline, when an operator extended it."""
+    reopened: bool = False
+    """The run had failed and an operator retries one of its tokens."""
+
+
+class RunCompensating(Event, tag="run.compensating"):
+    cause: str
+    """failed | cancelled | parent"""
+
+
+class RunCompensated(Event, tag="run.compensated"):
+    pass
+
+
+class RunCompensationFailed(Event, tag="run.compensation_failed"):
+    error: Error
+
+
+class TokenCreated(Event, tag="token.created"):
+    token: TokenId
+    node: str
+    path: str
+    frames: Frames = ()
+    via: str | None = None
+    """The transition taken; None for a start node, and the join's target keeps the transition of its last arrival."""
+    origin: TokenId | None = None
+    """The visit this one came from."""
+    why: str | None = None
+    """The condition that chose the transition, in words."""
+    mode: Mode = Mode.FORWARD
+    record: RecordId | None = None
+    """Of a compensation token: what it undoes."""
+    output: Json = None
+    """A canvas collector's visit brings its output along."""
+    last_error: Error | None = None
+    """The failure whose handler this token is on its way to."""
+    loops: dict[str, int] | None = None
+    """How often each `loop` transition was taken on the way here."""
+    holds: str | None = None
+    """A mutex it inherits: the critical section goes on (A4)."""
+
+
+class TokenDispatched(Event, tag="token.dispatched"):
+    token: TokenId
+    attempt: int
+    input: Json
+    queue: str | None = None
+    recovery: int = 0
+    """How many times this attempt's worker was lost before."""
+
+
+class TokenStarted(Event, tag="token.started"):
+    token: TokenId
+    attempt: int
+    worker: str | None = None
+    input: Json = None
+    """Given when the visit was not dispatched: a pass-through or suspending node."""
+    lease_until: int | None = None
+
+
+class TokenWaiting(Event, tag="token.waiting"):
+    token: TokenId
+    reason: Waiting
+    until: int | None = None
+    awaiting: int | None = None
+    output: Json = None
+    """Of a visit that has executed and waits for siblings."""
+    detail: Json = None
+    """What would resume it: {signal, key}, {join, group}, {child}, {mutex, held_by}, {claimed_by}, …"""
+
+
+class TokenResumed(Event, tag="token.resumed"):
+    token: TokenId
+    by: str | None = None
+
+
+class TokenCompleted(Event, tag="token.completed"):
+    token: TokenId
+    output: Json = None
+    tries: int = 0
+    """Task retries inside the attempt."""
+
+
+class TokenFailed(Event, tag="token.failed"):
+    token: TokenId
+    error: Error
+    retry_count: int = 0
+    fails: Frame | None = None
+    """The branch that fails with it, when no transition handles the failure."""
+    unhandled: bool = False
+    """Nothing handles it: the run fails, now or when the others have finished."""
+
+
+class TokenTimedOut(Event, tag="token.timed_out"):
+    token: TokenId
+    error: Error
+    timeout_at: int = 0
+    fails: Frame | None = None
+    unhandled: bool = False
+
+
+class TokenCancelled(Event, tag="token.cancelled"):
+    token: TokenId
+    """0: an arrival that stands alone, without a visit of its own."""
+    by: str
+    reason: str | None = None
+    arrival: int | None = None
+
+
+class TokenRetryScheduled(Event, tag="token.retry_scheduled"):
+    """The same token tries again: after a backoff (`due`), or at once because an operator said so (`by`)."""
+
+    token: TokenId
+    attempt: int
+    due: int
+    error: Error | None = None
+    by: str | None = None
+    tries: int = 0
+
+
+class GroupOpened(Event, tag="group.opened"):
+    group: GroupId
+    names: list[str]
+    """What it answers to: `name:x`, `transition:t`, `node:n`."""
+    origin: TokenId
+    node: str
+    path: str
+    frames: Frames
+    total: int
+    transitions: list[str]
+    items: list[Json] | None = None
+    item_var: str | None = None
+    replicated: bool = False
+    open: bool = False
+    max_in_flight: int | None = None
+    ordinal: int = 0
+    """Ordinal of its first token within the dispatch, for the path."""
+    shared: bool = False
+    """Canvas splitter: each branch holds one token per transition."""
+    loops: dict[str, int] | None = None
+
+
+class GroupGrew(Event, tag="group.grew"):
+    group: GroupId
+    total: int
+    items: list[Json] | None = None
+    command: str | None = None
+
+
+class GroupClosed(Event, tag="group.closed"):
+    group: GroupId
+    by: str | None = None
+
+
+class FanOutEmpty(Event, tag="fan_out.empty"):
+    transition: str
+    node: str
+    group: GroupId | None = None
+
+
+class JoinArrived(Event, tag="join.arrived"):
+    arrival: ArrivalId
+    token: TokenId
+    target: str
+    via: str
+    path: str
+    frames: Frames = ()
+    group: GroupId | None = None
+    """None at a node join, which is kept per item."""
+    item: Frame | None = None
+    value: Json = None
+    """What it contributes to the merge."""
+    loops: dict[str, int] | None = None
+    absorbed: bool = False
+    """The join had fired already; the arrival ends here."""
+    rearmed: bool = False
+    """A counting node join begins a new round with this arrival (A8)."""
+
+
+class JoinFired(Event, tag="join.fired"):
+    target: str
+    group: GroupId | None = None
+    item: Frame | None = None
+    arrivals: list[ArrivalId] = []
+    arrived: int = 0
+    failed: int = 0
+    total: int = 0
+    writes: list[Write] = []
+    rest: str | None = None
+    """What becomes of the branches still live: on_early_complete."""
+    why: str | None = None
+    scope: Frame | None = None
+    """Of a node join: where `writes` go; a group's join writes the scope around the group."""
+
+
+class JoinFailed(Event, tag="join.failed"):
+    target: str
+    error: Error
+    group: GroupId | None = None
+    item: Frame | None = None
+    fails: Frame | None = None
+    """The branch of an enclosing group that fails with it, when no transition handles the failure."""
+    unhandled: bool = False
+
+
+class JoinDead(Event, tag="join.dead"):
+    target: str
+    group: GroupId | None = None
+    item: Frame | None = None
+
+
+class JoinMismatch(Event, tag="join.mismatch"):
+    token: TokenId
+    transition: str
+    wanted: str
+
+
+class ContextUpdated(Event, tag="context.updated"):
+    writes: list[Write]
+    scope: Frame | None = None
+    """The branch whose overlay is written; None is the run's own scope."""
+    token: TokenId | None = None
+    streamed: bool = False
+    branch: Frame | None = None
+    """The branch of a group without a join that writes this scope beside its siblings."""
+    armed: dict[str, bool] | None = None
+    """A `when` trigger of the token whose condition has changed."""
+
+
+class ContextConflict(Event, tag="context.conflict"):
+    path: list[str | int]
+    by: str
+    """Whose value won: a branch index or a node."""
+
+
+class ConditionUnevaluable(Event, tag="condition.unevaluable"):
+    transition: str
+    reason: str
+    token: TokenId | None = None
+
+
+class ResultIgnored(Event, tag="result.ignored"):
+    token: TokenId
+    attempt: int
+    reason: str
+
+
+class GateOpened(Event, tag="gate.opened"):
+    token: TokenId
+    input: Json = None
+    title: str | None = None
+    form: Json = None
+    assign: Json = None
+    due: int | None = None
+
+
+class GateCompleted(Event, tag="gate.completed"):
+    token: TokenId
+    data: Json
+    by: str | None = None
+
+
+class GateExpired(Event, tag="gate.expired"):
+    token: TokenId
+    default: Json = None
+
+
+class TimerSet(Event, tag="timer.set"):
+    timer: TimerId
+    due: int
+    purpose: str
+    """wait | retry | attempt | lease | trigger | gate_due | gate_remind | sync | run"""
+    token: TokenId | None = None
+    group: GroupId | None = None
+    target: str | None = None
+    """A sync timer's join, or a trigger's transition."""
+
+
+class TimerFired(Event, tag="timer.fired"):
+    timer: TimerId
+    purpose: str
+    token: TokenId | None = None
+
+
+class SignalReceived(Event, tag="signal.received"):
+    signal: int
+    name: str
+    key: Json = None
+    data: Json = None
+    command: str | None = None
+
+
+class SignalTaken(Event, tag="signal.taken"):
+    signal: int
+    token: TokenId
+
+
+class ChildStarted(Event, tag="child.started"):
+    token: TokenId
+    run: RunId
+    workflow: str
+    version: int | None = None
+
+
+class ChildEnded(Event, tag="child.ended"):
+    token: TokenId
+    run: RunId
+    status: str
+    output: Json = None
+    error: Error | None = None
+    compensable: bool = False
+
+
+class CallbackReceived(Event, tag="callback.received"):
+    """An answer to a visit: a webhook worker's, or any task's that came while the run was paused and is applied later."""
+
+    token: TokenId
+    attempt: int
+    output: Json = None
+    error: Error | None = None
+    tries: int = 0
+    requests: tuple[AnyRequest, ...] = ()
+
+
+class CallbackRefused(Event, tag="callback.refused"):
+    token: TokenId
+    attempt: int
+    kind: str
+
+
+class CompensationRecorded(Event, tag="compensation.recorded"):
+    record: RecordId
+    token: TokenId
+    node: str
+    path: str
+    frames: Frames = ()
+    input: Json = None
+    output: Json = None
+    child: RunId | None = None
+
+
+class CompensationStarted(Event, tag="compensation.started"):
+    record: RecordId
+    node: str
+    child: RunId | None = None
+
+
+class CompensationCompleted(Event, tag="compensation.completed"):
+    record: RecordId
+
+
+class CompensationFailed(Event, tag="compensation.failed"):
+    record: RecordId
+    error: Error
+
+
+class CompensationSkipped(Event, tag="compensation.skipped"):
+    record: RecordId
+    by: str
+
+
+class EntityMoved(Event, tag="entity.moved"):
+    event: str
+    """The journey's word: entered | arrived | departed | moved | completed | left."""
+    node: str | None = None
+    edge: str | None = None
+    progress: float | None = None
+    section: str | None = None
+    completed_as: str | None = None
+    entity_type: str | None = None
+    token: TokenId | None = None
+
+
+class ArtifactWritten(Event, tag="artifact.written"):
+    token: TokenId
+    name: str
+    digest: str
+    size: int
+    content_type: str | None = None
+
+
+class Custom(Event, tag="custom"):
+    """From `emit`; its full type is `custom.<name>`."""
+
+    name: str
+    data: Json = None
+    token: TokenId | None = None
+
+    @property
+    def type(self) -> str:
+        return f"custom.{self.name}"
+
+
+WARNINGS = frozenset({"join.mismatch", "context.conflict", "condition.unevaluable"})
+"""Event types that report a likely mistake and change nothing."""

@@ -1,0 +1,73 @@
+"""The states of a token, a run, a gate and an external task, and why a token waits. Stored strings: never renamed."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class TokenState(StrEnum):
+    """Where a visit is in its life (2.9)."""
+
+    CREATED = "created"
+    PENDING = "pending"
+    DISPATCHED = "dispatched"
+    EXECUTING = "executing"
+    WAITING = "waiting"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
+    CANCELLED = "cancelled"
+
+
+class Waiting(StrEnum):
+    """What a waiting token waits for (2.7)."""
+
+    SIBLINGS = "siblings"
+    TIMER = "timer"
+    HUMAN = "human"
+    SIGNAL = "signal"
+    SUBWORKFLOW = "subworkflow"
+    EXTERNAL = "external"
+    QUEUE = "queue"
+    TRIGGER = "trigger"
+    MUTEX = "mutex"
+
+
+class RunStatus(StrEnum):
+    """Where a run is in its life (2.9)."""
+
+    CREATED = "created"
+    RUNNING = "running"
+    PAUSED = "paused"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    TIMED_OUT = "timed_out"
+    COMPENSATING = "compensating"
+    COMPENSATED = "compensated"
+    COMPENSATION_FAILED = "compensation_failed"
+
+
+class GateState(StrEnum):
+    """A human task."""
+
+    OPEN = "open"
+    COMPLETED = "completed"
+    EXPIRED = "expired"
+    CLOSED = "closed"
+
+
+class ExternalState(StrEnum):
+    """Work handed to a webhook worker or offered on a queue."""
+
+    OFFERED = "offered"
+    CLAIMED = "claimed"
+    ANSWERED = "answered"
+    CLOSED = "closed"
+
+
+class Mode(StrEnum):
+    """A token moves the run forward or undoes a visit."""
+
+    FORWARD = "forward"
+    COMPENSATION = "compensation"

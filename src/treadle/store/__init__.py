@@ -1,0 +1,2 @@
+"""L1, where runs are kept: one port of domain verbs, one package per store. A store keeps facts and knows no
+rules."""

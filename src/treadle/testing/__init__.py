@@ -1,0 +1,28 @@
+"""Testing workflows on a virtual clock: scenario files, and worlds for tests written in Python.
+
+    results = run_file("panel.scenario.yaml")
+    assert all(result.ok for result in results), "\\n".join(map(str, results))
+
+`run_file` and `run_text` play scenario files (docs/reference/scenarios.md); pytest collects them by itself
+through the plug-in that comes with this package. `World` is what they are played on, for direct use.
+"""
+
+from treadle.testing.clock import FakeClock
+from treadle.testing.projection import Projection, Visit
+from treadle.testing.runner import ScenarioResult, run_file, run_scenario, run_text
+from treadle.testing.scenario import Mock, Outcome, Scenario
+from treadle.testing.world import World
+
+__all__ = [
+    "FakeClock",
+    "Mock",
+    "Outcome",
+    "Projection",
+    "Scenario",
+    "ScenarioResult",
+    "Visit",
+    "World",
+    "run_file",
+    "run_scenario",
+    "run_text",
+]

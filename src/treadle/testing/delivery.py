@@ -1,0 +1,196 @@
+"""Effects → what the world does about them: work handed out, children started, parents told, signals carried.
+
+Owns one handler per effect. Promises at-least-once: a row is acknowledged only after what it asks for has
+been done, and doing it twice is harmless, because dispatches are fenced by attempt, children by their id and
+commands count once. A scenario sends nothing: webhooks count as acknowledged, notices to people and `emit`s
+go nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from treadle.actions.protocol import AttemptFacts
+from treadle.expression.paths import MISSING
+from treadle.kernel.state import RunState, Token
+from treadle.kernel.view import branch_of
+from treadle.model import commands as c
+from treadle.model import effects as f
+from treadle.model.errors import Error, Rejection
+from treadle.model.events import ParentLink
+from treadle.model.ids import RunId, TokenId, dispatch_key
+from treadle.model.states import TokenState
+from treadle.runtime.task import Outcome as Result
+from treadle.store.port import OutboxRow
+from treadle.testing.artifacts import RunArtifacts
+
+if TYPE_CHECKING:
+    from treadle.testing.engine import Engine
+
+WORKER = "virtual"
+"""The name under which work of a queue is claimed here."""
+QUEUE_LEASE_MS = 1 << 50
+"""Virtual workers of a queue never go silent."""
+
+
+def deliver(engine: Engine, row: OutboxRow) -> None:
+    """Does what a row asks for, then acknowledges it; effects that only inform somebody are just
+    acknowledged."""
+    handler = _HANDLERS.get(type(row.effect))
+    if handler is not None:
+        handler(engine, row)
+    if type(row.effect) not in _HAND_OUTS:
+        engine.acknowledge(row)
+
+
+def _run_task(engine: Engine, row: OutboxRow) -> None:
+    effect: f.RunTask = row.effect  # type: ignore[assignment]
+    state = engine.state(row.run)
+    token = state.tokens.get(effect.token) if state else None
+    if state is None or token is None or token.attempt != effect.attempt or not is_under_way(token):
+        engine.acknowledge(row)  # withdrawn before anybody began
+        return
+    worker = _claim(engine, row.run, effect)
+    deployed = engine.around.catalog.find(state.graph.workflow_name, state.version)
+    assert deployed is not None
+    stack = tuple(index for _group, index in token.frames)
+    result, elapsed_ms = engine.around.workers.begin(deployed, effect, _facts(engine, state, token), stack)
+    engine.acknowledge(row)
+    if result is not None:
+        schedule_result(engine, row.run, effect.token, effect.attempt, result, elapsed_ms, worker)
+    engine.around.fuse.passing("after_dispatch")
+
+
+def is_under_way(token: Token) -> bool:
+    """Somebody executes it, or is about to."""
+    return token.state in (TokenState.DISPATCHED, TokenState.EXECUTING)
+
+
+def _claim(engine: Engine, run: RunId, effect: f.RunTask) -> str | None:
+    if effect.queue is None:
+        return None
+    until = engine.around.clock.now + QUEUE_LEASE_MS
+    engine.handle(run, c.StartAttempt(effect.token, effect.attempt, WORKER, until))
+    return WORKER
+
+
+def _facts(engine: Engine, state: RunState, token: Token) -> AttemptFacts:
+    branch = branch_of(state, token.frames)
+    return AttemptFacts(
+        run=state.run,
+        token=token.id,
+        attempt=token.attempt,
+        node=token.node,
+        key=dispatch_key(state.run, token.id, token.attempt),
+        workflow=state.graph.workflow_name,
+        path=token.path,
+        branch=None if branch is MISSING else branch,
+        artifacts=RunArtifacts(engine.around.blobs, _lineage(engine, state)),
+    )
+
+
+def _lineage(engine: Engine, state: RunState) -> list[RunState]:
+    """The run, and the ancestors whose artifacts it may read."""
+    lineage = [state]
+    while (parent := engine.around.inherits.get(lineage[-1].run)) is not None:
+        above = engine.state(parent)
+        assert above is not None
+        lineage.append(above)
+    return lineage
+
+
+def schedule_result(
+    engine: Engine,
+    run: RunId,
+    token: TokenId,
+    attempt: int,
+    result: Result,
+    after_ms: int,
+    worker: str | None = None,
+) -> None:
+    """An attempt will answer after so long."""
+    command = result_command(token, attempt, result, worker)
+    engine.agenda.at(engine.around.clock.now + after_ms, lambda: _answer(engine, run, command))
+
+
+def result_command(token: TokenId, attempt: int, result: Result, worker: str | None = None) -> c.Command:
+    """What an attempt that has ended reports."""
+    if result.error is None:
+        return c.FinishAttempt(token, attempt, result.output, result.requests, result.tries, worker)
+    return c.FailAttempt(token, attempt, result.error, result.requests, result.tries, worker)
+
+
+def _answer(engine: Engine, run: RunId, command: c.Command) -> None:
+    engine.handle(run, command)
+
+
+def _call_webhook(engine: Engine, row: OutboxRow) -> None:
+    effect: f.CallWebhook = row.effect  # type: ignore[assignment]
+    engine.around.workers.dispatches[row.run, effect.token] += 1
+    engine.acknowledge(row)
+    engine.around.fuse.passing("after_dispatch")
+
+
+def _start_child(engine: Engine, row: OutboxRow) -> None:
+    effect: f.StartChild = row.effect  # type: ignore[assignment]
+    if effect.inherit_artifacts:
+        engine.around.inherits[effect.child] = row.run
+    command = c.StartRun(
+        run=effect.child,
+        input=effect.input,
+        version=_child_version(engine, effect),
+        entity=effect.entity,
+        parent=ParentLink(row.run, effect.token),
+        depth=effect.depth,
+        depth_max=effect.depth_max,
+    )
+    rejection = engine.start(effect.workflow, effect.version, command)
+    if rejection is not None:
+        _refuse_child(engine, row.run, effect, rejection)
+
+
+def _child_version(engine: Engine, effect: f.StartChild) -> int:
+    deployed = engine.around.catalog.find(effect.workflow, effect.version)
+    return deployed.version if deployed else 0
+
+
+def _refuse_child(engine: Engine, parent: RunId, effect: f.StartChild, rejection: Rejection) -> None:
+    error = Error(kind=rejection.kind, message=rejection.message)
+    engine.handle(parent, c.EndChild(effect.token, effect.child, "failed", error=error))
+
+
+def _cancel_child(engine: Engine, row: OutboxRow) -> None:
+    effect: f.CancelChild = row.effect  # type: ignore[assignment]
+    engine.handle(effect.child, c.CancelRun(by="parent"))
+
+
+def _compensate_child(engine: Engine, row: OutboxRow) -> None:
+    effect: f.CompensateChild = row.effect  # type: ignore[assignment]
+    engine.handle(effect.child, c.CompensateRun(effect.token))
+
+
+def _notify_parent(engine: Engine, row: OutboxRow) -> None:
+    effect: f.NotifyParent = row.effect  # type: ignore[assignment]
+    engine.handle(
+        effect.parent,
+        c.EndChild(effect.token, row.run, effect.status, effect.output, effect.error, effect.compensable),
+    )
+
+
+def _deliver_signal(engine: Engine, row: OutboxRow) -> None:
+    effect: f.DeliverSignal = row.effect  # type: ignore[assignment]
+    engine.handle(effect.run, c.SendSignal(effect.name, effect.key, effect.data, effect.id))
+
+
+_HANDLERS: dict[type[f.Effect], Callable[[Any, OutboxRow], None]] = {
+    f.RunTask: _run_task,
+    f.CallWebhook: _call_webhook,
+    f.StartChild: _start_child,
+    f.CancelChild: _cancel_child,
+    f.CompensateChild: _compensate_child,
+    f.NotifyParent: _notify_parent,
+    f.DeliverSignal: _deliver_signal,
+}
+_HAND_OUTS = (f.RunTask, f.CallWebhook)
+"""These acknowledge themselves: work counts as handed out before a crash point that follows it."""

@@ -1,0 +1,88 @@
+"""Scripted outcomes: which one an execution takes.
+
+Owns the choice of the most specific mock and the counting of lists, per key. An outcome that was taken is
+remembered by execution (run, visit, attempt): when an engine has died and the same attempt is executed again,
+it comes to the same, and no list moves on. So the script belongs to the world, not to the engine, and
+survives every crash.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
+from treadle.model.ids import RunId, TokenId
+from treadle.testing.address import Address, fits_stack, parse_address
+from treadle.testing.scenario import Mock, Outcome
+
+
+class Execution(NamedTuple):
+    """One attempt of one visit."""
+
+    run: RunId
+    token: TokenId
+    attempt: int
+
+
+class Place(NamedTuple):
+    """What is executed: a node's task or its compensation, or one step of either."""
+
+    node: str
+    compensation: bool = False
+    step: str | None = None
+
+
+class Script:
+    """All mocks of a scenario."""
+
+    def __init__(self, mocks: Iterable[Mock] = (), refs: Collection[str] = ()) -> None:
+        self._mocks: dict[Place, list[tuple[Address, Mock]]] = defaultdict(list)
+        self._used: Counter[str] = Counter()
+        self._taken: dict[Execution, list[Outcome]] = defaultdict(list)
+        for mock in mocks:
+            address = parse_address(mock.address, refs)
+            if address is not None:
+                place = Place(address.node, address.compensation, address.step)
+                self._mocks[place].append((address, mock))
+        for found in self._mocks.values():
+            found.sort(key=lambda pair: -len(pair[0].indexes))
+
+    def covers(self, place: Place) -> bool:
+        """Whether some mock replaces this task or step, for one branch at least."""
+        return place in self._mocks
+
+    def reading(self, execution: Execution) -> Reading:
+        """The outcomes of one execution, from its beginning."""
+        return Reading(self, self._taken[execution])
+
+    def next_outcome(self, place: Place, stack: tuple[int, ...]) -> Outcome | None:
+        """A fresh outcome for a visit with these branch indexes; None when no mock fits it."""
+        for address, mock in self._mocks.get(place, ()):
+            if fits_stack(address.indexes, stack):
+                position = min(self._used[mock.address], len(mock.outcomes) - 1)
+                self._used[mock.address] += 1
+                return mock.outcomes[position]
+        return None
+
+
+class Reading:
+    """One execution reads its outcomes in order: first those it took before a crash, then fresh ones."""
+
+    def __init__(self, script: Script, taken: list[Outcome]) -> None:
+        self._script = script
+        self._taken = taken
+        self._position = 0
+
+    def take(self, place: Place, stack: tuple[int, ...]) -> Outcome | None:
+        if self._position == len(self._taken):
+            outcome = self._script.next_outcome(place, stack)
+            if outcome is None:
+                return None
+            self._taken.append(outcome)
+        self._position += 1
+        return self._taken[self._position - 1]
+
+    def amend(self, outcome: Outcome) -> None:
+        """A held execution was told what it comes to: executed again, it comes to that at once."""
+        self._taken[self._position - 1] = outcome

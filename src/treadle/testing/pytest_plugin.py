@@ -1,0 +1,80 @@
+"""pytest collects `*.scenario.yaml` by itself: one item per scenario, the compact history as its failure
+text.
+
+Owns nothing but the translation. Loaded by every pytest run in an environment that has Treadle installed, so
+it imports the rest only when there is a scenario file to collect. Works under pytest-xdist: an item is found
+again by its position in its file, and playing one needs no other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from treadle.testing.documents import Document
+    from treadle.testing.runner import ScenarioResult
+
+SUFFIX = ".scenario.yaml"
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    """A scenario file is a collector of its own kind."""
+    if file_path.name.endswith(SUFFIX):
+        return ScenarioFile.from_parent(parent, path=file_path)
+    return None
+
+
+class ScenarioFile(pytest.File):
+    """One file; a document of it is one item."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        from treadle.errors import ScenarioError
+        from treadle.testing.documents import read_documents
+
+        try:
+            documents = read_documents(self.path.read_text("utf-8"), str(self.path))
+        except ScenarioError as problem:
+            raise self.CollectError(str(problem)) from None
+        taken: dict[str, int] = {}
+        for document in documents:
+            name = document.title or f"line {document.line}"
+            taken[name] = taken.get(name, 0) + 1
+            unique = name if taken[name] == 1 else f"{name} #{taken[name]}"
+            yield ScenarioItem.from_parent(self, name=unique, document=document)
+
+
+class ScenarioItem(pytest.Item):
+    """One scenario."""
+
+    def __init__(self, *, document: Document, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.document = document
+
+    def runtest(self) -> None:
+        from treadle.testing.runner import run_document
+
+        result = run_document(self.document)
+        for warning in result.warnings:
+            self.add_report_section("call", "scenario warning", warning)
+        if not result.ok:
+            raise ScenarioFailed(result)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any, **kwargs: Any) -> Any:
+        if isinstance(excinfo.value, ScenarioFailed):
+            return str(excinfo.value.result)
+        return super().repr_failure(excinfo, *args, **kwargs)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, self.document.line - 1, self.name
+
+
+class ScenarioFailed(AssertionError):
+    """Carries the result to the report."""
+
+    def __init__(self, result: ScenarioResult) -> None:
+        super().__init__(result.reason or result.verdict)
+        self.result = result

@@ -1,0 +1,129 @@
+"""Plays scenarios: text or file in, one `ScenarioResult` per document out.
+
+Owns what comes before and after a performance: reading, definitions, `deploy_error`, seeds, verdicts.
+Promises never to raise for anything that is written in a file: a mistake in it is a result, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from treadle.errors import ScenarioError
+from treadle.language import Loaded
+from treadle.model.definition import Workflow
+from treadle.testing.binding import check_names
+from treadle.testing.definitions import load_definition
+from treadle.testing.documents import Document, read_documents
+from treadle.testing.parse import parse_scenario
+from treadle.testing.performance import Performance
+from treadle.testing.report import Failure
+from treadle.testing.scenario import Deploy, DeployExpected, Scenario
+
+Verdict = Literal["passed", "failed", "invalid"]
+
+
+class ScenarioResult(Struct, frozen=True):
+    """How one scenario went."""
+
+    file: str
+    scenario: str
+    line: int
+    verdict: Verdict
+    """Invalid: the scenario, or a definition in it, cannot be used as written."""
+    reason: str | None = None
+    """What was expected and what happened instead; several lines if several things differ."""
+    history: str | None = None
+    """What happened, event by event."""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        return self.verdict == "passed"
+
+    def __str__(self) -> str:
+        head = f"{self.file}:{self.line} {self.scenario}: {self.verdict}"
+        return "\n\n".join(part for part in (head, self.reason, self.history) if part)
+
+
+def run_file(path: str | Path) -> list[ScenarioResult]:
+    """Plays every scenario of a file. Raises OSError for one that cannot be read."""
+    return run_text(Path(path).read_text("utf-8"), str(path))
+
+
+def run_text(text: str, name: str = "<text>") -> list[ScenarioResult]:
+    """Plays every scenario of a text; `name` is what results call it, and where `file:` definitions are
+    looked for."""
+    try:
+        documents = read_documents(text, name)
+    except ScenarioError as problem:
+        return [ScenarioResult(name, "", 1, "invalid", str(problem))]
+    return [run_document(document) for document in documents]
+
+
+def run_document(document: Document) -> ScenarioResult:
+    """Plays the one scenario of a document."""
+    try:
+        scenario = parse_scenario(document)
+    except ScenarioError as problem:
+        return ScenarioResult(document.file, document.title, document.line, "invalid", str(problem))
+    return run_scenario(scenario)
+
+
+def run_scenario(scenario: Scenario) -> ScenarioResult:
+    """Plays one scenario, under every order of events it asks for."""
+    where = (scenario.file, scenario.name, scenario.line)
+    try:
+        return ScenarioResult(*where, "passed", warnings=tuple(_play(scenario)))
+    except Failure as failure:
+        return ScenarioResult(*where, "failed", failure.reason, failure.history)
+    except ScenarioError as problem:
+        return ScenarioResult(*where, "invalid", str(problem))
+
+
+def _play(scenario: Scenario) -> list[str]:
+    loaded = [load_definition(definition) for definition in scenario.definitions]
+    if scenario.deploy_error is not None:
+        _expect_problem("error", scenario.deploy_error, loaded)
+        return []
+    workflows = [_valid(one) for one in loaded]
+    if scenario.deploy_warning is not None:
+        _expect_problem("warning", scenario.deploy_warning, loaded)
+    if not scenario.runs:
+        return []
+    later = list(_later_workflows(scenario))
+    check_names(scenario, [*workflows, *later])
+    orders: list[int | None] = [None, *range(scenario.shuffle)]
+    return [warning for seed in orders for warning in Performance(scenario, workflows, later, seed).play()]
+
+
+def _valid(loaded: Loaded) -> Workflow:
+    if loaded.workflow is None:
+        raise ScenarioError("\n".join(str(problem) for problem in loaded.errors))
+    return loaded.workflow
+
+
+def _later_workflows(scenario: Scenario) -> Iterator[Workflow]:
+    """What a step deploys mid-run may bring nodes that mocks and expectations name."""
+    for step in scenario.steps or ():
+        if isinstance(step, Deploy):
+            loaded = load_definition(step.definition)
+            if loaded.workflow is not None:
+                yield loaded.workflow
+
+
+def _expect_problem(
+    severity: Literal["error", "warning"], expected: DeployExpected, loaded: Sequence[Loaded]
+) -> None:
+    problems = [
+        problem for one in loaded for problem in (one.errors if severity == "error" else one.warnings)
+    ]
+    for problem in problems:
+        if problem.code == expected.code and (expected.at is None or expected.at in problem.at):
+            return
+    wanted = expected.code + (f" at {expected.at}" if expected.at else "")
+    found = "\n".join(f"  {problem}" for problem in problems) or f"  no {severity} at all"
+    raise Failure(f"deploy_{severity}: expected {wanted}, was\n{found}")

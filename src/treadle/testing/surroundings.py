@@ -1,0 +1,38 @@
+"""What outlives an engine: the store, the clock, the script of the play, and blobs. A crash leaves all of it
+untouched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+from treadle.model.ids import RunId
+from treadle.store.memory import MemoryStore
+from treadle.testing.catalog import Catalog
+from treadle.testing.clock import FakeClock
+from treadle.testing.fuse import Fuse
+from treadle.testing.mocks import Script
+from treadle.testing.workers import Workers
+
+
+@dataclass(slots=True)
+class Surroundings:
+    """See the module's docstring."""
+
+    script: Script
+    random: Random | None = None
+    """Of the order in which things of one instant happen; None: the order in which they were scheduled."""
+    store: MemoryStore = field(default_factory=MemoryStore)
+    clock: FakeClock = field(default_factory=FakeClock)
+    fuse: Fuse = field(default_factory=Fuse)
+    runs: list[RunId] = field(default_factory=list)
+    """Every run, in order of creation."""
+    blobs: dict[str, bytes] = field(default_factory=dict)
+    inherits: dict[RunId, RunId] = field(default_factory=dict)
+    """Child → parent whose artifacts it may read."""
+    catalog: Catalog = field(init=False)
+    workers: Workers = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.catalog = Catalog(self.store, self.script)
+        self.workers = Workers(self.script)

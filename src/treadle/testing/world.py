@@ -1,0 +1,233 @@
+"""A world in one thread on a virtual clock: a store, an engine that may die, scripted workers. For tests of
+any kind.
+
+Owns when things happen. Promises determinism: the same commands under the same seed write the same histories,
+byte for byte; and that a crash loses exactly what a crash loses. Must not know scenario files; `runner` plays
+those on a world.
+
+    world = World()
+    world.deploy(workflow)
+    run = world.start("panel", {"topic": "x"})
+    world.drive()
+    assert world.projection(run).status == "completed"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import fields
+from random import Random
+from typing import Any
+
+from treadle.errors import TreadleError
+from treadle.kernel.evolve import replay
+from treadle.kernel.invariants import violations
+from treadle.kernel.state import RunState
+from treadle.model.commands import Command, StartRun
+from treadle.model.definition import Workflow
+from treadle.model.errors import Rejection
+from treadle.model.events import EntityRef
+from treadle.model.ids import RunId, TokenId
+from treadle.testing.catalog import Catalog, Deployed
+from treadle.testing.clock import FakeClock
+from treadle.testing.delivery import result_command, schedule_result
+from treadle.testing.engine import Engine
+from treadle.testing.fuse import Crashed
+from treadle.testing.instant import instantly
+from treadle.testing.mocks import Script
+from treadle.testing.projection import Projection
+from treadle.testing.recovery import recover
+from treadle.testing.scenario import CrashPoint, Mock, Outcome
+from treadle.testing.surroundings import Surroundings
+from treadle.testing.workers import Workers
+
+HAPPENINGS_MAX = 200_000
+"""A world that has not come to rest after so many things never will: twenty times the largest test we have.
+"""
+
+
+class Restless(TreadleError):
+    """The runs of a world go round in circles."""
+
+
+class World:
+    """See the module's docstring. `seed` permutes the order of things that happen at one instant."""
+
+    def __init__(
+        self, mocks: Iterable[Mock] = (), refs: Collection[str] = (), seed: int | None = None
+    ) -> None:
+        random = Random(seed) if seed is not None else None
+        self._around = Surroundings(Script(mocks, refs), random)
+        self._projections: dict[RunId, Projection] = {}
+        self._checked: dict[RunId, int] = {}
+        self._happened = 0
+        self._started = 0
+        self.engine = Engine(self._around)
+
+    @property
+    def clock(self) -> FakeClock:
+        return self._around.clock
+
+    @property
+    def catalog(self) -> Catalog:
+        return self._around.catalog
+
+    @property
+    def workers(self) -> Workers:
+        return self._around.workers
+
+    @property
+    def runs(self) -> list[RunId]:
+        """Every run there is, in order of creation."""
+        return list(self._around.runs)
+
+    def deploy(self, workflow: Workflow) -> Deployed:
+        return self._around.catalog.deploy(workflow)
+
+    def start(
+        self,
+        workflow: str,
+        input: Any = None,
+        *,
+        entity: EntityRef | None = None,
+        idempotency_key: str | None = None,
+    ) -> RunId | Rejection:
+        """Starts a run of the newest version; the same idempotency key gives the same run again."""
+        if idempotency_key is not None:
+            known = instantly(self._around.store.find_run_by_key(workflow, idempotency_key))
+            if known is not None:
+                return known.run
+        deployed = self._around.catalog.find(workflow)
+        if deployed is None:
+            return Rejection("NOT_FOUND", f"there is no workflow {workflow!r}, deploy it first")
+        self._started += 1
+        run = RunId(f"run-{self._started}")
+        command = StartRun(
+            run=run,
+            input=input,
+            version=deployed.version,
+            entity=entity,
+            idempotency_key=idempotency_key,
+        )
+        rejection = self._ask(lambda: self.engine.start(workflow, deployed.version, command))
+        return run if rejection is None else rejection
+
+    def send(self, run: RunId, command: Command) -> Rejection | None:
+        """One command from outside, to its commit; None when it was accepted."""
+        return self._ask(lambda: self.engine.handle(run, command))
+
+    def settle(self) -> None:
+        """Until nothing can happen without time passing."""
+        self._live_until(self.clock.now)
+
+    def advance(self, ms: int) -> None:
+        """Lets time pass; whatever falls due happens at its instant."""
+        until = self.clock.now + ms
+        self._live_until(until)
+        self.clock.advance_to(max(until, self.clock.now))  # a crash may have cost more time than that
+
+    def drive(self) -> None:
+        """To the end: the clock jumps from one thing to the next until nothing is left that happens by
+        itself."""
+        self._live_until(None)
+
+    def release(self, run: RunId, token: TokenId, outcome: Outcome) -> Rejection | None:
+        """A held attempt of this visit comes to something."""
+        attempt, result, elapsed_ms = self.workers.release(run, token, outcome)
+        if result is None:
+            return None
+        if elapsed_ms:
+            schedule_result(self.engine, run, token, attempt, result, elapsed_ms)
+            return None
+        return self.answer(run, result_command(token, attempt, result))
+
+    def answer(self, run: RunId, command: Command) -> Rejection | None:
+        """What a worker reports. If the engine dies before it is written down it is lost, and so is the
+        worker."""
+        try:
+            return self.engine.handle(run, command)
+        except Crashed as crash:
+            self.crash(crash.down_ms)
+            return None
+
+    def crash(self, down_ms: int = 0) -> None:
+        """The engine is gone with everything it knew; after so long a new one takes over."""
+        self.clock.advance(down_ms)
+        self.engine = recover(self.engine)
+
+    def crash_at(self, point: CrashPoint, count: int = 1, down_ms: int = 0) -> None:
+        """Arms a crash at the n-th such point from here."""
+        self._around.fuse.arm(point, count, down_ms)
+
+    @property
+    def crash_is_due(self) -> bool:
+        """Whether an armed crash has not happened yet."""
+        return self._around.fuse.armed
+
+    def state(self, run: RunId) -> RunState:
+        """What the engine knows of a run, for reading only."""
+        state = self.engine.state(run)
+        assert state is not None, f"there is no run {run}"
+        return state
+
+    def projection(self, run: RunId) -> Projection:
+        """A run's history so far, as visits; the same object every time, brought up to date."""
+        projection = self._projections.setdefault(run, Projection())
+        projection.apply(instantly(self._around.store.history(run, after=len(projection.events))))
+        return projection
+
+    def check(self) -> list[str]:
+        """What must hold and does not, in every run that has changed since the last check."""
+        return [
+            f"{run}: {problem}"
+            for run in self._around.runs
+            if self._checked.get(run) != self.state(run).seq
+            for problem in self._check_run(run)
+        ]
+
+    def _check_run(self, run: RunId) -> list[str]:
+        state = self.state(run)
+        self._checked[run] = state.seq
+        problems = violations(state.graph, state)
+        folded = replay(state.graph, instantly(self._around.store.history(run)))
+        if folded != state:
+            problems += differing_fields(folded, state)
+        return problems
+
+    def _live_until(self, until: int | None) -> None:
+        while (instant := self.engine.agenda.next_instant()) is not None:
+            if until is not None and instant > until:
+                return
+            self.clock.advance_to(max(instant, self.clock.now))
+            self._happen()
+
+    def _happen(self) -> None:
+        self._happened += 1
+        if self._happened > HAPPENINGS_MAX:
+            raise Restless(f"nothing comes to rest: {HAPPENINGS_MAX:,} things have happened")
+        try:
+            self.engine.agenda.pop()()
+        except Crashed as crash:
+            self.crash(crash.down_ms)
+
+    def _ask(self, question: Callable[[], Rejection | None]) -> Rejection | None:
+        """Asks like a client that asks again when the engine dies before it has answered."""
+        while True:
+            try:
+                return question()
+            except Crashed as crash:
+                self.crash(crash.down_ms)
+                if crash.committed:
+                    return None
+
+
+def differing_fields(folded: RunState, state: RunState) -> list[str]:
+    """Where a folded history differs from the state that was decided on."""
+    found = []
+    for field in fields(state):
+        left, right = getattr(folded, field.name), getattr(state, field.name)
+        if field.compare and left != right:
+            found.append(
+                f"folding the history gives {field.name} = {left!r:.400}, the state has {right!r:.400}"
+            )
+    return found

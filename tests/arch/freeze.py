@@ -1,0 +1,75 @@
+"""The strings that reach a store, and the file that freezes them.
+
+A database outlives the code that wrote it. So every string a row can contain (event, command and effect
+tags, the field names of what is encoded, states, error kinds) is listed in `stored_strings.txt`: lines are
+added, never changed or removed.
+
+    python -m tests.arch.freeze        appends what is new; refuses if something has vanished
+
+The list is found by introspection: msgspec structs, string enums and frozen sets of
+strings defined in the modules below.
+"""
+
+from __future__ import annotations
+
+import enum
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+FILE = Path(__file__).with_name("stored_strings.txt")
+MODULES = ("commands", "effects", "errors", "events", "requests", "states")
+HEADER = (
+    "# Every string a store may contain. Append only: a stored string is never renamed or removed.\n"
+    "# New ones are added by `python -m tests.arch.freeze`.\n"
+)
+
+
+def current() -> list[str]:
+    """Every stored string the code knows now, as sorted lines `module name` or `module name.part`."""
+    found: set[str] = set()
+    for name in MODULES:
+        module = importlib.import_module(f"treadle.model.{name}")
+        for key, value in vars(module).items():
+            if isinstance(value, type) and value.__module__ == module.__name__:
+                found.update(f"{name} {line}" for line in strings_of(value))
+            elif isinstance(value, frozenset):
+                found.update(f"{name} {key} = {member}" for member in value if isinstance(member, str))
+    return sorted(found)
+
+
+def strings_of(kind: type) -> Iterator[str]:
+    if issubclass(kind, enum.Enum) and issubclass(kind, str):
+        yield from (f"{kind.__name__} = {member.value}" for member in kind)
+    elif issubclass(kind, msgspec.Struct) and not kind.__subclasses__():
+        config = kind.__struct_config__
+        name = kind.__name__ if config.tag is None else f"{config.tag_field} = {config.tag}"
+        if config.tag is not None:
+            yield name
+        yield from (f"{name} . {field}" for field in kind.__struct_encode_fields__)
+
+
+def frozen() -> list[str]:
+    if not FILE.exists():
+        return []
+    return [line for line in FILE.read_text("utf-8").splitlines() if line and not line.startswith("#")]
+
+
+def main() -> int:
+    now, before = set(current()), set(frozen())
+    vanished = sorted(before - now)
+    if vanished:
+        print("not frozen: these stored strings are gone from the code, and databases contain them:")
+        print("\n".join(f"  {line}" for line in vanished))
+        print("restore them (a new name can stand beside the old one).")
+        return 1
+    FILE.write_text(HEADER + "".join(f"{line}\n" for line in sorted(now)), "utf-8")
+    print(f"{len(now)} stored strings frozen, {len(now - before)} of them new")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""Every workflow and scenario shown in the documentation works: it is checked and run here as it stands."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import pytest
+
+from tests.arch import source
+
+FENCE = re.compile(r"^( *)```yaml[ \t]*\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
+
+
+class Block(NamedTuple):
+    place: str
+    text: str
+
+
+def blocks(first_key: str) -> list[object]:
+    """The fenced yaml blocks whose first line that is no comment begins with `first_key`."""
+    found = []
+    for file in source.files(suffix=".md"):
+        for match in FENCE.finditer(source.text(file)):
+            indent, body = len(match[1]), match[2]
+            text = "".join(line[indent:] or "\n" for line in body.splitlines(keepends=True))
+            lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("#", "---"))]
+            if lines and lines[0].startswith(first_key):
+                place = f"{source.shown(file)}:{source.text(file)[: match.start()].count(chr(10)) + 2}"
+                found.append(pytest.param(Block(place, text), id=place))
+    return found
+
+
+def references() -> list[object]:
+    """Relative links between our own pages."""
+    found = []
+    for file in source.files(suffix=".md"):
+        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", source.text(file)):
+            if "://" not in target and not target.startswith("mailto:"):
+                found.append(pytest.param(file.parent / target, id=f"{source.shown(file)} → {target}"))
+    return found
+
+
+@pytest.mark.parametrize("block", blocks("workflow:"))
+def test_a_workflow_in_the_docs_is_valid(block: Block) -> None:
+    from treadle.language import load_text
+
+    problems = [str(problem) for problem in load_text(block.text, block.place).problems]
+    assert not problems, source.report(
+        f"the workflow at {block.place}:", problems, "docs show only what validates"
+    )
+
+
+@pytest.mark.parametrize("block", blocks("scenario:"))
+def test_a_scenario_in_the_docs_passes(block: Block) -> None:
+    from treadle.testing import run_text
+
+    failures = [str(result) for result in run_text(block.text, block.place) if not result.ok]
+    assert not failures, source.report(
+        f"the scenario at {block.place}:", failures, "docs show only what passes"
+    )
+
+
+@pytest.mark.parametrize("target", references())
+def test_a_link_between_pages_leads_somewhere(target: source.Path) -> None:
+    assert target.exists(), f"{target} does not exist"

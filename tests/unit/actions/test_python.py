@@ -1,0 +1,164 @@
+"""`python`: functions by name, their arguments, their results, their failures."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.unit.actions.calls import call, error, output
+from treadle.actions.protocol import AttemptFacts, Work
+from treadle.actions.python import PythonKind
+from treadle.actions.registry import Registry
+
+registry = Registry()
+
+
+@dataclass
+class Receipt:
+    total: int
+
+
+@registry.function("whole")
+def whole(order: Any) -> Any:
+    return {"got": order}
+
+
+@registry.function("named")
+def named(amount: int, currency: str = "EUR") -> Any:
+    return f"{amount} {currency}"
+
+
+@registry.function("keyword_only")
+def keyword_only(*, amount: int) -> Any:
+    return amount
+
+
+@registry.function("everything")
+def everything(**values: Any) -> Any:
+    return values
+
+
+@registry.function("nothing")
+def nothing() -> None:
+    return None
+
+
+@registry.function("with_facts")
+def with_facts(order: Any, facts: AttemptFacts) -> Any:
+    return {"node": facts.node, "key": facts.key, "order": order}
+
+
+@registry.function("only_facts")
+def only_facts(facts: AttemptFacts) -> Any:
+    return facts.attempt
+
+
+@registry.function("asynchronous")
+async def asynchronous(order: Any) -> Any:
+    return order["n"] + 1
+
+
+@registry.function("receipt")
+def receipt(order: Any) -> Receipt:
+    return Receipt(order["n"])
+
+
+@registry.function("greedy")
+def greedy(order: Any) -> Any:
+    order["n"] = "eaten"
+    return {}
+
+
+@registry.function("fails")
+def fails(order: Any) -> Any:
+    raise {"value": ValueError, "net": ConnectionError, "exit": SystemExit}[order["how"]]("told to")
+
+
+@registry.function("fails_async")
+async def fails_async(order: Any) -> Any:
+    raise TimeoutError("upstream")
+
+
+@registry.function("hidden_async")
+def hidden_async(order: Any) -> Any:
+    return asynchronous(order)
+
+
+@registry.function("not_json")
+def not_json(order: Any) -> Any:
+    return {"f": float("nan")}
+
+
+@pytest.mark.parametrize(
+    ("function", "input", "result"),
+    [
+        ("whole", {"n": 1}, {"got": {"n": 1}}),
+        ("whole", [1, 2], {"got": [1, 2]}),
+        ("named", {"amount": 5}, {"result": "5 EUR"}),
+        ("named", {"currency": "CHF", "amount": 5}, {"result": "5 CHF"}),
+        ("keyword_only", {"amount": 5}, {"result": 5}),
+        ("everything", {"a": 1, "b": [2]}, {"a": 1, "b": [2]}),
+        ("nothing", {"n": 1}, {"result": None}),
+        ("with_facts", {"n": 1}, {"node": "review", "key": "r1:7:2", "order": {"n": 1}}),
+        ("only_facts", {"n": 1}, {"result": 2}),
+        ("asynchronous", {"n": 1}, {"result": 2}),
+        ("receipt", {"n": 1}, {"total": 1}),
+        ("json:dumps", {"n": 1}, None),
+        ("math:sqrt", 9, {"result": 3.0}),
+        ("string:capwords", {"s": "one two"}, {"result": "One Two"}),
+        ("datetime:date.fromisoformat", "2024-02-29", {"result": "2024-02-29"}),
+    ],
+)
+def test_a_function_is_found_and_called(function: str, input: Any, result: Any) -> None:
+    if result is None:  # several parameters, and the input names none of them
+        assert "does not fit" in error("python", {"function": function}, input, registry=registry).message
+    else:
+        assert output("python", {"function": function}, input, registry=registry) == result
+
+
+@pytest.mark.parametrize(
+    ("function", "input", "kind", "message", "retryable"),
+    [
+        ("fails", {"how": "value"}, "TASK_FAILED", "ValueError: told to", False),
+        ("fails", {"how": "net"}, "TASK_FAILED", "ConnectionError: told to", True),
+        ("fails", {"how": "exit"}, "TASK_FAILED", "SystemExit: told to", False),
+        ("fails_async", {}, "TASK_FAILED", "TimeoutError: upstream", True),
+        ("hidden_async", {"n": 1}, "TASK_FAILED", "returned a coroutine", False),
+        ("not_json", {}, "TASK_FAILED", "$.f is nan", False),
+        ("named", {"amuont": 5}, "TASK_FAILED", "does not fit named(amount", False),
+        ("named", [5], "TASK_FAILED", "does not fit named(amount", False),
+        ("nmaed", {}, "NOT_FOUND", "did you mean 'named'?", False),
+        ("no.such.module:f", {}, "NOT_FOUND", "cannot be imported", False),
+        ("math:nothing_here", {}, "NOT_FOUND", "cannot be imported", False),
+        ("math:pi", {}, "NOT_FOUND", "is a float, not a function", False),
+    ],
+)
+def test_what_goes_wrong_is_an_error_with_its_reason(
+    function: str, input: Any, kind: str, message: str, retryable: bool
+) -> None:
+    problem = error("python", {"function": function}, input, registry=registry)
+    assert (problem.kind, problem.retryable) == (kind, retryable)
+    assert message in problem.message
+
+
+def test_a_function_cannot_change_the_runs_data() -> None:
+    shown = {"n": 1}
+    output("python", {"function": "greedy"}, shown, registry=registry)
+    assert shown == {"n": 1}
+
+
+def test_a_module_that_breaks_while_it_is_imported_says_so(tmp_path: Any, monkeypatch: Any) -> None:
+    (tmp_path / "broken_tasks.py").write_text("raise RuntimeError('half installed')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    assert "RuntimeError: half installed" in error("python", {"function": "broken_tasks:f"}).message
+    sys.modules.pop("broken_tasks", None)
+
+
+@pytest.mark.parametrize(("process", "place"), [(False, "thread"), (True, "process")])
+def test_blocking_work_is_described_not_done(process: bool, place: str) -> None:
+    described = PythonKind({"f": whole}).run(call({"function": "f", "process": process}))
+    assert isinstance(described, Work)
+    assert described.place == place

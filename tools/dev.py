@@ -1,0 +1,159 @@
+"""The verbs of `./dev`.
+
+Owns: what each verb runs, and the stages of `test` and `check`. Promises: the environment is up to date
+before anything runs in it; a stage that fails stops the rest and is named in the last lines; exit code 0
+only if all of it passed. Must not: know how the environment is made (environment.py does).
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import environment
+from environment import ROOT, VENV
+
+PYTHON = str(environment.PYTHON)
+PYTEST = [PYTHON, "-m", "pytest"]
+RUFF = [str(VENV / "bin" / "ruff")]
+
+
+class Stage(NamedTuple):
+    name: str
+    command: list[str]
+    remedy: str = ""
+
+
+CHECK = [
+    Stage("format", [*RUFF, "format", "--check", "."], "./dev fmt"),
+    Stage("lint", [*RUFF, "check", "."], "./dev fmt fixes some of it"),
+    Stage("types", [PYTHON, "-m", "mypy", "--strict", "src/treadle", "tools"]),
+    Stage("tidy", [*PYTEST, "tests/arch"]),
+]
+
+# A minute of fresh seeds on every run of CI; the regression seeds are part of the tests.
+TEST = [
+    *CHECK,
+    Stage("tests", [*PYTEST, "-n", "auto"]),
+    Stage("simulator", [PYTHON, "-m", "treadle.testing.simulator", "--seconds", "60"]),
+]
+
+FORMAT = [
+    Stage("lint fixes", [*RUFF, "check", "--fix-only", "."]),
+    Stage("format", [*RUFF, "format", "."]),
+]
+
+HELP = """\
+./dev run                              set everything up and show a workflow running
+./dev test [PYTEST ARGUMENTS…]         set everything up; all checks, all tests, a minute of simulation.
+                                       With arguments: only pytest, with them
+./dev check                            format, lint, types, tidy
+./dev fmt                              format, and fix what can be fixed
+./dev sim [SEED | --seeds N | --seconds N]
+                                       the simulator: one seed again, or fresh ones
+./dev bench [NAME] [--json]            measure
+./dev mutants                          plant bugs in the kernel; the suite must catch each
+./dev treadle …                        the command line, in the project's own environment
+./dev python …                         the project's interpreter
+./dev lock [--upgrade]                 pin the dependencies anew in requirements.lock
+./dev help                             this
+"""
+
+
+def main(arguments: list[str]) -> int:
+    verb, rest = (arguments[0], arguments[1:]) if arguments else ("help", [])
+    if verb in ("help", "-h", "--help"):
+        print(HELP, end="")
+        return 0
+    if verb not in VERBS:
+        print(f"dev: there is no verb {verb!r}\n\n{HELP}", end="", file=sys.stderr)
+        return 2
+    try:
+        if verb != "lock":
+            environment.ready()
+        return VERBS[verb](rest)
+    except environment.SetupFailed as problem:
+        print(f"dev: {problem}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+def become(*command: str) -> Callable[[list[str]], int]:
+    """A verb that turns into another program, so its exit code and signals are its own."""
+
+    def verb(arguments: list[str]) -> int:
+        os.chdir(ROOT)
+        os.execve(command[0], [*command, *arguments], child_settings())
+
+    return verb
+
+
+def treadle(arguments: list[str]) -> int:
+    """Like `become`, in the directory and with the PYTHONPATH of the caller: paths are theirs."""
+    program = str(VENV / "bin" / "treadle")
+    os.execve(program, [program, *arguments], dict(os.environ))
+
+
+def test(arguments: list[str]) -> int:
+    return stages([Stage("tests", [*PYTEST, *arguments])] if arguments else TEST)
+
+
+def stages(todo: list[Stage]) -> int:
+    """Runs stages in order, each with a headline and its duration; stops at the first that fails."""
+    done: list[tuple[str, float]] = []
+    for stage in todo:
+        print(mark(f"── {stage.name} ", "1") + "─" * max(2, 60 - len(stage.name)), flush=True)
+        began = time.monotonic()
+        code = subprocess.run(stage.command, cwd=ROOT, env=child_settings()).returncode
+        done.append((stage.name, time.monotonic() - began))
+        if code:
+            print(mark(f"✗ {stage.name} failed (exit {code})", "31"), f"after {summary(done)}", flush=True)
+            print("  again: " + " ".join(stage.command).replace(f"{ROOT}/", ""))
+            print(f"  remedy: {stage.remedy}\n" if stage.remedy else "", end="", flush=True)
+            return 1
+    print(mark("✓ all passed:", "32"), summary(done), flush=True)
+    return 0
+
+
+def summary(done: list[tuple[str, float]]) -> str:
+    return " · ".join(f"{name} {seconds:.1f} s" for name, seconds in done)
+
+
+def mark(text: str, colour: str) -> str:
+    plain = "NO_COLOR" in os.environ or not sys.stdout.isatty()
+    return text if plain else f"\033[{colour}m{text}\033[0m"
+
+
+def child_settings() -> dict[str, str]:
+    """Somebody's PYTHONPATH must not decide whether our tests pass."""
+    return {key: value for key, value in os.environ.items() if key not in ("PYTHONHOME", "PYTHONPATH")}
+
+
+def lock(arguments: list[str]) -> int:
+    environment.lock(arguments)
+    return 0
+
+
+VERBS: dict[str, Callable[[list[str]], int]] = {
+    "run": become(PYTHON, "-m", "treadle.cli.demo"),
+    "test": test,
+    "check": lambda _arguments: stages(CHECK),
+    "fmt": lambda _arguments: stages(FORMAT),
+    "sim": become(PYTHON, "-m", "treadle.testing.simulator"),
+    "bench": become(PYTHON, "-m", "bench"),
+    "mutants": become(PYTHON, "-m", "tests.mutants"),
+    "treadle": treadle,
+    "python": become(PYTHON),
+    "lock": lock,
+}
+
+
+if __name__ == "__main__":
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a Latin-1 terminal has no ✓
+    sys.exit(main(sys.argv[1:]))
