@@ -40,9 +40,7 @@ def content_hash(workflow: d.Workflow) -> str:
 def compile_graph(workflow: d.Workflow) -> ExecutionGraph:
     """The execution graph of a checked definition."""
     names = item_variables(workflow)
-    nodes = {
-        ref: _compile_node(ref, index, node, names) for index, (ref, node) in enumerate(workflow.nodes.items())
-    }
+    nodes = {ref: _compile_node(ref, index, node, names) for index, (ref, node) in enumerate(workflow.nodes.items())}
     sites: dict[tuple[str, str], JoinSite] = {}
     keys = _GroupKeys(workflow)
     transitions: dict[str, GraphTransition] = {}
@@ -55,7 +53,7 @@ def compile_graph(workflow: d.Workflow) -> ExecutionGraph:
         if site.key.startswith("node:"):
             nodes[site.key[5:]].forks = True
     fill_reach(nodes)
-    fill_site_reach(nodes, tuple(transitions.values()), tuple(sites.values()))
+    fill_site_reach(tuple(transitions.values()), tuple(sites.values()))
     graph = ExecutionGraph(
         workflow_name=workflow.workflow,
         hash=content_hash(workflow),
@@ -127,6 +125,9 @@ def _compile_node(ref: str, index: int, node: d.Node, names: tuple[str, ...]) ->
         outputs=tuple(compile_targets(node.output_mapping, names)) if node.output_mapping else (),
         output_schema=compile_schema(task.output_schema) if task is not None else None,
         form=compile_schema(action.config.get("form")) if action is not None and suspends == "human" else None,
+        concurrency_key=compile_source(node.concurrency.key, names)
+        if node.concurrency is not None and node.concurrency.key is not None
+        else None,
         compensate_input=compile_mapping(undo.input_mapping, (*names, "input", "output"))
         if undo is not None and undo.input_mapping is not None
         else None,

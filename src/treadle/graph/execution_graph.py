@@ -1,9 +1,11 @@
 """The execution graph: a workflow as the kernel reads it.
 
 Immutable after compilation, shared by all runs of a version, no UI properties. Lookups are O(1): a node knows its
-tiers presorted, its inbound transitions, its triggers; reachability is a bit mask; conditions and mappings are closures.
+tiers presorted, its inbound transitions, its triggers; reachability is a bit mask; conditions and mappings are
+closures.
 
-A *join site* is the static half of a join: (target node, the group name its synchronization refers to). The dynamic half,
+A *join site* is the static half of a join: (target node, the group name its synchronization refers to). The dynamic
+half,
 one per group instance, is in the run's state.
 """
 
@@ -86,6 +88,7 @@ class GraphNode:
     output_schema: Validator | None
     form: Validator | None
     compensate_input: CompiledMapping | None
+    concurrency_key: CompiledSource | None
     success: tuple[tuple[GraphTransition, ...], ...] = ()
     failure: tuple[tuple[GraphTransition, ...], ...] = ()
     triggers: tuple[GraphTransition, ...] = ()

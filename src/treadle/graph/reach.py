@@ -9,7 +9,8 @@ from treadle.graph.execution_graph import GraphNode, GraphTransition, JoinSite
 
 
 def fill_reach(nodes: dict[str, GraphNode]) -> None:
-    """`reach` of every node: all nodes one hop or more away. A fixed point; graphs are small and this is deploy time."""
+    """`reach` of every node: all nodes one hop or more away. A fixed point; graphs are small and this is deploy
+    time."""
     successors = {node: _successor_mask(node) for node in nodes.values()}
     for node, mask in successors.items():
         node.reach = mask
@@ -38,9 +39,7 @@ def _successor_mask(node: GraphNode) -> int:
     return mask
 
 
-def fill_site_reach(
-    nodes: dict[str, GraphNode], transitions: tuple[GraphTransition, ...], sites: tuple[JoinSite, ...]
-) -> None:
+def fill_site_reach(transitions: tuple[GraphTransition, ...], sites: tuple[JoinSite, ...]) -> None:
     """`reach` of every join site: from which nodes a member of the group can still arrive.
 
     A synchronization on the same group pops the frame, so no path through it leads a *member* here.

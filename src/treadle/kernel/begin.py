@@ -57,14 +57,28 @@ def _hand_out(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
 
 
 def dispatch(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
-    """Hand the task to an executor. Local work starts with the commit that dispatched it; a queue's worker claims first."""
+    """Hand the task to an executor. Local work starts with the commit that dispatched it; a queue's worker claims
+    first."""
     attempt = token.attempt + 1
     queue = node.definition.queue
+    slot = slot_of(d, token, node)
     d.emit(e.TokenDispatched(d.seq, d.now, token.id, attempt, value, queue))
-    if queue is None:
+    if queue is None and slot is None:
         d.emit(e.TokenStarted(d.seq, d.now, token.id, attempt))
-    d.effect(x.RunTask(token.id, attempt, node.ref, value, queue))
+    d.effect(x.RunTask(token.id, attempt, node.ref, value, queue, None, slot))
     set_deadline(d, token, node)
+
+
+def slot_of(d: Deciding, token: Token, node: GraphNode) -> x.Slot | None:
+    """The concurrency limit an executor must observe before it starts; the attempt is `started` only then."""
+    limit = node.definition.concurrency
+    if limit is None:
+        return None
+    try:
+        key = node.concurrency_key.evaluate(d.view(token)) if node.concurrency_key is not None else None
+    except EvaluationError:
+        key = None  # without a value all such visits share one limit: the cautious reading
+    return x.Slot(f"{d.graph.workflow_name}/{node.ref}", limit.limit, key)
 
 
 def set_deadline(d: Deciding, token: Token, node: GraphNode) -> None:
@@ -140,7 +154,8 @@ def visit_input(d: Deciding, token: Token, node: GraphNode) -> Json:
 
 
 def _upstream(d: Deciding, token: Token, node: GraphNode) -> Json:
-    """Canvas default: the upstream outputs in edge order, later wins, null skipped; an entry node gets the run's input."""
+    """Canvas default: the upstream outputs in edge order, later wins, null skipped; an entry node gets the run's
+    input."""
     if not node.inbound:
         return d.state.input if d.state.input is not None else {}
     if token.output is not None:
@@ -176,4 +191,3 @@ def _relative(output: Json, path: Path) -> Json:
         path = path[1:]
     value = get_in(output, path)
     return None if value is MISSING else value
-

@@ -1,6 +1,7 @@
 """Withdrawing: tokens, branches, nodes, groups, the whole run (2.8, A6).
 
-A token becomes `cancelled` at once; then whoever works for it is told to stop. What was cancelled counts as ended, never as failed:
+A token becomes `cancelled` at once; then whoever works for it is told to stop. What was cancelled counts as ended,
+never as failed:
 nothing follows from it, but the joins around it are looked at again.
 """
 
@@ -13,7 +14,7 @@ from treadle.kernel.deciding import Deciding
 from treadle.kernel.state import Group, Token
 from treadle.model import effects as x
 from treadle.model import events as e
-from treadle.model.ids import Frame, Frames, GroupId, TokenId
+from treadle.model.ids import ArrivalId, Frame, Frames, GroupId, TokenId
 from treadle.model.states import GateState, TokenState, Waiting
 
 
@@ -27,9 +28,9 @@ def cancel_token(d: Deciding, token: Token, by: str, reason: str | None = None) 
 
 def stop_outside(d: Deciding, token: Token) -> None:
     """Tell executor, gate, timers and child of a visit that is about to end that nobody wants them any more."""
-    if token.state in (TokenState.DISPATCHED, TokenState.EXECUTING) and d.node(token).task is not None:
-        d.effect(x.StopTask(token.id, token.attempt))
-    elif token.waiting is Waiting.EXTERNAL:
+    if (
+        token.state in (TokenState.DISPATCHED, TokenState.EXECUTING) and d.node(token).task is not None
+    ) or token.waiting is Waiting.EXTERNAL:
         d.effect(x.StopTask(token.id, token.attempt))
     if token.gate is GateState.OPEN:
         d.effect(x.CloseGate(token.id))
@@ -56,7 +57,7 @@ def cancel_units(d: Deciding, unit_ids: Iterable[int], by: str, reason: str | No
 
 
 def _cancel_arrival(d: Deciding, identity: int, by: str, reason: str | None) -> None:
-    arrival = d.state.arrivals.get(identity)  # type: ignore[call-overload]
+    arrival = d.state.arrivals.get(ArrivalId(identity))
     if arrival is None:
         return
     token = d.state.tokens.get(arrival.token)
@@ -77,11 +78,7 @@ def cancel_group_units(
 ) -> None:
     """The live units of a group: with `arrivals` those held at its joins too, without the branch `keep`."""
     held = {
-        -identity
-        for site in group.sites
-        if site.status == "open"
-        for ids in site.waiting.values()
-        for identity in ids
+        -identity for site in group.sites if site.status == "open" for ids in site.waiting.values() for identity in ids
     }
     for branch in list(group.members):
         if branch != keep:
@@ -107,7 +104,7 @@ def cancel_nodes(d: Deciding, refs: list[str], item: Frame | None, by: str, spar
             if token.node in wanted and unit != spared and not token.held:
                 cancel_token(d, token, by)
         else:
-            arrival = d.state.arrivals.get(-unit)  # type: ignore[call-overload]
+            arrival = d.state.arrivals.get(ArrivalId(-unit))
             if arrival is not None and arrival.group is None and arrival.target in wanted:
                 _cancel_arrival(d, -unit, by, None)
 
@@ -117,9 +114,7 @@ def item_units(d: Deciding, item: Frame | None) -> list[int]:
     if item is not None:
         return units.units_of(d.state.groups[GroupId(item[0])], item[1])
     live = [
-        t.id
-        for t in d.state.tokens.values()
-        if not t.held and t.state not in (TokenState.FAILED, TokenState.TIMED_OUT)
+        t.id for t in d.state.tokens.values() if not t.held and t.state not in (TokenState.FAILED, TokenState.TIMED_OUT)
     ]
     return [*live, *(-identity for identity in d.state.arrivals)]
 
@@ -130,9 +125,7 @@ def groups_named(d: Deciding, name: str, frames: Frames, item: Frame | None) -> 
     inside = {identity for identity, _ in frames}
     found = []
     for group in list(d.state.groups.values()):
-        if any(key in group.names for key in keys) and (
-            group.id in inside or item is None or item in group.frames
-        ):
+        if any(key in group.names for key in keys) and (group.id in inside or item is None or item in group.frames):
             found.append(group)
     return found
 
@@ -148,7 +141,7 @@ def cancel_groups(
         if any(site.status in ("fired", "failed") for site in group.sites):
             continue
         before = d.state.live
-        cancel_group_units(d, group, by, arrivals=join == "drop", spared=spared)
+        cancel_group_units(d, group, by, arrivals=False, spared=spared)
         count += before - d.state.live
         joins.complete_now(d, group, join, by)
     return count

@@ -83,9 +83,7 @@ def _chosen(d: Deciding, token: Token, origin: Origin) -> list[fan_out.Firing]:
     return fan_out.plan(d, view, origin, matches)
 
 
-def _leave(
-    d: Deciding, token: Token, origin: Origin, firings: list[fan_out.Firing], output: Json, tries: int
-) -> None:
+def _leave(d: Deciding, token: Token, origin: Origin, firings: list[fan_out.Firing], output: Json, tries: int) -> None:
     """End the visit and dispatch, or dispatch and wait where a join holds it."""
     frames = token.frames
     at_join = any(f.transition.site is not None or f.transition.target.definition.join is not None for f in firings)
@@ -97,9 +95,7 @@ def _leave(
         if token.arrivals:
             awaiting = _awaiting(d, token)
             detail = {"at": sorted({d.state.arrivals[a].target for a in token.arrivals})}
-            d.emit(
-                e.TokenWaiting(d.seq, d.now, token.id, Waiting.SIBLINGS, None, awaiting, output, detail)
-            )
+            d.emit(e.TokenWaiting(d.seq, d.now, token.id, Waiting.SIBLINGS, None, awaiting, output, detail))
         else:
             d.emit(e.TokenCompleted(d.seq, d.now, token.id, output, tries))
     if frames:
@@ -123,7 +119,7 @@ def _awaiting(d: Deciding, token: Token) -> int | None:
     )
 
 
-class BadOutput(Exception):  # noqa: N818
+class BadOutput(Exception):
     """An output mapping that cannot be carried out: the token fails."""
 
     def __init__(self, error: Error) -> None:
@@ -158,14 +154,12 @@ def _unjoined_branch(d: Deciding, token: Token, scope: Frame | None) -> Frame | 
     for frame in reversed(token.frames):
         if frame == scope:
             return None
-        if d.state.groups[frame[0]].replicated:  # type: ignore[index]
+        if d.state.groups[frame[0]].replicated:
             return frame
     return None
 
 
-def _report_conflicts(
-    d: Deciding, token: Token, writes: list[Write], scope: Frame | None, branch: Frame
-) -> None:
+def _report_conflicts(d: Deciding, token: Token, writes: list[Write], scope: Frame | None, branch: Frame) -> None:
     chain = scope_chain(d.state, token.frames)
     for path, value in writes:
         writer = d.state.writers.get((scope, path))

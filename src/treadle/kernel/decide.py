@@ -1,9 +1,12 @@
 """decide(graph, state, command, now): the one entry into the kernel.
 
-A function of its arguments: no I/O, no clock, no randomness. Each command is one event handler in meaning: everything that follows from it
-without outside help (routing, joins, pass-through nodes, the run's end) is decided here, in one go, and committed together.
+A function of its arguments: no I/O, no clock, no randomness. Each command is one event handler in meaning:
+everything that follows from it
+without outside help (routing, joins, pass-through nodes, the run's end) is decided here, in one go, and committed
+together.
 
-The state is changed in place, only through `evolve`, while deciding. If this raises, or the decision cannot be committed, the state
+The state is changed in place, only through `evolve`, while deciding. If this raises, or the decision cannot be
+committed, the state
 must be thrown away and folded anew from history.
 """
 
@@ -49,9 +52,7 @@ _HANDLERS: dict[type[c.Command], Callable[[Deciding, Any], None]] = {
 }
 
 
-def decide(
-    graph: ExecutionGraph, state: RunState, command: c.Command, now: int, catalog: Catalog
-) -> Decision:
+def decide(graph: ExecutionGraph, state: RunState, command: c.Command, now: int, catalog: Catalog) -> Decision:
     """What follows from `command`, folded into `state`."""
     d = Deciding(graph, state, now, catalog)
     if state.status is RunStatus.CREATED and not isinstance(command, c.StartRun):

@@ -1,7 +1,9 @@
 """One command being decided: the transient record that every rule writes into.
 
-Owns the order of things. A rule *emits* an event, which is folded into the state at once, so the next rule sees it; it asks for
-*effects*; it puts tokens that may begin on `ready` and groups whose joins may have changed on `dirty`. `decide` works both off
+Owns the order of things. A rule *emits* an event, which is folded into the state at once, so the next rule sees it;
+it asks for
+*effects*; it puts tokens that may begin on `ready` and groups whose joins may have changed on `dirty`. `decide`
+works both off
 until nothing is left to decide.
 """
 
@@ -28,7 +30,7 @@ class Catalog(Protocol):
         """The graph of a version, the newest for None."""
 
 
-class Refused(Exception):  # noqa: N818
+class Refused(Exception):
     """A command cannot be carried out. Raised before anything was emitted; becomes a `Rejection`."""
 
     def __init__(self, kind: str, message: str) -> None:
@@ -36,7 +38,7 @@ class Refused(Exception):  # noqa: N818
         self.rejection = Rejection(kind, message)
 
 
-class RunFails(Exception):  # noqa: N818
+class RunFails(Exception):
     """A limit was exceeded: the dispatch does not happen and the run fails as a whole (2.2)."""
 
     def __init__(self, error: Error) -> None:
@@ -87,7 +89,7 @@ class Deciding:
         dirty = self.dirty
         groups = self.state.groups
         for identity, _ in reversed(frames):
-            group = groups[identity]  # type: ignore[index]
+            group = groups[identity]
             if group.sites or group.max_in_flight is not None or group.open:
                 dirty[group.id] = None
 

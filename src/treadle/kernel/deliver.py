@@ -97,11 +97,7 @@ def _arrive(
         d.touch(frames)
         return
     holder = origin.token if origin.attached else TokenId(0)
-    d.emit(
-        e.JoinArrived(
-            d.seq, d.now, ArrivalId(0), holder, t.target.ref, t.id, path, frames, group.id, absorbed=True
-        )
-    )
+    d.emit(e.JoinArrived(d.seq, d.now, ArrivalId(0), holder, t.target.ref, t.id, path, frames, group.id, absorbed=True))
     d.touch(frames)
     if state.status == "fired" and site.sync.on_early_complete == "pass_through":
         create(d, t.target, t, origin, group.frames, group.path, loops)
@@ -154,7 +150,7 @@ def _on_arrival(d: Deciding, site: JoinSite, state: SiteState, group: Group) -> 
 def answering(d: Deciding, frames: Frames, key: str) -> Group | None:
     """The innermost group around that answers to a name."""
     for identity, _ in reversed(frames):
-        group = d.state.groups[identity]  # type: ignore[index]
+        group = d.state.groups[identity]
         if key in group.names:
             return group
     return None
@@ -184,7 +180,7 @@ def check_strict(d: Deciding, origin: Origin, firings: list[Firing]) -> None:
     """Under `strict` a join whose group is not around fails the token instead of being passed through (2.5)."""
     if not d.graph.definition.strict:
         return
-    around = {name for identity, _ in origin.frames for name in d.state.groups[identity].names}  # type: ignore[index]
+    around = {name for identity, _ in origin.frames for name in d.state.groups[identity].names}
     if origin.node.forks:
         around.add(f"node:{origin.node.ref}")
     for firing in firings:
@@ -196,7 +192,7 @@ def check_strict(d: Deciding, origin: Origin, firings: list[Firing]) -> None:
         raise RoutingFailed(
             Error(
                 "JOIN_MISMATCH",
-                f"transition {firing.transition.id!r} joins group {site.sync.sibling_group!r}, which this token is not in",
+                f"transition {firing.transition.id!r} joins {site.sync.sibling_group!r}, a group this token is not in",
                 origin.node.ref,
                 origin.path,
             )

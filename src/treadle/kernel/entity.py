@@ -1,4 +1,5 @@
-"""An entity travels with the run it is attached to (2.12): every move is one event, and its position is exactly one place."""
+"""An entity travels with the run it is attached to (2.12): every move is one event, and its position is exactly one
+place."""
 
 from __future__ import annotations
 

@@ -6,8 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.kernel import units
-from treadle.kernel.evolve_tokens import fail_branch, forget_group, leave, note_unhandled, scope_at, scope_frame, withdraw_arrival
-from treadle.kernel.state import Arrival, Group, NodeJoinState, RunState, SiteState
+from treadle.kernel.evolve_tokens import (
+    fail_branch,
+    forget_group,
+    leave,
+    note_unhandled,
+    release_mutex,
+    scope_at,
+    scope_frame,
+    withdraw_arrival,
+)
+from treadle.kernel.state import Arrival, Group, NodeJoinState, RunState, SiteState, Token
 from treadle.model import events as e
 
 
@@ -16,7 +25,7 @@ def opened(state: RunState, event: e.GroupOpened) -> None:
     _sweep(state, event)
     names = tuple(event.names)
     sites = graph.sites_of(names)
-    enclosing = any(state.groups[g].isolating for g, _ in event.frames)  # type: ignore[index]
+    enclosing = any(state.groups[g].isolating for g, _ in event.frames)
     group = Group(
         event.group,
         names,
@@ -55,7 +64,7 @@ def _sweep(state: RunState, event: e.GroupOpened) -> None:
 
 def unspawned(group: Group) -> int:
     """Branches that are still only a cursor. None once a join has decided: nobody would wait for them."""
-    if any(site.status in ("fired", "failed") for site in group.sites):
+    if group.withdrawn or any(site.status in ("fired", "failed") for site in group.sites):
         return 0
     return group.total - group.spawned
 
@@ -72,7 +81,7 @@ def grew(state: RunState, event: e.GroupGrew) -> None:
 def closed(state: RunState, event: e.GroupClosed) -> None:
     group = state.groups[event.group]
     group.open = False
-    group.closed = True
+    group.withdrawn = group.withdrawn or event.withdrawn
 
 
 def arrived(state: RunState, event: e.JoinArrived) -> None:
@@ -84,11 +93,19 @@ def arrived(state: RunState, event: e.JoinArrived) -> None:
     if token is not None and not token.held:
         token.held = True
         leave(state, token)
+        if token.mutex is not None and not keeps_mutex(state, token, event.target):
+            release_mutex(state, token)
+
+
+def keeps_mutex(state: RunState, token: Token, target: str) -> bool:
+    """A4: the critical section goes on behind the join; otherwise it ends with the visit's own work."""
+    own, ahead = state.graph.nodes[token.node].definition.mutex, state.graph.nodes[target].definition.mutex
+    return own is not None and own.keep and ahead is not None and ahead.keep and ahead.name == token.mutex
 
 
 def _absorb(state: RunState, event: e.JoinArrived) -> None:
     for identity, index in event.frames:
-        group = state.groups[identity]  # type: ignore[index]
+        group = state.groups[identity]
         group.spawned = max(group.spawned, index + 1)
     if event.group is None:
         join = state.node_joins[event.target, event.item]
@@ -189,6 +206,9 @@ def dead(state: RunState, event: e.JoinDead) -> None:
     site = units.site_of(state, state.groups[event.group], event.target)
     site.status = "dead"
     drop_sync_timer(state, site)
+    for arrivals in list(site.waiting.values()):
+        for arrival in list(arrivals):
+            withdraw_arrival(state, arrival)
 
 
 def updated(state: RunState, event: e.ContextUpdated) -> None:
@@ -201,6 +221,10 @@ def updated(state: RunState, event: e.ContextUpdated) -> None:
         scope.write(tuple(path), value)
         if event.branch is not None:
             state.writers[event.scope, tuple(path)] = event.branch
+
+
+def ignored(state: RunState, event: e.ResultIgnored) -> None:
+    state.stopping.pop(event.token, None)
 
 
 def _note(state: RunState, event: e.Event) -> None:
@@ -220,7 +244,7 @@ HANDLERS: dict[type[e.Event], Callable[[RunState, Any], None]] = {
     e.JoinMismatch: _note,
     e.ContextConflict: _note,
     e.ConditionUnevaluable: _note,
-    e.ResultIgnored: lambda state, event: state.stopping.pop(event.token, None),
+    e.ResultIgnored: ignored,
     e.CallbackRefused: _note,
     e.Custom: _note,
 }

@@ -1,4 +1,5 @@
-"""Folding what happened to the run as a whole: its status, timers, signals, compensation records, entity and artifacts."""
+"""Folding what happened to the run as a whole: its status, timers, signals, compensation records, entity and
+artifacts."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ def failed(state: RunState, event: e.RunFailed) -> None:
     _end(state)
 
 
-def cancelled(state: RunState, event: e.RunCancelled) -> None:
+def cancelled(state: RunState, _event: e.RunCancelled) -> None:
     state.status = move_run(state.status, "run.cancelled")
     _end(state)
 
@@ -86,7 +87,7 @@ def compensating(state: RunState, event: e.RunCompensating) -> None:
         state.cause = event.cause
 
 
-def compensated(state: RunState, event: e.RunCompensated) -> None:
+def compensated(state: RunState, _event: e.RunCompensated) -> None:
     state.status = move_run(state.status, "run.compensated")
 
 

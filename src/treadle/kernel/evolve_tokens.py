@@ -8,10 +8,10 @@ from typing import Any, Literal
 from treadle.kernel import units
 from treadle.kernel.lifecycle import move_external, move_gate, move_token
 from treadle.kernel.scope import Scope
-from treadle.kernel.state import ENDED, Deferred, MutexState, RunState, Token
+from treadle.kernel.state import ENDED, Deferred, MutexState, RunState, Stopped, Token
 from treadle.model import events as e
 from treadle.model.errors import Error
-from treadle.model.ids import ArrivalId, Frame, Frames, TokenId
+from treadle.model.ids import ArrivalId, Frame, Frames, GroupId, TokenId
 from treadle.model.states import ExternalState, GateState, Mode, RunStatus, TokenState, Waiting
 
 _CODES = {name: code for code, name in enumerate(ENDED)}
@@ -20,7 +20,7 @@ _CODES = {name: code for code, name in enumerate(ENDED)}
 def scope_frame(state: RunState, frames: Frames) -> Frame | None:
     """The branch whose overlay a token with these frames writes; None is the run's own scope."""
     for frame in reversed(frames):
-        if state.groups[frame[0]].isolating:  # type: ignore[index]
+        if state.groups[frame[0]].isolating:
             return frame
     return None
 
@@ -175,7 +175,7 @@ def note_unhandled(state: RunState, unhandled: bool, error: Error) -> None:
 def fail_branch(state: RunState, frame: Frame | None, error: Error) -> None:
     """A branch has failed for every join of its group."""
     if frame is not None:
-        state.groups[frame[0]].failed[frame[1]] = error  # type: ignore[index]
+        state.groups[frame[0]].failed[frame[1]] = error
 
 
 def _fail(state: RunState, token: Token, error: Error) -> None:
@@ -183,15 +183,14 @@ def _fail(state: RunState, token: Token, error: Error) -> None:
     token.last_error = error
     token.attempts = max(token.attempts, error.attempts)
     end(state, token)
-    if token.mode is Mode.FORWARD:
-        _retain(state, token)
+    _retain(state, token)
 
 
 def _retain(state: RunState, token: Token) -> None:
     """An operator may still retry it: keep it, and the groups it is in."""
     state.tokens[token.id] = token
     for group, _ in token.frames:
-        state.groups[group].retained += 1  # type: ignore[index]
+        state.groups[group].retained += 1
 
 
 def cancelled(state: RunState, event: e.TokenCancelled) -> None:
@@ -213,7 +212,7 @@ def _close_outside(token: Token, cause: str) -> None:
 
 def _remember_stopping(state: RunState, token: Token) -> None:
     if token.attempt and token.waiting is None and state.graph.nodes[token.node].task is not None:
-        state.stopping[token.id] = token.attempt
+        state.stopping[token.id] = Stopped(token.attempt, token.node, token.path, token.frames, token.input)
 
 
 def retry_scheduled(state: RunState, event: e.TokenRetryScheduled) -> None:
@@ -235,15 +234,17 @@ def retry_scheduled(state: RunState, event: e.TokenRetryScheduled) -> None:
 
 def _reopen(state: RunState, token: Token) -> None:
     for group, _ in token.frames:
-        state.groups[group].retained -= 1  # type: ignore[index]
+        state.groups[group].retained -= 1
     for group, branch in token.frames:
-        state.groups[group].failed.pop(branch, None)  # type: ignore[index]
+        state.groups[group].failed.pop(branch, None)
     state.ended[token.id - 1] = 0
     state.live += 1
     state.working += 1
+    token.last_error = None
+    if token.mode is not Mode.FORWARD:
+        return
     state.at_node[token.node] = state.at_node.get(token.node, 0) + 1
     units.add_token(state, token)
-    token.last_error = None
     if state.graph.nodes[token.node].triggers:
         _arm(state, token)
 
@@ -299,9 +300,8 @@ def withdraw_arrival(state: RunState, identity: ArrivalId) -> None:
         state.live -= 1
 
 
-
-def forget_group(state: RunState, identity: int) -> None:
-    group = state.groups.pop(identity)  # type: ignore[call-overload]
+def forget_group(state: RunState, identity: GroupId) -> None:
+    group = state.groups.pop(identity)
     if group.isolating:
         for branch in range(group.total):
             state.scopes.pop((identity, branch), None)
@@ -383,9 +383,7 @@ def child_ended(state: RunState, event: e.ChildEnded) -> None:
     if token is not None and token.child == event.run:
         token.child = None
         if state.status is RunStatus.PAUSED:
-            state.deferred.append(
-                Deferred("child", event.token, event.output, event.error, status=event.status)
-            )
+            state.deferred.append(Deferred("child", event.token, event.output, event.error, status=event.status))
 
 
 HANDLERS: dict[type[e.Event], Callable[[RunState, Any], None]] = {

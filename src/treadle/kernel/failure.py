@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-
 import msgspec
 
 from treadle.errors import EvaluationError
@@ -98,7 +97,7 @@ def fail_at(d: Deciding, origin: Origin, error: Error, record: Record) -> None:
     unhandled = frame is None and wanted
     record(frame, unhandled)
     if frame is not None:
-        group = d.state.groups[frame[0]]  # type: ignore[index]
+        group = d.state.groups[frame[0]]
         cancel.cancel_branch(d, group, frame[1], "branch failed", error.kind)
         d.dirty[group.id] = None
     elif unhandled and d.graph.definition.on_unhandled_failure == "fail_run":
@@ -109,7 +108,7 @@ def failing_branch(d: Deciding, origin: Origin) -> tuple[Frame | None, bool]:
     """(the innermost enclosing branch with a join still ahead, whether anybody wants this failure at all)."""
     bit = origin.node.bit
     for frame in reversed(origin.frames):
-        group = d.state.groups[frame[0]]  # type: ignore[index]
+        group = d.state.groups[frame[0]]
         for site in group.sites:
             if site.status == "open" and d.graph.sites[site.index].reach & bit:
                 return frame, True
@@ -157,7 +156,6 @@ def _place(frames: Frames, frame: Frame | None) -> int:
 
 def refuse_late(d: Deciding, token: TokenId, attempt: int, reason: str) -> None:
     """A result nobody waits for any more: recorded once, never applied."""
-    if d.state.stopping.get(token) == attempt:
+    stopped = d.state.stopping.get(token)
+    if stopped is not None and stopped.attempt == attempt:
         d.emit(e.ResultIgnored(d.seq, d.now, token, attempt, reason))
-
-

@@ -1,6 +1,7 @@
 """Carrying out a dispatch: counting, limits, groups, frames, paths, lazy spawning (2.2, 2.3).
 
-A dispatch is all or nothing, so it has two halves. `plan` only reads: it evaluates counts and collections and checks every limit,
+A dispatch is all or nothing, so it has two halves. `plan` only reads: it evaluates counts and collections and checks
+every limit,
 and either returns what will be done or raises. `carry_out` only writes: it opens the groups and delivers the tokens.
 
 Numbering within one dispatch:
@@ -34,7 +35,7 @@ class Firing(NamedTuple):
     """One transition about to fire."""
 
     transition: GraphTransition
-    count: int
+    copies: int
     items: list[Json] | None
     grouped: bool
 
@@ -45,7 +46,7 @@ def plan(d: Deciding, view: TokenView, origin: Origin, matches: list[GraphTransi
         _check_tokens(d, origin, matches[0], 1)
         return [Firing(matches[0], 1, None, False)]
     firings = [_firing(d, view, origin, transition) for transition in matches]
-    _check_tokens(d, origin, matches[0], sum(firing.count for firing in firings)) if firings else None
+    _check_tokens(d, origin, matches[0], sum(firing.copies for firing in firings)) if firings else None
     deliver.check_strict(d, origin, firings)
     return firings
 
@@ -78,7 +79,8 @@ def _items(view: TokenView, origin: Origin, transition: GraphTransition) -> list
         _error(
             "INVALID_COLLECTION",
             f"{transition.definition.foreach.collection} of transition {transition.id!r} is not an array but "
-            f"{'missing or null' if value is None else type(value).__name__}; write an array there, or set foreach.on_missing",
+            f"{'missing or null' if value is None else type(value).__name__}; "
+            "write an array there, or set foreach.on_missing",
             origin,
         )
     )
@@ -126,7 +128,7 @@ def carry_out(d: Deciding, origin: Origin, firings: list[Firing]) -> None:
     if len(firings) == 1 and not firings[0].grouped and not origin.node.forks:
         deliver.deliver(d, firings[0].transition, origin, origin.frames, origin.path)
         return
-    tokens = sum(firing.count for firing in firings)
+    tokens = sum(firing.copies for firing in firings)
     segmented = origin.node.forks or tokens > 1 or any(firing.grouped for firing in firings)
     frames = origin.frames
     fork = _open_fork(d, origin, firings) if origin.node.forks else None
@@ -144,7 +146,7 @@ def carry_out(d: Deciding, origin: Origin, firings: list[Firing]) -> None:
             ordinal += 1
         elif name is None:
             _spawn(d, origin, [firing], inner, ordinal)
-            ordinal += firing.count
+            ordinal += firing.copies
         elif named[name][0] is firing:
             together = named[name]
             _spawn(d, origin, together, inner, ordinal)
@@ -152,7 +154,7 @@ def carry_out(d: Deciding, origin: Origin, firings: list[Firing]) -> None:
 
 
 def _tokens(firings: list[Firing]) -> int:
-    return sum(firing.count for firing in firings)
+    return sum(firing.copies for firing in firings)
 
 
 def _open_fork(d: Deciding, origin: Origin, firings: list[Firing]) -> GroupId:
@@ -193,7 +195,7 @@ def _spawn(d: Deciding, origin: Origin, firings: list[Firing], frames: Frames, o
             origin.node.ref,
             origin.path,
             frames,
-            firings[0].count if shared else _tokens(firings),
+            firings[0].copies if shared else _tokens(firings),
             [firing.transition.id for firing in firings],
             _all_items(firings, shared),
             next((f.transition.definition.foreach.item_var for f in firings if f.transition.definition.foreach), None),
@@ -215,7 +217,7 @@ def _spawn(d: Deciding, origin: Origin, firings: list[Firing], frames: Frames, o
         return
     index = 0
     for firing in firings:
-        for _ in range(firing.count):
+        for _ in range(firing.copies):
             path = f"{origin.path}.{origin.node.ref}.{ordinal + index}"
             deliver.deliver(d, firing.transition, origin, (*frames, (identity, index)), path)
             index += 1
@@ -226,7 +228,7 @@ def _all_items(firings: list[Firing], shared: bool) -> list[Json] | None:
         return None
     if shared or len(firings) == 1:
         return firings[0].items
-    return [item for f in firings for item in (f.items if f.items is not None else [None] * f.count)]
+    return [item for f in firings for item in (f.items if f.items is not None else [None] * f.copies)]
 
 
 def spawn_branches(d: Deciding, group: Group, origin: Origin | None = None) -> None:
@@ -247,5 +249,3 @@ def spawn_branches(d: Deciding, group: Group, origin: Origin | None = None) -> N
 def in_flight(group: Group) -> int:
     """Branches that are alive and not yet at a join."""
     return len(group.members) - sum(site.arrived for site in group.sites if site.status == "open")
-
-

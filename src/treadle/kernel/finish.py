@@ -183,5 +183,3 @@ def tell_parent(d: Deciding) -> None:
                 bool(state.records) and d.graph.definition.compensation != "off",
             )
         )
-
-

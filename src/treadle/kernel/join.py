@@ -7,13 +7,15 @@ Theory of operation. For a join J of group instance G every *branch* is exactly 
     failed    a failure inside it went unhandled
     ended     none of these: it routed away, or was cancelled
 
-and J is decided by these four numbers alone, never by tokens or hops. `units` keeps them; `evaluate` is called for every group in which
+and J is decided by these four numbers alone, never by tokens or hops. `units` keeps them; `evaluate` is called for
+every group in which
 something moved, once the dispatch that moved it is complete.
 
 Invariants
  1. A site leaves `open` exactly once: fired, failed or dead. Firing is one event; the continuation is created with it.
  2. A continuation has the frames and the path of the fan-out's origin: the group's frame and all inside it are popped.
- 3. Whoever waited at a fired join is completed by it, whoever waited at a failed one is cancelled (SYNC_TIMEOUT: timed out).
+ 3. Whoever waited at a fired join is completed by it, whoever waited at a failed one is cancelled (SYNC_TIMEOUT:
+ timed out).
  4. A fan-in that fails is a failure at the target before it ran, in the enclosing scope; it is no visit of the target.
 """
 
@@ -96,8 +98,9 @@ def _verdict(d: Deciding, group: Group, state: SiteState, site: JoinSite) -> Ver
     if arrived >= need and total:
         return "fire", "", f"{arrived} of {total} arrived, {need} needed"
     if arrived + live < need or not total:
-        if not failed and not arrived and total:
-            return "dead", "", ""
+        if not failed and not arrived and total >= need:
+            # everybody so far routed away: nothing has failed, and if the rest do the same the join is dead
+            return "wait" if live else "dead", "", ""
         why = f"{need} of {total} branches needed, {arrived} arrived and {live} can still come"
         return "fail", "QUORUM_UNREACHABLE", why
     return "wait", "", ""
@@ -164,9 +167,9 @@ def fire(d: Deciding, group: Group, state: SiteState, site: JoinSite, why: str) 
     except merge.MergeType as problem:
         fail(d, group, state, site, _join_error("MERGE_TYPE", str(problem), group, site))
         return
-    problem = failure.schema_problem(d, group.frames, writes)
-    if problem is not None:
-        fail(d, group, state, site, _join_error("SCHEMA", problem, group, site))
+    refusal = failure.schema_problem(d, group.frames, writes)
+    if refusal is not None:
+        fail(d, group, state, site, _join_error("SCHEMA", refusal, group, site))
         return
     limit = d.graph.definition.limits.max_tokens_per_run
     if d.state.visits + 1 > limit:
@@ -293,7 +296,7 @@ def _join_error(kind: str, why: str, group: Group, site: JoinSite) -> Error:
 
 def complete_now(d: Deciding, group: Group, join: str, by: str) -> None:
     """A group was cancelled: `fire` its join with what has arrived, or let it `drop`."""
-    _close(d, group, by)
+    d.emit(e.GroupClosed(d.seq, d.now, group.id, by, withdrawn=True))
     open_sites = [state for state in group.sites if state.status == "open"]
     chosen = next((s for s in open_sites if s.waiting), open_sites[0] if open_sites else None)
     for state in open_sites:
@@ -302,7 +305,9 @@ def complete_now(d: Deciding, group: Group, join: str, by: str) -> None:
             fire(d, group, state, site, f"completed by {by}")
         else:
             _clear_timer(d, state)
+            waiting = [d.state.arrivals[i] for ids in state.waiting.values() for i in ids]
             d.emit(e.JoinDead(d.seq, d.now, site.target.ref, group.id))
+            complete_visits(d, waiting)
 
 
 def cancel_live(d: Deciding, group: Group, state: SiteState, by: str) -> None:
@@ -339,7 +344,9 @@ def _blocked(d: Deciding, group: Group, site: JoinSite) -> bool:
     if site.sync.on_early_complete != "block":
         return False
     item = item_of(d.state, group.frames)
-    return any(_is_draining(other, site) and item_of(d.state, other.frames) == item for other in d.state.groups.values())
+    return any(
+        _is_draining(other, site) and item_of(d.state, other.frames) == item for other in d.state.groups.values()
+    )
 
 
 def _is_draining(group: Group, site: JoinSite) -> bool:

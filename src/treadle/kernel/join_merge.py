@@ -1,4 +1,5 @@
-"""What a firing join writes into the enclosing scope: merged contributions, or the branches' own writes overlaid (2.4, 1.7)."""
+"""What a firing join writes into the enclosing scope: merged contributions, or the branches' own writes overlaid
+(2.4, 1.7)."""
 
 from __future__ import annotations
 
@@ -39,9 +40,7 @@ def contributions(d: Deciding, group: Group, state: SiteState, site: JoinSite) -
     return parts
 
 
-def merged_writes(
-    d: Deciding, group: Group, state: SiteState, site: JoinSite
-) -> tuple[list[Write], Json, list[Path]]:
+def merged_writes(d: Deciding, group: Group, state: SiteState, site: JoinSite) -> tuple[list[Write], Json, list[Path]]:
     """(writes to the enclosing scope, output of a collecting target, paths written differently by two branches)."""
     kept: dict[Path, Json] = {}
     conflicts: list[Path] = []

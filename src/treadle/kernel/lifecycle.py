@@ -1,10 +1,12 @@
 """The lifecycles of token, run, gate and external task: every legal move, as data. Nobody else names a next state.
 
-Theory of operation. A move is (state, cause) → state, where the cause is the stored type of the event that records it. Two
+Theory of operation. A move is (state, cause) → state, where the cause is the stored type of the event that records
+it. Two
 events mean different things in different places and carry a variant after a slash: a token resumed from a mutex or a
 retry backoff has not begun (→ pending), resumed from any other wait it goes on executing.
 
-`evolve` calls `move` for every event; a missing row is an `InvalidTransition`, a bug of ours and never of the author. The tests
+`evolve` calls `move` for every event; a missing row is an `InvalidTransition`, a bug of ours and never of the
+author. The tests
 hand in a recorder and fail for a row never taken; docs/lifecycle.md is drawn from these tables.
 """
 
@@ -67,6 +69,7 @@ RUN: dict[tuple[str, str], R] = {
     (R.COMPENSATING, "run.compensated"): R.COMPENSATED,
     (R.COMPENSATING, "run.compensation_failed"): R.COMPENSATION_FAILED,
     (R.COMPENSATION_FAILED, "run.compensating"): R.COMPENSATING,
+    (R.COMPENSATED, "run.compensating"): R.COMPENSATING,
 }
 
 GATE: dict[tuple[str, str], G] = {
@@ -98,9 +101,7 @@ TABLES: dict[str, dict[tuple[str, str], str]] = {
 }
 
 LIVE = frozenset({T.CREATED, T.PENDING, T.DISPATCHED, T.EXECUTING, T.WAITING})
-RUN_ENDED = frozenset(
-    {R.COMPLETED, R.FAILED, R.CANCELLED, R.TIMED_OUT, R.COMPENSATED, R.COMPENSATION_FAILED}
-)
+RUN_ENDED = frozenset({R.COMPLETED, R.FAILED, R.CANCELLED, R.TIMED_OUT, R.COMPENSATED, R.COMPENSATION_FAILED})
 
 recorder: set[tuple[str, str, str]] | None = None
 """Tests set it to collect the rows taken: (machine, state, cause)."""
@@ -111,7 +112,7 @@ def move_token(state: str, cause: str) -> T:
     try:
         after = TOKEN[state, cause]
     except KeyError:
-        raise InvalidTransition("token", state, cause) from None
+        raise InvalidTransition(f"token {state}", cause) from None
     if recorder is not None:
         recorder.add(("token", state, cause))
     return after
@@ -122,7 +123,7 @@ def move_run(state: str, cause: str) -> R:
     try:
         after = RUN[state, cause]
     except KeyError:
-        raise InvalidTransition("run", state, cause) from None
+        raise InvalidTransition(f"run {state}", cause) from None
     if recorder is not None:
         recorder.add(("run", state, cause))
     return after
@@ -133,7 +134,7 @@ def move_gate(state: str, cause: str) -> G:
     try:
         after = GATE[state, cause]
     except KeyError:
-        raise InvalidTransition("gate", state, cause) from None
+        raise InvalidTransition(f"gate {state}", cause) from None
     if recorder is not None:
         recorder.add(("gate", state, cause))
     return after
@@ -144,7 +145,7 @@ def move_external(state: str, cause: str) -> X:
     try:
         after = EXTERNAL[state, cause]
     except KeyError:
-        raise InvalidTransition("external task", state, cause) from None
+        raise InvalidTransition(f"external task {state}", cause) from None
     if recorder is not None:
         recorder.add(("external task", state, cause))
     return after

@@ -12,7 +12,7 @@ Contribution = tuple[int, Json]
 """(branch index, value)"""
 
 
-class MergeType(Exception):  # noqa: N818
+class MergeType(Exception):
     """A contribution does not fit its strategy: the fan-in fails MERGE_TYPE."""
 
 

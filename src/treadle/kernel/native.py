@@ -76,9 +76,7 @@ def apply(d: Deciding, token: Token, request: AnyRequest) -> Json:
         return {}
     if isinstance(request, WriteArtifact):
         d.emit(
-            e.ArtifactWritten(
-                d.seq, d.now, token.id, request.name, request.digest, request.size, request.content_type
-            )
+            e.ArtifactWritten(d.seq, d.now, token.id, request.name, request.digest, request.size, request.content_type)
         )
         return {}
     return change_group(d, request, token.frames, f"node {token.node}", spared=token.id)
@@ -101,9 +99,7 @@ def change_group(
         groups = cancel.groups_named(d, request.group, frames, item_of(d.state, frames))
         if not groups:
             raise Refused("NOT_FOUND", f"no live group answers to {request.group!r}")
-        count = cancel.cancel_groups(
-            d, request.group, frames, item_of(d.state, frames), request.join, by, spared
-        )
+        count = cancel.cancel_groups(d, request.group, frames, item_of(d.state, frames), request.join, by, spared)
         return {"cancelled": count}
     group = _one_group(d, request.group, frames)
     if request.verb == "close_group":
@@ -115,7 +111,7 @@ def _one_group(d: Deciding, name: str, frames: Frames) -> Group:
     """The innermost group around that answers to the name; else the newest live one in the item."""
     keys = (f"name:{name}", f"transition:{name}", f"node:{name}")
     for identity, _ in reversed(frames):
-        group = d.state.groups[identity]  # type: ignore[index]
+        group = d.state.groups[identity]
         if any(key in group.names for key in keys):
             return group
     found = cancel.groups_named(d, name, frames, item_of(d.state, frames))
@@ -134,12 +130,12 @@ def close_group(d: Deciding, group: Group, by: str) -> Json:
     return {"total": group.total}
 
 
-def add_siblings(
-    d: Deciding, group: Group, items: Json, count: Json, command: str | None
-) -> Json:
+def add_siblings(d: Deciding, group: Group, items: Json, count: Json, command: str | None) -> Json:
     """Let an open group grow; the new branches' indexes follow on."""
     if not group.open or any(site.status in ("fired", "failed") for site in group.sites):
-        raise Refused("INVALID_STATE", f"group {group.names[0]!r} is closed; siblings can only be added to an open group")
+        raise Refused(
+            "INVALID_STATE", f"group {group.names[0]!r} is closed; siblings can only be added to an open group"
+        )
     if isinstance(items, list):
         added = len(items)
     elif isinstance(count, int) and not isinstance(count, bool) and count >= 0:

@@ -3,7 +3,8 @@
 Kinds, and when they fire:
     all_inbound, inbound_fifo   one arrival from every inbound transition; the oldest of each; the surplus waits
     all_reachable               at least one is held and no other live unit of the item can still reach the node
-    {inbound: M, rest}          arrivals on M different transitions; then a pause until the others have come or cannot come
+    {inbound: M, rest}          arrivals on M different transitions; then a pause until the others have come or
+    cannot come
     {tokens: N}                 every N arrivals, in order
 
 The continuation carries the frames all consumed arrivals share.
@@ -91,9 +92,7 @@ def _try_fire(d: Deciding, state: NodeJoinState) -> bool:
     return True
 
 
-def _complete_set(
-    d: Deciding, node: GraphNode, definition: dd.NodeJoin, state: NodeJoinState
-) -> list[Arrival] | None:
+def _complete_set(d: Deciding, node: GraphNode, definition: dd.NodeJoin, state: NodeJoinState) -> list[Arrival] | None:
     held = [d.state.arrivals[identity] for identity in state.held]
     if definition.kind == "tokens":
         return held[: definition.count] if len(held) >= definition.count else None
@@ -111,9 +110,7 @@ def _complete_set(
     return [oldest[t.id] for t in node.inbound]
 
 
-def _fire(
-    d: Deciding, node: GraphNode, definition: dd.NodeJoin, state: NodeJoinState, chosen: list[Arrival]
-) -> None:
+def _fire(d: Deciding, node: GraphNode, definition: dd.NodeJoin, state: NodeJoinState, chosen: list[Arrival]) -> None:
     limit = d.graph.definition.limits.max_tokens_per_run
     if d.state.visits + 1 > limit:
         text = f"max_tokens_per_run is {limit} and the join at {node.ref!r} would exceed it"
@@ -187,9 +184,7 @@ def common_path(chosen: list[Arrival]) -> str:
     return ".".join(parts[0][:length]) or "root"
 
 
-def _overlaid(
-    d: Deciding, chosen: list[Arrival], frames: Frames
-) -> tuple[list[tuple[Any, Json]], list[Any]]:
+def _overlaid(d: Deciding, chosen: list[Arrival], frames: Frames) -> tuple[list[tuple[Any, Json]], list[Any]]:
     """Writes of branches that the continuation leaves behind, overlaid in the order of their paths."""
     kept: dict[Any, Json] = {}
     owner: dict[Any, int] = {}
@@ -218,12 +213,10 @@ def _can_still_come(d: Deciding, node: GraphNode, state: NodeJoinState, via: Gra
     return False
 
 
-def _reaches(
-    d: Deciding, unit: int, goal: GraphNode, state: NodeJoinState, via: GraphTransition | None
-) -> bool:
+def _reaches(d: Deciding, unit: int, goal: GraphNode, state: NodeJoinState, via: GraphTransition | None) -> bool:
     if unit > 0:
         token = d.state.tokens.get(TokenId(unit))
-        if token is None or token.held or token.error is not None and not token.timers:
+        if token is None or token.held or (token.error is not None and not token.timers):
             return False
         if _is_abandoned(d, token.frames, state.item):
             return False
@@ -274,4 +267,3 @@ def _withdraw_coming(d: Deciding, node: GraphNode, state: NodeJoinState, chosen:
     cancel.cancel_units(d, coming, f"join at {node.ref}")
     surplus = [-identity for identity in state.held if identity not in chosen]
     cancel.cancel_units(d, surplus, f"join at {node.ref}")
-

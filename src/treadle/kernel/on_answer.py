@@ -1,6 +1,7 @@
 """Answers to visits: task results, lost workers, gate answers, callbacks, ended children (2.7, 2.16 "Answers").
 
-Every answer is checked against the visit's attempt before it means anything. The same answer again is accepted without effect;
+Every answer is checked against the visit's attempt before it means anything. The same answer again is accepted
+without effect;
 another one, or one that comes too late, is refused or recorded as ignored, never applied.
 """
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle.kernel import cancel, complete, failure, native, saga, suspend, timers
+from treadle.kernel import begin, cancel, complete, failure, native, saga, suspend, timers
 from treadle.kernel.deciding import Deciding, Refused
 from treadle.kernel.state import ENDED, Token
 from treadle.model import commands as c
@@ -22,7 +23,8 @@ from treadle.model.states import ExternalState, GateState, Mode, RunStatus, Toke
 Json = Any
 
 RECOVERIES_MAX = 5
-"""How often an attempt's worker may be lost before the token fails WORKER_LOST (2.16): poison must not circulate for ever."""
+"""How often an attempt's worker may be lost before the token fails WORKER_LOST (2.16): poison must not circulate for
+ever."""
 
 
 def _executing(d: Deciding, token_id: TokenId, attempt: int) -> Token | None:
@@ -32,6 +34,27 @@ def _executing(d: Deciding, token_id: TokenId, attempt: int) -> Token | None:
         return token
     failure.refuse_late(d, token_id, attempt, _why_late(d, token_id))
     return None
+
+
+def _late_success(d: Deciding, command: c.FinishAttempt) -> None:
+    """2.10: work that was cancelled too late to be prevented has happened; it gets its record and is undone too."""
+    stopped = d.state.stopping.get(command.token)
+    if (
+        stopped is None
+        or stopped.attempt != command.attempt
+        or d.graph.nodes[stopped.node].definition.compensate is None
+    ):
+        return
+    if d.state.status in (RunStatus.COMPENSATING, RunStatus.COMPENSATED) or _would_compensate(d):
+        saga.record_late(d, command.token, stopped, command.output)
+
+
+def _would_compensate(d: Deciding) -> bool:
+    """The run has ended in a way that is compensated; there was only nothing to undo yet."""
+    policy = d.graph.definition.compensation
+    if d.state.status is RunStatus.FAILED:
+        return policy != "off"
+    return d.state.status in (RunStatus.CANCELLED, RunStatus.TIMED_OUT) and policy == "on_failure_and_cancel"
 
 
 def _why_late(d: Deciding, token_id: TokenId) -> str:
@@ -46,11 +69,7 @@ def start_attempt(d: Deciding, command: c.StartAttempt) -> None:
         return
     if token.state is not TokenState.DISPATCHED or token.attempt != command.attempt:
         raise Refused("LEASE_CONFLICT", f"attempt {command.attempt} of visit {command.token} is not on offer")
-    d.emit(
-        e.TokenStarted(
-            d.seq, d.now, token.id, command.attempt, command.worker, None, command.lease_until
-        )
-    )
+    d.emit(e.TokenStarted(d.seq, d.now, token.id, command.attempt, command.worker, None, command.lease_until))
     _set_lease(d, token, command.lease_until)
 
 
@@ -74,6 +93,8 @@ def _set_lease(d: Deciding, token: Token, until: int | None) -> None:
 
 def finish_attempt(d: Deciding, command: c.FinishAttempt) -> None:
     """An attempt has succeeded."""
+    if command.token in d.state.stopping:
+        _late_success(d, command)
     token = _answering(d, command.token, command.attempt, command.worker)
     if token is None:
         return
@@ -100,7 +121,9 @@ def _answering(d: Deciding, token_id: TokenId, attempt: int, worker: str | None)
     if token is None:
         return None
     if token.worker is not None and worker != token.worker:
-        raise Refused("LEASE_CONFLICT", f"attempt {attempt} of visit {token_id} is held by {token.worker!r}, not {worker!r}")
+        raise Refused(
+            "LEASE_CONFLICT", f"attempt {attempt} of visit {token_id} is held by {token.worker!r}, not {worker!r}"
+        )
     if any(item.token == token_id for item in d.state.deferred):
         return None
     return token
@@ -112,9 +135,7 @@ def _defer(
     d.emit(e.CallbackReceived(d.seq, d.now, token.id, token.attempt, output, error, tries, requests))
 
 
-def apply_result(
-    d: Deciding, token: Token, output: Json, tries: int, requests: tuple[AnyRequest, ...]
-) -> None:
+def apply_result(d: Deciding, token: Token, output: Json, tries: int, requests: tuple[AnyRequest, ...]) -> None:
     """A successful result takes effect."""
     cancel.clear_timers(d, token)
     if token.mode is Mode.COMPENSATION:
@@ -138,6 +159,8 @@ def lose_worker(d: Deciding, command: c.LoseWorker) -> None:
         return
     if token.state not in (TokenState.EXECUTING, TokenState.DISPATCHED) or d.node(token).task is None:
         return
+    if any(item.token == token.id for item in d.state.deferred):
+        return  # its result is recorded and will be applied when the run resumes
     if token.recoveries >= RECOVERIES_MAX:
         text = f"its worker was lost {token.recoveries + 1} times"
         error = Error("WORKER_LOST", text)
@@ -147,14 +170,11 @@ def lose_worker(d: Deciding, command: c.LoseWorker) -> None:
             failure.fail_token(d, token, error)
         return
     queue = d.node(token).definition.queue if token.mode is Mode.FORWARD else None
-    d.emit(
-        e.TokenDispatched(
-            d.seq, d.now, token.id, token.attempt, token.input, queue, token.recoveries + 1
-        )
-    )
-    if queue is None:
+    d.emit(e.TokenDispatched(d.seq, d.now, token.id, token.attempt, token.input, queue, token.recoveries + 1))
+    slot = begin.slot_of(d, token, d.node(token)) if token.mode is Mode.FORWARD else None
+    if queue is None and slot is None:
         d.emit(e.TokenStarted(d.seq, d.now, token.id, token.attempt))
-    d.effect(x.RunTask(token.id, token.attempt, token.node, token.input, queue, token.record))
+    d.effect(x.RunTask(token.id, token.attempt, token.node, token.input, queue, token.record, slot))
 
 
 def _known(d: Deciding, token_id: TokenId) -> Token:
@@ -206,11 +226,7 @@ def claim_gate(d: Deciding, command: c.ClaimGate) -> None:
         return
     if holder is not None:
         raise Refused("INVALID_STATE", f"gate of visit {command.token} is claimed by {holder!r}")
-    d.emit(
-        e.TokenWaiting(
-            d.seq, d.now, token.id, Waiting.HUMAN, None, None, None, {"claimed_by": command.by}
-        )
-    )
+    d.emit(e.TokenWaiting(d.seq, d.now, token.id, Waiting.HUMAN, None, None, None, {"claimed_by": command.by}))
     suspend.started_by(d, token, f"claim of {token.node}")
 
 
@@ -249,7 +265,9 @@ def _late_kind(d: Deciding, token_id: TokenId) -> str:
 
 def _refuse_callback(d: Deciding, command: c.ReceiveCallback, kind: str) -> None:
     d.emit(e.CallbackRefused(d.seq, d.now, command.token, command.attempt, kind))
-    refused = Refused(kind, f"callback for attempt {command.attempt} of visit {command.token}: {_why_late(d, command.token)}")
+    refused = Refused(
+        kind, f"callback for attempt {command.attempt} of visit {command.token}: {_why_late(d, command.token)}"
+    )
     d.rejection = refused.rejection
 
 

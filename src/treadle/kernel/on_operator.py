@@ -1,4 +1,5 @@
-"""What people and parents ask of a run: cancel, retry, pause, resume, extend, abort, groups, compensation (2.7, 2.8, 2.10)."""
+"""What people and parents ask of a run: cancel, retry, pause, resume, extend, abort, groups, compensation (2.7, 2.8,
+2.10)."""
 
 from __future__ import annotations
 
@@ -158,9 +159,7 @@ def retry_token(d: Deciding, command: c.RetryToken) -> None:
     _check_joins(d, token)
     if d.state.status is RunStatus.FAILED:
         d.emit(e.RunResumed(d.seq, d.now, command.by, reopened=True))
-    d.emit(
-        e.TokenRetryScheduled(d.seq, d.now, token.id, token.attempt + 1, d.now, None, command.by)
-    )
+    d.emit(e.TokenRetryScheduled(d.seq, d.now, token.id, token.attempt + 1, d.now, None, command.by))
     d.ready.append(token.id)
     d.touch(token.frames)
 
@@ -168,7 +167,7 @@ def retry_token(d: Deciding, command: c.RetryToken) -> None:
 def _check_joins(d: Deciding, token: Token) -> None:
     node = d.node(token)
     for identity, _ in token.frames:
-        group = d.state.groups.get(identity)  # type: ignore[call-overload]
+        group = d.state.groups.get(identity)
         decided = group is None or any(
             site.status != "open" and d.graph.sites[site.index].reach & node.bit for site in group.sites
         )
@@ -176,7 +175,7 @@ def _check_joins(d: Deciding, token: Token) -> None:
             raise Refused("INVALID_STATE", f"visit {token.id} cannot be retried: its join has fired or failed")
 
 
-def compensate_run(d: Deciding, command: c.CompensateRun) -> None:
+def compensate_run(d: Deciding, _command: c.CompensateRun) -> None:
     """The parent failed after this child had completed: undo the child's work too."""
     if d.state.status is not RunStatus.COMPLETED:
         if d.state.status in (RunStatus.COMPENSATED, RunStatus.COMPENSATION_FAILED):
@@ -217,5 +216,3 @@ def skip_compensation(d: Deciding, command: c.SkipCompensation) -> None:
     d.emit(e.CompensationSkipped(d.seq, d.now, record.id, command.by))
     d.emit(e.RunCompensating(d.seq, d.now, d.state.cause or "failed"))
     saga.advance(d)
-
-

@@ -30,7 +30,7 @@ class Origin(NamedTuple):
     """What the visit produced, for a canvas collector."""
 
 
-class RoutingFailed(Exception):  # noqa: N818
+class RoutingFailed(Exception):
     """The visit cannot be routed: the token fails, never retried."""
 
     def __init__(self, error: Error) -> None:

@@ -1,7 +1,9 @@
 """Compensation: undoing completed visits, one at a time, in reverse order of completion (2.10).
 
-A record is left in the transaction that completes its visit. When a failure is unhandled, everything in flight has been cancelled and
-the records are worked off from the newest to the oldest: a compensation token for a visit, a request to the child for a completed
+A record is left in the transaction that completes its visit. When a failure is unhandled, everything in flight has
+been cancelled and
+the records are worked off from the newest to the oldest: a compensation token for a visit, a request to the child
+for a completed
 child run. Exactly one is running at any time, and its progress is an event, so a crash resumes where it was.
 """
 
@@ -13,7 +15,7 @@ from treadle.errors import EvaluationError
 from treadle.expression.view import DictView
 from treadle.kernel import finish, timers
 from treadle.kernel.deciding import Deciding
-from treadle.kernel.state import Record, Token
+from treadle.kernel.state import Record, Stopped, Token
 from treadle.model import effects as x
 from treadle.model import events as e
 from treadle.model.errors import Error
@@ -41,6 +43,19 @@ def record(d: Deciding, token: Token, output: Json, child: RunId | None = None) 
             child,
         )
     )
+
+
+def record_late(d: Deciding, token: TokenId, stopped: Stopped, output: Json) -> None:
+    """The record of a visit that was cancelled and succeeded all the same; compensation goes on, or begins, with it."""
+    record = RecordId(d.state.last_record + 1)
+    d.emit(
+        e.CompensationRecorded(
+            d.seq, d.now, record, token, stopped.node, stopped.path, stopped.frames, stopped.input, output
+        )
+    )
+    if d.state.status is not RunStatus.COMPENSATING:
+        d.emit(e.RunCompensating(d.seq, d.now, d.state.cause or d.state.status.value))
+    advance(d)
 
 
 def begin(d: Deciding, cause: str) -> bool:
@@ -78,6 +93,11 @@ def start_record(d: Deciding, record: Record) -> None:
     if record.child is not None:
         d.effect(x.CompensateChild(record.child, record.token))
         return
+    before = next((t for t in d.state.tokens.values() if t.record == record.id), None)
+    if before is not None:  # an operator lets a failed compensation try again: same token, new attempt
+        d.emit(e.TokenRetryScheduled(d.seq, d.now, before.id, before.attempt + 1, d.now, None, "operator"))
+        d.ready.append(before.id)
+        return
     identity = TokenId(d.state.last_token + 1)
     d.emit(
         e.TokenCreated(
@@ -88,7 +108,7 @@ def start_record(d: Deciding, record: Record) -> None:
             record.path,
             (),
             None,
-            record.token,
+            None,
             None,
             Mode.COMPENSATION,
             record.id,

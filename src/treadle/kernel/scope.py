@@ -1,8 +1,11 @@
 """Scopes: reads fall through, writes stay (2.4).
 
-A scope is a tree of what was written in it. In the run's own scope that tree *is* the data. A branch's scope is an overlay: an
-interior node (`Overlay`) says nothing about keys it does not have, so a read falls through to the enclosing scope exactly there; any
-other value is a leaf that was written whole and hides what lies below it. So `state.a.b` written in a branch hides `state.a.b` of the
+A scope is a tree of what was written in it. In the run's own scope that tree *is* the data. A branch's scope is an
+overlay: an
+interior node (`Overlay`) says nothing about keys it does not have, so a read falls through to the enclosing scope
+exactly there; any
+other value is a leaf that was written whole and hides what lies below it. So `state.a.b` written in a branch hides
+`state.a.b` of the
 run and nothing else.
 
 Values are shared, never copied, and therefore never changed in place: a write copies the containers along its path.
@@ -40,11 +43,11 @@ class Scope:
 
     def write(self, path: Path, value: Json) -> None:
         """Set `path`; its first key is state, output or nodes."""
-        root = path[0]
+        root = str(path[0])
         below = self.tree.get(root, MISSING)
         if below is MISSING:
             below = Overlay() if self.overlay else {}
-        self.tree[str(root)] = _written(below, path[1:], value, path) if len(path) > 1 else value
+        self.tree[root] = _written(below, path[1:], value, path) if len(path) > 1 else value
 
     def copy(self) -> Scope:
         """An independent scope with the same writes; values stay shared."""
@@ -128,13 +131,13 @@ def _leaves(path: Path, value: Any) -> Iterator[tuple[Path, Json]]:
 def read(chain: Sequence[Scope], path: Path, start: int = 0) -> Json:
     """The value at `path` seen from the innermost scope of `chain`; MISSING when no scope has it."""
     for position in range(start, len(chain)):
-        here: Any = chain[position].tree.get(path[0], MISSING)
+        here: Any = chain[position].tree.get(str(path[0]), MISSING)
         if here is MISSING:
             continue
         for depth in range(1, len(path)):
             if type(here) is not Overlay:
                 return get_in(here, path[depth:])
-            here = here.get(path[depth], MISSING)
+            here = here.get(str(path[depth]), MISSING)
             if here is MISSING:
                 break
         if here is MISSING:
@@ -145,9 +148,9 @@ def read(chain: Sequence[Scope], path: Path, start: int = 0) -> Json:
     return MISSING
 
 
-def _merged(base: Json, overlay: Overlay) -> Json:
-    """`base` as seen through an overlay."""
-    result: dict[str, Any] = dict(base) if isinstance(base, dict) else {}
+def _merged(below: Json, overlay: Overlay) -> Json:
+    """`below` as seen through an overlay."""
+    result: dict[str, Any] = dict(below) if isinstance(below, dict) else {}
     for key, value in overlay.items():
         result[key] = _merged(result.get(key, MISSING), value) if type(value) is Overlay else value
     return result

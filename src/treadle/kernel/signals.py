@@ -1,6 +1,7 @@
 """Signals: each is taken by exactly one waiter, the one that has waited longest for its name and key, once (A9).
 
-A waiter is a visit of a `signal` action or an armed trigger. A waiter without a key takes any signal of its name; a waiter with a key
+A waiter is a visit of a `signal` action or an armed trigger. A waiter without a key takes any signal of its name; a
+waiter with a key
 only one with the same key.
 """
 
@@ -56,7 +57,7 @@ def _accepts(d: Deciding, token: Token, transition: GraphTransition | None, sign
         wanted = transition.trigger_key.evaluate(d.view(token))
     else:
         wanted = None
-    return wanted is None or wanted == signal.key
+    return wanted is None or bool(wanted == signal.key)
 
 
 def _fresh(d: Deciding, token: Token, transition: GraphTransition | None, signal: Signal) -> bool:
@@ -68,7 +69,7 @@ def _fresh(d: Deciding, token: Token, transition: GraphTransition | None, signal
         buffer = transition.definition.trigger.buffer
     if buffer is None:
         return True
-    return buffer != "none" and d.now - signal.at <= buffer
+    return buffer != "none" and bool(d.now - signal.at <= buffer)
 
 
 def _give(d: Deciding, token: Token, transition: GraphTransition | None, signal: Signal) -> bool:

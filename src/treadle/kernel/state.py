@@ -1,9 +1,12 @@
 """The state of one run: what the kernel is given, and the fold of the run's history.
 
-Owns the shapes; `evolve` alone changes them. Only live things are kept: an ended visit leaves one byte (`ended`), and a failed one
-stays while an operator may still retry it. Everything is found by id in O(1); groups keep counters, so that no decision scans tokens.
+Owns the shapes; `evolve` alone changes them. Only live things are kept: an ended visit leaves one byte (`ended`),
+and a failed one
+stays while an operator may still retry it. Everything is found by id in O(1); groups keep counters, so that no
+decision scans tokens.
 
-A *unit* is what a join may wait for: a live token (its id), or an arrival held at a join (minus its id). A visit that has executed
+A *unit* is what a join may wait for: a live token (its id), or an arrival held at a join (minus its id). A visit
+that has executed
 and waits for siblings is represented by its arrivals.
 """
 
@@ -122,7 +125,8 @@ class Group(Struct):
     sites: list[SiteState] = []
     abandoned: dict[int, None] = {}
     """Branches nobody waits for since the join fired early: they are live for no join around the group."""
-    closed: bool = False
+    withdrawn: bool = False
+    """It was cancelled: what is not spawned yet never will be."""
     retained: int = 0
     """Failed tokens kept for an operator's retry."""
     loops: dict[str, int] | None = None
@@ -168,6 +172,16 @@ class MutexState(Struct):
     queue: list[TokenId] = []
 
 
+class Stopped(Struct):
+    """An attempt told to stop whose result may still arrive."""
+
+    attempt: int
+    node: str
+    path: str
+    frames: Frames
+    input: Json
+
+
 class Deferred(Struct):
     """An answer that came while the run was paused."""
 
@@ -205,12 +219,15 @@ class Position(Struct):
     type: str | None = None
 
 
+_NO_RUN = RunId("")
+
+
 @dataclass(slots=True)
 class RunState:
     """The fold of a run's history. See the module's docstring."""
 
     graph: ExecutionGraph = field(compare=False, repr=False)
-    run: RunId = RunId("")
+    run: RunId = _NO_RUN
     version: int = 0
     status: RunStatus = RunStatus.CREATED
     seq: int = 0
@@ -240,7 +257,8 @@ class RunState:
     node_joins: dict[tuple[str, Frame | None], NodeJoinState] = field(default_factory=dict)
     scopes: dict[Frame | None, Scope] = field(default_factory=dict)
     writers: dict[tuple[Frame | None, Path], Frame] = field(default_factory=dict)
-    """Which branch of a group without a join last wrote a path of the scope around it: a differing one is a conflict."""
+    """Which branch of a group without a join last wrote a path of the scope around it: a differing one is a
+    conflict."""
     timers: dict[TimerId, Timer] = field(default_factory=dict)
     signals: dict[int, Signal] = field(default_factory=dict)
     waiters: dict[str, list[tuple[TokenId, str | None]]] = field(default_factory=dict)
@@ -249,7 +267,7 @@ class RunState:
     records: dict[RecordId, Record] = field(default_factory=dict)
     answers: dict[TokenId, tuple[int, Json]] = field(default_factory=dict)
     """The accepted answer of a gate or callback, by visit: the same again is accepted, another refused."""
-    stopping: dict[TokenId, int] = field(default_factory=dict)
+    stopping: dict[TokenId, Stopped] = field(default_factory=dict)
     """Attempts told to stop whose result may still arrive, to be recorded as ignored."""
     deferred: list[Deferred] = field(default_factory=list)
     """What arrived while the run was paused, to be carried on when it resumes."""

@@ -19,7 +19,7 @@ from treadle.model.states import Waiting
 Json = Any
 
 
-class _Unfit(Exception):  # noqa: N818
+class _Unfit(Exception):
     """The action's configuration makes no sense with this input."""
 
 
@@ -141,14 +141,8 @@ def _workflow_call(d: Deciding, token: Token, node: GraphNode, value: Json) -> N
     child = RunId(f"{d.state.run}.{token.id}" + (f".{attempt}" if attempt > 1 else ""))
     inherit = bool(config_value(d, token, node, "inherit_artifacts", value))
     d.emit(e.ChildStarted(d.seq, d.now, token.id, child, name, version))
-    d.emit(
-        e.TokenWaiting(d.seq, d.now, token.id, Waiting.SUBWORKFLOW, None, None, None, {"child": child})
-    )
-    d.effect(
-        x.StartChild(
-            token.id, child, name, value, d.state.depth + 1, d.state.depth_max, version, inherit
-        )
-    )
+    d.emit(e.TokenWaiting(d.seq, d.now, token.id, Waiting.SUBWORKFLOW, None, None, None, {"child": child}))
+    d.effect(x.StartChild(token.id, child, name, value, d.state.depth + 1, d.state.depth_max, version, inherit))
     _deadline(d, token, node)
 
 

@@ -1,6 +1,7 @@
 """Triggered transitions (A2): armed when a token arrives at the node, withdrawn when its visit ends in any way.
 
-An interrupting trigger ends the visit and withdraws every other course: exactly one is taken. A node that only waited for triggers
+An interrupting trigger ends the visit and withdraws every other course: exactly one is taken. A node that only
+waited for triggers
 completes; one whose work was under way is cancelled. A trigger that does not interrupt starts a token beside the visit.
 """
 
@@ -89,6 +90,8 @@ def _interrupt(d: Deciding, token: Token, t: GraphTransition, signal: Signal | N
         d.emit(e.TokenCompleted(d.seq, d.now, token.id, signal.data if signal is not None else {}))
     else:
         cancel.stop_outside(d, token)
+        if token.state is TokenState.PENDING:
+            d.emit(e.TokenStarted(d.seq, d.now, token.id, 1))
         d.emit(e.TokenCancelled(d.seq, d.now, token.id, by, "interrupted"))
     _follow(d, token, origin, t)
 

@@ -2,9 +2,11 @@
 
 Owns `members`, `units`, `spawned`, and of each site `live`, `waiting` and `arrived`. Called by `evolve` only.
 
-A unit is live for a join of a group it is in if it can reach the join by the static graph. Three exceptions, each a line below:
+A unit is live for a join of a group it is in if it can reach the join by the static graph. Three exceptions, each a
+line below:
  1. an arrival held at a join of group G will leave G and all inside it: it is live for no join of those;
- 2. outside its group an abandoned branch's units count for nothing (2.16): "an outer join never waits for stragglers nobody wants";
+ 2. outside its group an abandoned branch's units count for nothing (2.16): "an outer join never waits for stragglers
+ nobody wants";
  3. a branch whose arrival is held counts as arrived only while none of its units is live.
 """
 
@@ -13,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from treadle.kernel.state import Arrival, Group, Members, RunState, SiteState, Token
-from treadle.model.ids import Frames
+from treadle.model.ids import ArrivalId, Frames, TokenId
 
 
 def add_token(state: RunState, token: Token) -> None:
@@ -114,9 +116,9 @@ def _iterate(members: Members | None) -> Iterator[int]:
 def _standing(state: RunState, unit: int) -> tuple[Frames, int, int | None]:
     """Frames of a unit, the bit of the node it stands at (or will continue at), and the group it will leave."""
     if unit > 0:
-        token = state.tokens[unit]  # type: ignore[index]
+        token = state.tokens[TokenId(unit)]
         return token.frames, 1 << state.graph.nodes[token.node].index, None
-    arrival = state.arrivals[-unit]  # type: ignore[index]
+    arrival = state.arrivals[ArrivalId(-unit)]
     return arrival.frames, 1 << state.graph.nodes[arrival.target].index, arrival.group
 
 
@@ -125,13 +127,11 @@ def _count_arrival(state: RunState, arrival: Arrival, delta: int) -> None:
     _count(state, -arrival.id, arrival.frames, bit, delta, arrival.group)
 
 
-def _count(
-    state: RunState, unit: int, frames: Frames, bit: int, delta: int, popped: int | None = None
-) -> None:
+def _count(state: RunState, unit: int, frames: Frames, bit: int, delta: int, popped: int | None = None) -> None:
     groups = state.groups
     counting = popped is None
     for identity, index in reversed(frames):
-        group = groups[identity]  # type: ignore[index]
+        group = groups[identity]
         if delta > 0:
             _join_members(state, group, index, unit)
         else:
@@ -150,7 +150,7 @@ def _count_live(state: RunState, frames: Frames, bit: int, delta: int, popped: i
     if popped is not None and any(identity == popped for identity, _ in frames):
         frames = frames[: position(frames, popped)]
     for identity, index in reversed(frames):
-        group = state.groups[identity]  # type: ignore[index]
+        group = state.groups[identity]
         if group.sites:
             _adjust(state, group, index, bit, delta)
         if index in group.abandoned:

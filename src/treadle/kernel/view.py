@@ -1,4 +1,5 @@
-"""What an expression sees from where a token stands: layered scopes, its branch, item variables, its error, the marking."""
+"""What an expression sees from where a token stands: layered scopes, its branch, item variables, its error, the
+marking."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from treadle.kernel import units
 from treadle.kernel.scope import Scope, overlaid, read
 from treadle.kernel.state import Group, RunState
 from treadle.model.errors import Error
-from treadle.model.ids import Frame, Frames
+from treadle.model.ids import Frame, Frames, GroupId, TokenId
 
 Json = Any
 _SCOPED = ("state", "output", "nodes")
@@ -69,7 +70,7 @@ class TokenView:
 
     def _item_variable(self, name: str) -> Json:
         for identity, index in reversed(self._frames):
-            group = self._state.groups[identity]  # type: ignore[index]
+            group = self._state.groups[identity]
             if group.item_var == name and group.items is not None:
                 return group.items[index]
         return MISSING
@@ -78,8 +79,8 @@ class TokenView:
         item = item_of(self._state, self._frames)
         if item is None:
             return self._state.at_node.get(node, 0)
-        members = units.units_of(self._state.groups[item[0]], item[1])  # type: ignore[index]
-        return sum(1 for unit in members if unit > 0 and self._state.tokens[unit].node == node)  # type: ignore[index]
+        members = units.units_of(self._state.groups[item[0]], item[1])
+        return sum(1 for unit in members if unit > 0 and self._state.tokens[TokenId(unit)].node == node)
 
 
 def scope_chain(state: RunState, frames: Frames) -> list[Scope]:
@@ -96,7 +97,7 @@ def scope_chain(state: RunState, frames: Frames) -> list[Scope]:
 def item_of(state: RunState, frames: Frames) -> Frame | None:
     """A token's item: its innermost branch of an isolating replicated group, or the run (A0)."""
     for frame in reversed(frames):
-        group = state.groups[frame[0]]  # type: ignore[index]
+        group = state.groups[frame[0]]
         if group.isolating and group.replicated:
             return frame
     return None
@@ -107,7 +108,7 @@ def branch_of(state: RunState, frames: Frames) -> Json:
     if not frames:
         return MISSING
     identity, index = frames[-1]
-    group = state.groups[identity]  # type: ignore[index]
+    group = state.groups[identity]
     return {
         "index": index,
         "total": group.total,
@@ -126,13 +127,13 @@ def group_name(group: Group) -> str:
 
 def _item(state: RunState, frames: Frames) -> Json:
     for identity, index in reversed(frames):
-        items = state.groups[identity].items  # type: ignore[index]
+        items = state.groups[identity].items
         if items is not None:
             return items[index]
     return None
 
 
-def branch_output(state: RunState, frames: Frames, group: int, rest: Path = ()) -> Json:
+def branch_output(state: RunState, frames: Frames, group: GroupId, rest: Path = ()) -> Json:
     """What this lineage has written since the group was opened, at `rest`: its overlays, innermost first."""
     inside = frames[units.position(frames, group) :]
     chain = [scope for frame in reversed(inside) if (scope := state.scopes.get(frame)) is not None]

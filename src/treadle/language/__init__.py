@@ -9,7 +9,15 @@ canvas      the visual dialect
 builder     definitions from Python
 """
 
-from treadle.language.load import Loaded, load_documents, load_file, load_source, load_text, load_value
+from treadle.language.load import (
+    Loaded,
+    definitions_in,
+    load_documents,
+    load_file,
+    load_source,
+    load_text,
+    load_value,
+)
 from treadle.language.problem import Problem
 
-__all__ = ["Loaded", "Problem", "load_documents", "load_file", "load_source", "load_text", "load_value"]
+__all__ = ["Loaded", "Problem", "definitions_in", "load_documents", "load_file", "load_source", "load_text", "load_value"]

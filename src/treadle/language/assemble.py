@@ -92,9 +92,7 @@ def _start(
             reading.problem_in("NO_START", ("nodes",), message, "name the first node: `start: …`")
         return found
     if not given:
-        reading.problem_in(
-            "NO_START", ("start",), "`start` names no node", "leave it out, or name the first node"
-        )
+        reading.problem_in("NO_START", ("start",), "`start` names no node", "leave it out, or name the first node")
     known = [
         ref
         for index, ref in enumerate(given)

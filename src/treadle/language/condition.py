@@ -40,9 +40,7 @@ class ConditionValue(Shape):
         if form is None:
             hint = did_you_mean(kind, _FORMS) if isinstance(kind, str) else None
             known = ", ".join(_FORMS)
-            reading.problem(
-                "CONDITION_SYNTAX", at, f"a condition's `type` is one of {known}, not {found(kind)}", hint
-            )
+            reading.problem("CONDITION_SYNTAX", at, f"a condition's `type` is one of {known}, not {found(kind)}", hint)
             return BAD
         result: dict[str, Any] = {"type": kind}
         for name, part in form.items():
@@ -69,8 +67,7 @@ def _condition_schema(book: Book) -> Schema:
     structured = [
         {
             "type": "object",
-            "properties": {"type": {"const": kind}}
-            | {name: part.schema(book) for name, part in form.items()},
+            "properties": {"type": {"const": kind}} | {name: part.schema(book) for name, part in form.items()},
             "required": ["type", *form],
             "additionalProperties": False,
         }
@@ -182,11 +179,7 @@ class _CelSyntax(_Syntax):
     wants = "a CEL expression"
 
     def read(self, value: Json, at: Place, reading: Reading) -> Any:
-        return (
-            canonical_cel(value)
-            if isinstance(value, str) and value.strip()
-            else self.wrong(value, at, reading)
-        )
+        return canonical_cel(value) if isinstance(value, str) and value.strip() else self.wrong(value, at, reading)
 
     def describe(self) -> Schema:
         return {"type": "string", "minLength": 1}

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from treadle.errors import DefinitionError
 from treadle.language.assemble import assemble
+from treadle.language.canvas import is_canvas, read_canvas
 from treadle.language.checks import check
 from treadle.language.document import document_of
 from treadle.language.grammar.workflow import WORKFLOW
@@ -76,7 +77,7 @@ def load_text(text: str | bytes, name: str = "<text>", **known: Unpack[Known]) -
     """The one definition in a text. A text with several is a problem here: `load_documents` takes those."""
     settings = Settings(**known)
     try:
-        sources = _definitions_in(read_text(text, name, settings.bounds))
+        sources = definitions_in(read_text(text, name, settings.bounds))
         if len(sources) != 1:
             raise Refusal(f"expected one workflow, found {len(sources)}")
     except Refusal as refusal:
@@ -99,7 +100,7 @@ def load_documents(text: str | bytes, name: str = "<text>", **known: Unpack[Know
     """Every definition in a text: documents apart by `---`, and lists under `definitions`."""
     settings = Settings(**known)
     try:
-        sources = _definitions_in(read_text(text, name, settings.bounds))
+        sources = definitions_in(read_text(text, name, settings.bounds))
     except Refusal as refusal:
         return [_refused(name, refusal)]
     return [load_source(source, settings) for source in sources]
@@ -123,7 +124,10 @@ def _read(source: Source, reading: Reading) -> Workflow | None:
         WORKFLOW.read(value, ROOT, reading)
         return None
     reading.strict = reading.strict or value.get("strict") is True
-    values, _ = WORKFLOW.read_fields(value, ROOT, reading)
+    if is_canvas(value):
+        values = read_canvas(value, reading)
+    else:
+        values, _ = WORKFLOW.read_fields(value, ROOT, reading)
     workflow = assemble(values, reading)
     if workflow is not None:
         check(workflow, reading)
@@ -147,16 +151,14 @@ def _refused(name: str, refusal: Refusal) -> Loaded:
     return _loaded(None, reading)
 
 
-def _definitions_in(sources: list[Source]) -> list[Source]:
+def definitions_in(sources: list[Source]) -> list[Source]:
     """The definitions of all documents; one that names a `file:` is somebody else's."""
     found: list[Source] = []
     for source in sources:
         value = source.value
         if isinstance(value, dict) and isinstance(value.get("definitions"), list):
             parts = [source.part("definitions", index) for index in range(len(value["definitions"]))]
-            found += [
-                part for part in parts if not (isinstance(part.value, dict) and set(part.value) == {"file"})
-            ]
+            found += [part for part in parts if not (isinstance(part.value, dict) and set(part.value) == {"file"})]
         elif isinstance(value, list):
             found += [source.part(index) for index in range(len(value))]
         elif value is not None:

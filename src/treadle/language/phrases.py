@@ -29,9 +29,7 @@ def canonical_cel(text: str) -> str:
     if "_last_error" not in text:
         return text.strip()
     parts = _STRING.split(text.strip())
-    return "".join(
-        part if index % 2 else _SEED_ERROR.sub("_last_error", part) for index, part in enumerate(parts)
-    )
+    return "".join(part if index % 2 else _SEED_ERROR.sub("_last_error", part) for index, part in enumerate(parts))
 
 
 def without_strings(text: str) -> str:
@@ -149,9 +147,7 @@ class TargetPath(PathText):
         steps = parse_path(path)
         if steps[:1] == ("input",):
             hint = f"write to `state.{'.'.join(map(str, steps[1:])) or 'name'}` instead"
-            reading.problem(
-                "INPUT_NOT_WRITABLE", at, f"`{value}` cannot be written: input never changes", hint
-            )
+            reading.problem("INPUT_NOT_WRITABLE", at, f"`{value}` cannot be written: input never changes", hint)
             return BAD
         if not steps or steps[0] not in self.roots or len(steps) < 2:
             near = f"did you mean `state.{value.removeprefix('$.')}`?"
@@ -177,9 +173,7 @@ class TargetMapping(Shape):
                 continue
             canonical = target.removeprefix("$.")
             if canonical in results:
-                reading.problem(
-                    "BAD_VALUE", at.key(key), f"the target `{canonical}` is written twice", on_key=True
-                )
+                reading.problem("BAD_VALUE", at.key(key), f"the target `{canonical}` is written twice", on_key=True)
             elif canonical != key:
                 reading.note(Place((*at.written, key), (*at.canonical, canonical)))
             results[canonical] = result

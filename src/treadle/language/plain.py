@@ -22,9 +22,7 @@ def refuse_text(text: str, at: Spot | None = None, path: Path = ()) -> None:
     """Control characters and lone surrogates cannot be stored or shown."""
     bad = _CONTROL.search(text)
     if bad is not None:
-        raise Refusal(
-            f"the text contains the character U+{ord(bad.group()):04X}, which is not allowed", at, path
-        )
+        raise Refusal(f"the text contains the character U+{ord(bad.group()):04X}, which is not allowed", at, path)
 
 
 def refuse_number(value: int | float, at: Spot | None = None, path: Path = ()) -> None:
@@ -79,9 +77,7 @@ class _Check:
             return
         for key, part in value.items():
             if not isinstance(key, str):
-                raise Refusal(
-                    f"the key {key!r} in {path_text(path) or 'the document'} is not text", path=path
-                )
+                raise Refusal(f"the key {key!r} in {path_text(path) or 'the document'} is not text", path=path)
             self._text(key, path)
             self.visit(part, (*path, key))
 

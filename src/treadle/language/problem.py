@@ -62,7 +62,7 @@ class Problem(Struct, frozen=True):
     message: str
     severity: Literal["error", "warning"]
     at: str
-    """The place as a path, spelled as the author spelled it: `transitions[2].synchronization.sibling_group`."""
+    """The place, spelled as the author spelled it: `transitions[2].synchronization.sibling_group`."""
     file: str
     line: int | None = None
     """1-based; None when the definition was not read from text."""

@@ -60,6 +60,8 @@ class Reading:
         self.problems: list[Problem] = []
         self.strict = settings.strict
         self.dropped = 0
+        self.cycles_allowed = True
+        """False for a canvas, whose edges cannot carry what would end a cycle."""
         self._written: dict[Path, Path] = {}
         self._named: dict[tuple[str, str], Any] = {}
         self.local: Mapping[str, Json] = source.value if isinstance(source.value, dict) else {}
@@ -177,9 +179,7 @@ class Reading:
         if name not in shared:
             return None
         # A library is another file: its problems must not be given lines of this one.
-        other = Reading(
-            Source(shared[name], f"library {section} `{name}`"), self.settings._replace(library=None)
-        )
+        other = Reading(Source(shared[name], f"library {section} `{name}`"), self.settings._replace(library=None))
         other.local = self.settings.library or {}
         result = read(shared[name], ROOT, other)
         self.problems.extend(other.problems)

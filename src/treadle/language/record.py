@@ -136,11 +136,7 @@ class Record(Shape):
         if self.of is None:
             return values
         return self.of(
-            **{
-                field.attribute or field.name: values[field.name]
-                for field in self.fields
-                if field.name in values
-            }
+            **{field.attribute or field.name: values[field.name] for field in self.fields if field.name in values}
         )
 
     def unmake(self, record: Any) -> dict[str, Any]:
@@ -166,9 +162,7 @@ class Record(Shape):
         for field in self.fields:
             properties[field.name] = self._property(field, book)
             for spelling in field.also:
-                properties[spelling] = properties[field.name] | {
-                    "description": f"Another spelling of `{field.name}`."
-                }
+                properties[spelling] = properties[field.name] | {"description": f"Another spelling of `{field.name}`."}
         schema: Schema = {
             "type": "object",
             "description": self.doc,
@@ -233,9 +227,7 @@ class OneKey(Shape):
         key = self.also.get(spelled) or spelled
         if key not in self.keys:
             hint = did_you_mean(key, self.keys) or f"known: {', '.join(self.keys)}"
-            reading.problem(
-                "UNKNOWN_FIELD", at.key(spelled), f"`{spelled[:60]}` is not known here", hint, on_key=True
-            )
+            reading.problem("UNKNOWN_FIELD", at.key(spelled), f"`{spelled[:60]}` is not known here", hint, on_key=True)
             return BAD
         result = self.keys[key][0].read(part, at.key(key, spelled), reading)
         return BAD if result is BAD else (key, result)

@@ -102,9 +102,7 @@ class Text(Shape):
         return value
 
     def describe(self) -> Schema:
-        return {"type": "string", "minLength": 1} | (
-            {"pattern": f"^(?:{self.pattern})$"} if self.pattern else {}
-        )
+        return {"type": "string", "minLength": 1} | ({"pattern": f"^(?:{self.pattern})$"} if self.pattern else {})
 
 
 class AnyText(Shape):
@@ -217,9 +215,7 @@ class Choice(Shape):
             word = self.also.get(value, value)
             if word in self.words:
                 return word
-        return self.wrong(
-            value, at, reading, did_you_mean(value, self.words) if isinstance(value, str) else None
-        )
+        return self.wrong(value, at, reading, did_you_mean(value, self.words) if isinstance(value, str) else None)
 
     def describe(self) -> Schema:
         return {"enum": [*self.words, *self.also]}

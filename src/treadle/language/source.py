@@ -75,9 +75,7 @@ class Refusal(Exception):
     outside.
     """
 
-    def __init__(
-        self, message: str, spot: Spot | None = None, path: Path = (), hint: str | None = None
-    ) -> None:
+    def __init__(self, message: str, spot: Spot | None = None, path: Path = (), hint: str | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.spot = spot

@@ -43,9 +43,7 @@ def _as_yaml_or(not_json: NotJson, text: str, file: str, bounds: Bounds) -> list
 def _decoded(text: str | bytes, bounds: Bounds) -> str:
     size = len(text)
     if size > bounds.text_bytes:
-        raise Refusal(
-            f"{size} bytes of text, more than the {bounds.text_bytes} a definition may have", Spot(1, 1)
-        )
+        raise Refusal(f"{size} bytes of text, more than the {bounds.text_bytes} a definition may have", Spot(1, 1))
     if isinstance(text, str):
         return text
     try:

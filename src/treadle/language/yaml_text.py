@@ -66,9 +66,7 @@ def _events(text: str, bounds: Bounds) -> Iterator[Any]:
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         message = " ".join(part for part in (error.problem, error.context) if part) or "not valid YAML"
-        raise Refusal(
-            f"not valid YAML: {message}", Spot(mark.line + 1, mark.column + 1) if mark else None
-        ) from None
+        raise Refusal(f"not valid YAML: {message}", Spot(mark.line + 1, mark.column + 1) if mark else None) from None
     except ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         column = error.position - (text.rfind("\n", 0, error.position) + 1) + 1
@@ -87,18 +85,14 @@ def _scanner(bounds: Bounds) -> type[Scanner]:
         def fetch_flow_collection_start(self, token_class: Any, to_push: Any) -> None:
             if self.flow_level >= bounds.depth:
                 mark = self.reader.get_mark()
-                raise Refusal(
-                    f"nested more than {bounds.depth} levels deep", Spot(mark.line + 1, mark.column + 1)
-                )
+                raise Refusal(f"nested more than {bounds.depth} levels deep", Spot(mark.line + 1, mark.column + 1))
             super().fetch_flow_collection_start(token_class, to_push)
 
         def fetch_tag(self) -> None:
             reader = self.reader
             if not _CORE_TAG.match(reader.buffer, reader.pointer):
                 mark = reader.get_mark()
-                raise Refusal(
-                    "tags are not supported", Spot(mark.line + 1, mark.column + 1), hint="write plain YAML"
-                )
+                raise Refusal("tags are not supported", Spot(mark.line + 1, mark.column + 1), hint="write plain YAML")
             super().fetch_tag()
 
     return Bounded
@@ -135,9 +129,7 @@ class _Composer:
             if depth >= self.bounds.depth:
                 raise Refusal(f"nested more than {self.bounds.depth} levels deep", marks.spot)
             value = (
-                self._mapping(marks, depth)
-                if isinstance(event, MappingStartEvent)
-                else self._sequence(marks, depth)
+                self._mapping(marks, depth) if isinstance(event, MappingStartEvent) else self._sequence(marks, depth)
             )
         if isinstance(event, NodeEvent) and event.anchor:
             self.anchors[event.anchor] = (value, self.values - before + 1)
@@ -146,9 +138,7 @@ class _Composer:
     def _count(self, more: int, at: Spot) -> None:
         self.values += more
         if self.values > self.bounds.values:
-            raise Refusal(
-                f"more than {self.bounds.values} values", at, hint="aliases count each time they are used"
-            )
+            raise Refusal(f"more than {self.bounds.values} values", at, hint="aliases count each time they are used")
 
     def _alias(self, event: Any, marks: Marks) -> Any:
         if event.anchor not in self.anchors:
@@ -185,9 +175,7 @@ class _Composer:
         key, _ = self._node(event, depth + 1)
         if not isinstance(key, str):
             written = event.value if isinstance(event, ScalarEvent) else "*" + str(event.anchor)
-            raise Refusal(
-                f"the key `{written[:60]}` is not text", at, hint=f'write it in quotes: "{written[:60]}"'
-            )
+            raise Refusal(f"the key `{written[:60]}` is not text", at, hint=f'write it in quotes: "{written[:60]}"')
         return key
 
     def _scalar(self, event: ScalarEvent, at: Spot) -> Any:

@@ -11,9 +11,7 @@ import msgspec
 from treadle.model import events
 
 _EVENT_TYPES = [
-    c
-    for c in vars(events).values()
-    if isinstance(c, type) and issubclass(c, events.Event) and c is not events.Event
+    c for c in vars(events).values() if isinstance(c, type) and issubclass(c, events.Event) and c is not events.Event
 ]
 _AnyEvent: Any = reduce(or_, _EVENT_TYPES)
 

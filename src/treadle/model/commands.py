@@ -21,7 +21,7 @@ class Command(Struct, tag_field="command", omit_defaults=True, frozen=True):
     """Asked of one run."""
 
 
-class StartRun(Command, tag="start_run"):
+class StartRun(Command, tag="start_run", frozen=True):
     run: RunId
     input: Json = None
     version: int = 1
@@ -35,7 +35,7 @@ class StartRun(Command, tag="start_run"):
     seed: int = 0
 
 
-class StartAttempt(Command, tag="start_attempt"):
+class StartAttempt(Command, tag="start_attempt", frozen=True):
     """A worker has begun; from a queue it carries its name and lease."""
 
     token: TokenId
@@ -44,14 +44,14 @@ class StartAttempt(Command, tag="start_attempt"):
     lease_until: int | None = None
 
 
-class ExtendLease(Command, tag="extend_lease"):
+class ExtendLease(Command, tag="extend_lease", frozen=True):
     token: TokenId
     attempt: int
     worker: str
     lease_until: int
 
 
-class FinishAttempt(Command, tag="finish_attempt"):
+class FinishAttempt(Command, tag="finish_attempt", frozen=True):
     token: TokenId
     attempt: int
     output: Json = None
@@ -60,7 +60,7 @@ class FinishAttempt(Command, tag="finish_attempt"):
     worker: str | None = None
 
 
-class FailAttempt(Command, tag="fail_attempt"):
+class FailAttempt(Command, tag="fail_attempt", frozen=True):
     token: TokenId
     attempt: int
     error: Error
@@ -69,18 +69,18 @@ class FailAttempt(Command, tag="fail_attempt"):
     worker: str | None = None
 
 
-class LoseWorker(Command, tag="lose_worker"):
+class LoseWorker(Command, tag="lose_worker", frozen=True):
     """Whoever executed this attempt is gone without an answer."""
 
     token: TokenId
     attempt: int
 
 
-class FireTimer(Command, tag="fire_timer"):
+class FireTimer(Command, tag="fire_timer", frozen=True):
     timer: TimerId
 
 
-class SendSignal(Command, tag="send_signal"):
+class SendSignal(Command, tag="send_signal", frozen=True):
     name: str
     key: Json = None
     data: Json = None
@@ -88,25 +88,25 @@ class SendSignal(Command, tag="send_signal"):
     """Makes a repeated delivery recognisable."""
 
 
-class CompleteGate(Command, tag="complete_gate"):
+class CompleteGate(Command, tag="complete_gate", frozen=True):
     token: TokenId
     data: Json = None
     by: str | None = None
 
 
-class ClaimGate(Command, tag="claim_gate"):
+class ClaimGate(Command, tag="claim_gate", frozen=True):
     token: TokenId
     by: str
 
 
-class ReceiveCallback(Command, tag="receive_callback"):
+class ReceiveCallback(Command, tag="receive_callback", frozen=True):
     token: TokenId
     attempt: int
     output: Json = None
     error: Error | None = None
 
 
-class EndChild(Command, tag="end_child"):
+class EndChild(Command, tag="end_child", frozen=True):
     token: TokenId
     child: RunId
     status: str
@@ -115,69 +115,69 @@ class EndChild(Command, tag="end_child"):
     compensable: bool = False
 
 
-class CancelRun(Command, tag="cancel_run"):
+class CancelRun(Command, tag="cancel_run", frozen=True):
     by: str = "operator"
     reason: str | None = None
 
 
-class CancelGroup(Command, tag="cancel_group"):
+class CancelGroup(Command, tag="cancel_group", frozen=True):
     group: str
     join: Literal["fire", "drop"] = "fire"
     by: str = "operator"
 
 
-class CancelToken(Command, tag="cancel_token"):
+class CancelToken(Command, tag="cancel_token", frozen=True):
     token: TokenId
     by: str = "operator"
     reason: str | None = None
 
 
-class RetryToken(Command, tag="retry_token"):
+class RetryToken(Command, tag="retry_token", frozen=True):
     token: TokenId
     by: str = "operator"
 
 
-class PauseRun(Command, tag="pause_run"):
+class PauseRun(Command, tag="pause_run", frozen=True):
     by: str = "operator"
     reason: str | None = None
 
 
-class ResumeRun(Command, tag="resume_run"):
+class ResumeRun(Command, tag="resume_run", frozen=True):
     by: str = "operator"
 
 
-class ExtendTimeout(Command, tag="extend_timeout"):
+class ExtendTimeout(Command, tag="extend_timeout", frozen=True):
     ms: int
     by: str = "operator"
 
 
-class AbortRun(Command, tag="abort_run"):
+class AbortRun(Command, tag="abort_run", frozen=True):
     by: str = "operator"
 
 
-class SkipCompensation(Command, tag="skip_compensation"):
+class SkipCompensation(Command, tag="skip_compensation", frozen=True):
     record: RecordId
     by: str = "operator"
 
 
-class RetryCompensation(Command, tag="retry_compensation"):
+class RetryCompensation(Command, tag="retry_compensation", frozen=True):
     record: RecordId
     by: str = "operator"
 
 
-class CompensateRun(Command, tag="compensate_run"):
+class CompensateRun(Command, tag="compensate_run", frozen=True):
     """A parent undoes this completed child."""
 
     token: TokenId
 
 
-class AddSiblings(Command, tag="add_siblings"):
+class AddSiblings(Command, tag="add_siblings", frozen=True):
     group: str
     items: list[Json] | None = None
     count: int | None = None
     id: str | None = None
 
 
-class CloseGroup(Command, tag="close_group"):
+class CloseGroup(Command, tag="close_group", frozen=True):
     group: str
     by: str = "operator"

@@ -28,7 +28,7 @@ class _Part(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True)
     """Everything in a definition is a frozen record that forgets what equals its default."""
 
 
-class Retry(_Part):
+class Retry(_Part, frozen=True):
     """A retry policy at any of the three levels; `max_attempts` counts tries, the first included."""
 
     max_attempts: int = 1
@@ -41,14 +41,14 @@ class Retry(_Part):
     """Of an action's policy only: error kinds or HTTP statuses to retry instead of the usual classes."""
 
 
-class Execution(_Part):
+class Execution(_Part, frozen=True):
     """How an action is executed: `ActionDef.execution`."""
 
     timeout_ms: int | None = None
     retry_policy: Retry | None = None
 
 
-class Action(_Part):
+class Action(_Part, frozen=True):
     """An action: `kind` and, in `config`, exactly the keys spec 1.3 lists for that kind."""
 
     kind: str
@@ -56,7 +56,7 @@ class Action(_Part):
     execution: Execution | None = None
 
 
-class Step(_Part):
+class Step(_Part, frozen=True):
     """One action of a task, with its mappings and what its failure means."""
 
     ref: str
@@ -68,7 +68,7 @@ class Step(_Part):
     on_failure: Literal["abort", "retry", "continue"] = "abort"
 
 
-class Task(_Part):
+class Task(_Part, frozen=True):
     """A linear sequence of steps, executed by one worker."""
 
     steps: list[Step]
@@ -79,7 +79,7 @@ class Task(_Part):
     timeout_ms: int | None = None
 
 
-class Compensation(_Part):
+class Compensation(_Part, frozen=True):
     """How a completed visit of a node is undone."""
 
     task: Task
@@ -88,21 +88,21 @@ class Compensation(_Part):
     timeout_ms: int | None = None
 
 
-class Concurrency(_Part):
+class Concurrency(_Part, frozen=True):
     """A limit across runs, per key if one is given."""
 
     limit: int
     key: Json = None
 
 
-class Mutex(_Part):
+class Mutex(_Part, frozen=True):
     """A critical section within the run (A4)."""
 
     name: str
     keep: bool = False
 
 
-class EntityMove(_Part):
+class EntityMove(_Part, frozen=True):
     """Where a visit's outcome takes the run's entity."""
 
     section: str | None = None
@@ -110,14 +110,14 @@ class EntityMove(_Part):
     set_type: str | None = None
 
 
-class EntityMoves(_Part):
+class EntityMoves(_Part, frozen=True):
     """Entity movement by outcome."""
 
     on_success: EntityMove | None = None
     on_failure: EntityMove | None = None
 
 
-class NodeJoin(_Part):
+class NodeJoin(_Part, frozen=True):
     """`join` of a node. `inbound` carries m and rest, `tokens` carries n."""
 
     kind: Literal["all_inbound", "all_reachable", "inbound_fifo", "inbound", "tokens"]
@@ -125,10 +125,11 @@ class NodeJoin(_Part):
     """M of {inbound: M} or N of {tokens: N}."""
     rest: Literal["absorb", "block", "cancel"] = "absorb"
     collect: bool = False
-    """Canvas collector without a splitter upstream: the node's output is the array of what was delivered, in edge order."""
+    """Canvas collector without a splitter upstream: the node's output is the array of what was delivered, in edge
+    order."""
 
 
-class Node(_Part):
+class Node(_Part, frozen=True):
     """A place of work: exactly one task (or none: it passes straight through), no routing logic."""
 
     task: Task | None = None
@@ -152,7 +153,7 @@ class Node(_Part):
     description: str | None = None
 
 
-class Foreach(_Part):
+class Foreach(_Part, frozen=True):
     """One token per item of a collection."""
 
     collection: str
@@ -165,7 +166,7 @@ class Foreach(_Part):
     """Canvas splitter: transitions of one group share the items; branch i holds one token per transition."""
 
 
-class Trigger(_Part):
+class Trigger(_Part, frozen=True):
     """Exactly one of signal, after_ms, when."""
 
     signal: str | None = None
@@ -175,7 +176,7 @@ class Trigger(_Part):
     when: Condition | None = None
 
 
-class Cancels(_Part):
+class Cancels(_Part, frozen=True):
     """What a transition withdraws when it fires (A6)."""
 
     nodes: list[str] = field(default_factory=list)
@@ -183,7 +184,7 @@ class Cancels(_Part):
     join: Literal["fire", "drop"] = "fire"
 
 
-class Strategy(_Part):
+class Strategy(_Part, frozen=True):
     """When a join fires."""
 
     kind: Literal["all", "any", "m_of_n", "percent", "cel"] = "all"
@@ -192,7 +193,7 @@ class Strategy(_Part):
     expr: str | None = None
 
 
-class Merge(_Part):
+class Merge(_Part, frozen=True):
     """How branch outputs become one value.
 
     `source` and `target` are canonical paths. A canvas collector uses the source and target "$._visit.output":
@@ -205,7 +206,7 @@ class Merge(_Part):
     streaming: bool = False
 
 
-class Synchronization(_Part):
+class Synchronization(_Part, frozen=True):
     """A join on a sibling group (1.7)."""
 
     sibling_group: str
@@ -218,7 +219,7 @@ class Synchronization(_Part):
     merge: Merge | None = None
 
 
-class Transition(_Part):
+class Transition(_Part, frozen=True):
     """An edge: all routing is written here. `id` is filled in by the loader (`a->b`, `a->b#2`)."""
 
     id: str
@@ -245,7 +246,7 @@ class Transition(_Part):
     synchronization: Synchronization | None = None
 
 
-class Limits(_Part):
+class Limits(_Part, frozen=True):
     """Bounds on one run (2.2)."""
 
     max_tokens_per_run: int = 10_000
@@ -253,7 +254,7 @@ class Limits(_Part):
     max_nesting_depth: int = 10
 
 
-class Workflow(_Part):
+class Workflow(_Part, frozen=True):
     """One workflow definition, normalised."""
 
     workflow: str

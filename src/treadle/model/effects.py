@@ -20,7 +20,15 @@ class Effect(Struct, tag_field="effect", omit_defaults=True, frozen=True):
     """Asked of the world by one run."""
 
 
-class RunTask(Effect, tag="run_task"):
+class Slot(Struct, frozen=True, omit_defaults=True):
+    """A limit across runs: at most `limit` attempts with this name and key execute at the same time."""
+
+    name: str
+    limit: int
+    key: Json = None
+
+
+class RunTask(Effect, tag="run_task", frozen=True):
     """Execute one attempt of a node's task (or of its compensation) in this engine or on a queue's worker."""
 
     token: TokenId
@@ -30,36 +38,38 @@ class RunTask(Effect, tag="run_task"):
     queue: str | None = None
     record: RecordId | None = None
     """Set: run the node's `compensate` task instead."""
+    slot: Slot | None = None
+    """Set: wait for a free place, then say StartAttempt and execute."""
 
 
-class StopTask(Effect, tag="stop_task"):
+class StopTask(Effect, tag="stop_task", frozen=True):
     token: TokenId
     attempt: int
 
 
-class SetTimer(Effect, tag="set_timer"):
+class SetTimer(Effect, tag="set_timer", frozen=True):
     timer: TimerId
     due: int
 
 
-class ClearTimer(Effect, tag="clear_timer"):
+class ClearTimer(Effect, tag="clear_timer", frozen=True):
     timer: TimerId
 
 
-class OpenGate(Effect, tag="open_gate"):
+class OpenGate(Effect, tag="open_gate", frozen=True):
     token: TokenId
     node: str
 
 
-class CloseGate(Effect, tag="close_gate"):
+class CloseGate(Effect, tag="close_gate", frozen=True):
     token: TokenId
 
 
-class RemindGate(Effect, tag="remind_gate"):
+class RemindGate(Effect, tag="remind_gate", frozen=True):
     token: TokenId
 
 
-class CallWebhook(Effect, tag="call_webhook"):
+class CallWebhook(Effect, tag="call_webhook", frozen=True):
     """A signed POST; afterwards the token waits for the callback."""
 
     token: TokenId
@@ -68,7 +78,7 @@ class CallWebhook(Effect, tag="call_webhook"):
     input: Json
 
 
-class StartChild(Effect, tag="start_child"):
+class StartChild(Effect, tag="start_child", frozen=True):
     token: TokenId
     child: RunId
     workflow: str
@@ -80,16 +90,16 @@ class StartChild(Effect, tag="start_child"):
     entity: EntityRef | None = None
 
 
-class CancelChild(Effect, tag="cancel_child"):
+class CancelChild(Effect, tag="cancel_child", frozen=True):
     child: RunId
 
 
-class CompensateChild(Effect, tag="compensate_child"):
+class CompensateChild(Effect, tag="compensate_child", frozen=True):
     child: RunId
     token: TokenId
 
 
-class NotifyParent(Effect, tag="notify_parent"):
+class NotifyParent(Effect, tag="notify_parent", frozen=True):
     parent: RunId
     token: TokenId
     status: str
@@ -98,7 +108,7 @@ class NotifyParent(Effect, tag="notify_parent"):
     compensable: bool = False
 
 
-class DeliverSignal(Effect, tag="deliver_signal"):
+class DeliverSignal(Effect, tag="deliver_signal", frozen=True):
     run: RunId
     name: str
     id: str
@@ -106,7 +116,7 @@ class DeliverSignal(Effect, tag="deliver_signal"):
     data: Json = None
 
 
-class Publish(Effect, tag="publish"):
+class Publish(Effect, tag="publish", frozen=True):
     """An `emit` for outgoing webhooks."""
 
     type: str

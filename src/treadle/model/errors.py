@@ -1,4 +1,5 @@
-"""What went wrong, as data: the error a token or run fails with, and the refusal a command gets. Kinds are closed (2.14)."""
+"""What went wrong, as data: the error a token or run fails with, and the refusal a command gets. Kinds are closed
+(2.14)."""
 
 from __future__ import annotations
 
@@ -7,12 +8,37 @@ from typing import Any
 from msgspec import Struct
 
 KINDS = frozenset(
-    """NO_MATCHING_TRANSITION INVALID_TRANSITION INVALID_COLLECTION INVALID_SPAWN_COUNT SYNC_TIMEOUT QUORUM_UNREACHABLE
-    MIN_SUCCESS_NOT_MET NO_SUCCESSFUL_BRANCH BRANCH_FAILED MERGE_TYPE SCHEMA JOIN_MISMATCH LIMIT_EXCEEDED TASK_FAILED
-    WORKER_LOST TASK_TIMEOUT WORKFLOW_TIMEOUT SUBWORKFLOW_FAILED NOT_FOUND INVALID_STATE DUPLICATE LATE_RESULT
-    LEASE_CONFLICT STALE_VERSION DEADLOCK BAD_REQUEST""".split()
+    [
+        "NO_MATCHING_TRANSITION",
+        "INVALID_TRANSITION",
+        "INVALID_COLLECTION",
+        "INVALID_SPAWN_COUNT",
+        "SYNC_TIMEOUT",
+        "QUORUM_UNREACHABLE",
+        "MIN_SUCCESS_NOT_MET",
+        "NO_SUCCESSFUL_BRANCH",
+        "BRANCH_FAILED",
+        "MERGE_TYPE",
+        "SCHEMA",
+        "JOIN_MISMATCH",
+        "LIMIT_EXCEEDED",
+        "TASK_FAILED",
+        "WORKER_LOST",
+        "TASK_TIMEOUT",
+        "WORKFLOW_TIMEOUT",
+        "SUBWORKFLOW_FAILED",
+        "NOT_FOUND",
+        "INVALID_STATE",
+        "DUPLICATE",
+        "LATE_RESULT",
+        "LEASE_CONFLICT",
+        "STALE_VERSION",
+        "DEADLOCK",
+        "BAD_REQUEST",
+    ]
 )
-"""The engine's own kinds. A task may fail with a kind of its own (a business error); the engine never invents others."""
+"""The engine's own kinds. A task may fail with a kind of its own (a business error); the engine never invents
+others."""
 
 
 class Error(Struct, frozen=True, omit_defaults=True):

@@ -1,7 +1,8 @@
 """Everything that can have happened in a run (2.17). The set is closed; the tags are stored and never change.
 
 History is the truth: `kernel.evolve` folds these records into the run's state, so each carries all that its
-change of state needs, and beyond that it says *why*. `seq` is gap-free within a run, `at` is milliseconds since the epoch.
+change of state needs, and beyond that it says *why*. `seq` is gap-free within a run, `at` is milliseconds since the
+epoch.
 """
 
 from __future__ import annotations
@@ -244,6 +245,8 @@ class GroupGrew(Event, tag="group.grew"):
 class GroupClosed(Event, tag="group.closed"):
     group: GroupId
     by: str | None = None
+    withdrawn: bool = False
+    """It was cancelled: branches that have not begun never will."""
 
 
 class FanOutEmpty(Event, tag="fan_out.empty"):
@@ -406,7 +409,8 @@ class ChildEnded(Event, tag="child.ended"):
 
 
 class CallbackReceived(Event, tag="callback.received"):
-    """An answer to a visit: a webhook worker's, or any task's that came while the run was paused and is applied later."""
+    """An answer to a visit: a webhook worker's, or any task's that came while the run was paused and is applied
+    later."""
 
     token: TokenId
     attempt: int

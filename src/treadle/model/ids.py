@@ -12,7 +12,7 @@ ArrivalId = NewType("ArrivalId", int)
 TimerId = NewType("TimerId", int)
 RecordId = NewType("RecordId", int)
 
-Frame = tuple[int, int]
+Frame = tuple[GroupId, int]
 """(group instance, branch index)."""
 Frames = tuple[Frame, ...]
 """A token's stack of frames, outermost first."""

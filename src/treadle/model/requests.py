@@ -1,4 +1,5 @@
-"""What a task may ask of its own run. Requests travel with the attempt's result and are applied with it, exactly once."""
+"""What a task may ask of its own run. Requests travel with the attempt's result and are applied with it, exactly
+once."""
 
 from __future__ import annotations
 
@@ -15,26 +16,26 @@ class Request(Struct, tag_field="request", omit_defaults=True, frozen=True):
     """What a task asks of its own run; applied together with its result, exactly once."""
 
 
-class Emit(Request, tag="emit"):
+class Emit(Request, tag="emit", frozen=True):
     type: str
     data: Json = None
 
 
-class Send(Request, tag="send"):
+class Send(Request, tag="send", frozen=True):
     signal: str
     key: Json = None
     data: Json = None
     run: RunId | None = None
 
 
-class WriteArtifact(Request, tag="write_artifact"):
+class WriteArtifact(Request, tag="write_artifact", frozen=True):
     name: str
     digest: str
     size: int
     content_type: str | None = None
 
 
-class ChangeGroup(Request, tag="change_group"):
+class ChangeGroup(Request, tag="change_group", frozen=True):
     verb: Literal["cancel_group", "add_siblings", "close_group"]
     group: str
     items: list[Json] | None = None

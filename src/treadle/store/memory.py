@@ -57,9 +57,7 @@ class _Run:
 
     def row(self) -> RunRow:
         started = self.started
-        return RunRow(
-            started.run, started.workflow, started.version, self.status, self.seq, started.idempotency_key
-        )
+        return RunRow(started.run, started.workflow, started.version, self.status, self.seq, started.idempotency_key)
 
 
 @dataclass(slots=True)
@@ -172,15 +170,11 @@ class MemoryStore:
                     "STALE_VERSION", f"run {commit.run} is at {seq}, the decision saw {commit.expected_seq}"
                 )
             if seq == 0 and not (commit.events and isinstance(commit.events[0], RunStarted)):
-                raise StoreConflict(
-                    "STALE_VERSION", f"run {commit.run} does not exist, and this does not start it"
-                )
+                raise StoreConflict("STALE_VERSION", f"run {commit.run} does not exist, and this does not start it")
             for event in commit.events:
                 seq += 1
                 if event.seq != seq:
-                    raise StoreConflict(
-                        "STALE_VERSION", f"run {commit.run}: event {event.seq} cannot follow {seq - 1}"
-                    )
+                    raise StoreConflict("STALE_VERSION", f"run {commit.run}: event {event.seq} cannot follow {seq - 1}")
             seqs[commit.run] = seq
             self._check_key(commit, keys)
 
@@ -189,9 +183,7 @@ class MemoryStore:
         if key is None:
             return
         if key in self._keys or key in taken:
-            raise StoreConflict(
-                "DUPLICATE", f"a run of {key[0]} with the idempotency key {key[1]!r} exists already"
-            )
+            raise StoreConflict("DUPLICATE", f"a run of {key[0]} with the idempotency key {key[1]!r} exists already")
         taken.add(key)
 
     def _write(self, commit: Commit) -> list[OutboxRow]:

@@ -147,15 +147,9 @@ def _retry_compensation(stage: Stage, step: s.RetryCompensation) -> Rejection | 
     return _compensate(stage, step, step.address, c.RetryCompensation)
 
 
-def _compensate(
-    stage: Stage, step: s.Step, address: str, command: Callable[[RecordId], c.Command]
-) -> Rejection | None:
+def _compensate(stage: Stage, step: s.Step, address: str, command: Callable[[RecordId], c.Command]) -> Rejection | None:
     """The record of the visit an address means: the one whose undoing has failed, if there is such a one."""
-    inner = (
-        address.removeprefix("compensate(").removesuffix(")")
-        if address.startswith("compensate(")
-        else address
-    )
+    inner = address.removeprefix("compensate(").removesuffix(")") if address.startswith("compensate(") else address
     found = candidates(_choice(stage, step, inner), stage.observed())
     if isinstance(found, Rejection):
         return found

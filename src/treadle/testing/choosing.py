@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from treadle.model.errors import Rejection
 from treadle.model.ids import RunId
-from treadle.testing.observed import Observed, ObservedRun, find_runs
+from treadle.testing.address import Address
+from treadle.testing.observed import Observed, ObservedRun, find_runs, other_runs
 from treadle.testing.place import Place
 from treadle.testing.projection import Visit
 
@@ -38,16 +39,20 @@ Fits = Callable[[Chosen], bool]
 
 
 def candidates(choice: Choice, observed: Observed) -> list[Chosen] | Rejection:
-    """Every visit the address means, oldest first; a node nobody has is not found."""
+    """Every visit the address means, oldest first; a node nobody has is not found.
+
+    A recursive run may wait below itself: where the run under test has not been, its node may be another run's.
+    """
     named = {} if choice.within else observed.named
-    found = find_runs(choice.address, choice.within or observed.run, named)
+    run = choice.within or observed.run
+    found = find_runs(choice.address, run, named)
     if not found:
         return Rejection("NOT_FOUND", f"no run here has a node {choice.address!r}")
-    return [
-        Chosen(run.projection.run, visit)
-        for run, address in found
-        for visit in run.projection.fitting(address)
-    ]
+    return _visits(found) or _visits(other_runs(choice.address, run, named))
+
+
+def _visits(found: list[tuple[ObservedRun, Address]]) -> list[Chosen]:
+    return [Chosen(run.projection.run, visit) for run, address in found for visit in run.projection.fitting(address)]
 
 
 def choose(choice: Choice, observed: Observed, fits: Fits) -> Chosen | Rejection:

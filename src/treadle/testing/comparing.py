@@ -41,11 +41,7 @@ def _matches_map(expected: dict[str, Json], actual: dict[str, Json]) -> bool:
 
 def partial_keys(expected: Json) -> dict[str, Json] | None:
     """The keys of a `{contains: {...}}`; None for anything else."""
-    if (
-        isinstance(expected, dict)
-        and expected.keys() == {"contains"}
-        and isinstance(expected["contains"], dict)
-    ):
+    if isinstance(expected, dict) and expected.keys() == {"contains"} and isinstance(expected["contains"], dict):
         return expected["contains"]
     return None
 

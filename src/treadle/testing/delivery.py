@@ -24,6 +24,7 @@ from treadle.model.states import TokenState
 from treadle.runtime.task import Outcome as Result
 from treadle.store.port import OutboxRow
 from treadle.testing.artifacts import RunArtifacts
+from treadle.testing.mocks import Place
 
 if TYPE_CHECKING:
     from treadle.testing.engine import Engine
@@ -51,10 +52,16 @@ def _run_task(engine: Engine, row: OutboxRow) -> None:
     if state is None or token is None or token.attempt != effect.attempt or not is_under_way(token):
         engine.acknowledge(row)  # withdrawn before anybody began
         return
-    worker = _claim(engine, row.run, effect)
     deployed = engine.around.catalog.find(state.graph.workflow_name, state.version)
     assert deployed is not None
-    stack = tuple(index for _group, index in token.frames)
+    if effect.queue is not None and not engine.around.script.covers(Place(effect.node)):
+        engine.acknowledge(row)  # offered, and here is nobody to claim it
+        return
+    if not engine.slots.take(state, token, row):
+        return
+    worker = _claim(engine, row.run, effect)
+    frames = state.records[effect.record].frames if effect.record is not None else token.frames
+    stack = tuple(index for _group, index in frames)
     result, elapsed_ms = engine.around.workers.begin(deployed, effect, _facts(engine, state, token), stack)
     engine.acknowledge(row)
     if result is not None:

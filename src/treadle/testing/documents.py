@@ -29,9 +29,7 @@ VALUES_MAX = 1_000_000
 2,000."""
 
 _STRING = "tag:yaml.org,2002:str"
-_CORE_TAGS = {
-    f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq", "merge")
-}
+_CORE_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq", "merge")}
 _CONSTANTS: dict[str, Json] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),

@@ -31,6 +31,7 @@ from treadle.testing import delivery
 from treadle.testing.agenda import Agenda, Entry
 from treadle.testing.catalog import Deployed
 from treadle.testing.instant import instantly
+from treadle.testing.slots import Slots
 from treadle.testing.surroundings import Surroundings
 
 _names = count(1)
@@ -46,6 +47,7 @@ class Engine:
         self.around = around
         self.agenda = Agenda(around.random)
         self.states: dict[RunId, RunState] = {}
+        self.slots = Slots()
         self._timers: dict[tuple[RunId, TimerId], Entry] = {}
         self._outbox: defaultdict[RunId, deque[OutboxRow]] = defaultdict(deque)
         fence = instantly(around.store.lease(SHARD, f"engine-{next(_names)}", around.clock.now, LEASE_MS))
@@ -106,6 +108,10 @@ class Engine:
             self._keep_time(run, effect)
         for row in rows:
             self.enqueue(row)
+        for event in decision.events:
+            turn = self.slots.free(run, event)
+            if turn is not None:
+                self.enqueue(turn)
 
     def _keep_time(self, run: RunId, effect: Effect) -> None:
         if isinstance(effect, SetTimer):

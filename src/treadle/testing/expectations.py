@@ -62,9 +62,7 @@ def _error(expected: ErrorExpected, observed: Observed) -> Differences:
     if expected.kind is not None and error.kind != expected.kind:
         yield Difference("error.kind", expected.kind, f"{error.kind} ({error.message})")
     if expected.message_contains is not None and expected.message_contains not in error.message:
-        yield Difference(
-            "error.message", f"something with {shown(expected.message_contains)}", shown(error.message)
-        )
+        yield Difference("error.message", f"something with {shown(expected.message_contains)}", shown(error.message))
 
 
 def _visits(expected: dict[str, int], observed: Observed) -> Differences:
@@ -76,9 +74,7 @@ def _visits(expected: dict[str, int], observed: Observed) -> Differences:
         if len(found) != count:
             yield Difference(f"visits.{text}", str(count), str(len(found)))
     rest = Counter(
-        visit.name
-        for visit in observed.run.projection.begun()
-        if (visit.node, visit.compensation) not in listed
+        visit.name for visit in observed.run.projection.begun() if (visit.node, visit.compensation) not in listed
     )
     for name, count in rest.items():
         yield Difference(f"visits.{name}", "none (not listed)", str(count))
@@ -88,9 +84,7 @@ def _attempts(expected: dict[str, int], observed: Observed) -> Differences:
     for text, count in expected.items():
         visit = _latest(text, observed)
         if visit is None or visit.attempts != count:
-            yield Difference(
-                f"attempts.{text}", str(count), str(visit.attempts) if visit else "no such visit"
-            )
+            yield Difference(f"attempts.{text}", str(count), str(visit.attempts) if visit else "no such visit")
 
 
 def _order(expected: list[str], observed: Observed) -> Differences:
@@ -138,9 +132,7 @@ def _node_output(expected: dict[str, Json], observed: Observed) -> Differences:
     for text, value in expected.items():
         visit = _latest(text, observed)
         if visit is None or not matches(value, visit.output):
-            yield Difference(
-                f"node_output.{text}", shown(value), shown(visit.output) if visit else "no such visit"
-            )
+            yield Difference(f"node_output.{text}", shown(value), shown(visit.output) if visit else "no such visit")
 
 
 def _waiting(expected: list[WaitExpected], observed: Observed) -> Differences:

@@ -176,9 +176,7 @@ _DETAILS: dict[type[e.Event], Callable[[Any], str]] = {
     e.GateCompleted: lambda event: shown(event.data),
     e.TimerSet: _timer,
     e.TimerFired: lambda event: f"{event.timer} {event.purpose}",
-    e.SignalReceived: lambda event: _joined(
-        f"{event.signal} {event.name}", shown(event.key) if event.key else None
-    ),
+    e.SignalReceived: lambda event: _joined(f"{event.signal} {event.name}", shown(event.key) if event.key else None),
     e.SignalTaken: lambda event: str(event.signal),
     e.ChildStarted: lambda event: f"{event.run} {event.workflow}",
     e.ChildEnded: lambda event: f"{event.run} {event.status}",

@@ -59,9 +59,14 @@ def find_runs(
 ) -> list[tuple[ObservedRun, Address]]:
     """The run under test if it has the node; else the runs of the only other workflow that has it."""
     address = parse_address(text, run.refs)
-    if address is not None:
-        return [(run, address)]
-    others = {id(other): other for runs in named.values() for other in runs}
+    return [(run, address)] if address is not None else other_runs(text, run, named)
+
+
+def other_runs(
+    text: str, run: ObservedRun, named: Mapping[str, Sequence[ObservedRun]]
+) -> list[tuple[ObservedRun, Address]]:
+    """The runs beside the run under test that an address may mean: those of the only workflow that has the node."""
+    others = {id(other): other for runs in named.values() for other in runs if other is not run}
     found = [(other, parse_address(text, other.refs)) for other in others.values()]
     fitting = [(other, address) for other, address in found if address is not None]
     return fitting if len({other.workflow for other, _address in fitting}) == 1 else []

@@ -80,9 +80,7 @@ def _wait(place: Place) -> WaitExpected:
 
 def _tokens(place: Place) -> dict[str, int]:
     for key, value in place.map().items():
-        Place(value.document, value.path, key).choice(
-            [state.value for state in TokenState], "state of a visit"
-        )
+        Place(value.document, value.path, key).choice([state.value for state in TokenState], "state of a visit")
     return _counts(place)
 
 

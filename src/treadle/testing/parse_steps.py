@@ -95,9 +95,7 @@ def _signal(value: Place, _fields: Fields, modifiers: Modifiers) -> s.Step:
     parts = value.fields({"name", "key", "data"}, "`signal`")
     if "name" not in parts:
         value.refuse("a signal needs its `name`")
-    return s.Signal(
-        name=parts["name"].text(), key=_json(parts, "key"), data=_json(parts, "data"), **modifiers
-    )
+    return s.Signal(name=parts["name"].text(), key=_json(parts, "key"), data=_json(parts, "data"), **modifiers)
 
 
 def _gate(value: Place, fields: Fields, modifiers: Modifiers) -> s.Step:

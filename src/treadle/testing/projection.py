@@ -36,6 +36,7 @@ class Visit:
     waiting: Waiting | None = None
     attempt: int = 0
     attempts: int = 0
+    created: int = 0
     begun: int | None = None
     """Sequence number of the event with which its execution began."""
     output: Json = None
@@ -124,8 +125,14 @@ def _by_dispatch(visits: list[Visit]) -> list[Visit]:
 
 
 def _precedes(visit: Visit, other: Visit) -> bool:
-    same = visit.origin == other.origin and visit.origin is not None
-    return same and path_order(visit.path) < path_order(other.path)
+    return _of_one_dispatch(visit, other) and path_order(visit.path) < path_order(other.path)
+
+
+def _of_one_dispatch(visit: Visit, other: Visit) -> bool:
+    """Both came from the same visit, and both existed before either began."""
+    if visit.origin is None or visit.origin != other.origin or visit.compensation or other.compensation:
+        return False
+    return max(visit.created, other.created) < min(visit.begun or 0, other.begun or 0)
 
 
 def path_order(path: str) -> list[tuple[int, str | int]]:
@@ -166,14 +173,16 @@ def _run_compensating(run: Projection, _event: e.RunCompensating) -> None:
 
 
 def _created(run: Projection, event: e.TokenCreated) -> None:
+    undone = run.records[event.record].visit if event.record is not None else None
     run.visits[event.token] = Visit(
         event.token,
         event.node,
         event.path,
-        event.frames,
+        undone.frames if undone else event.frames,  # a compensation is addressed as the visit it undoes
         event.origin,
         event.mode is Mode.COMPENSATION,
         event.record,
+        created=event.seq,
         output=event.output,
     )
 

@@ -115,12 +115,8 @@ def _later_workflows(scenario: Scenario) -> Iterator[Workflow]:
                 yield loaded.workflow
 
 
-def _expect_problem(
-    severity: Literal["error", "warning"], expected: DeployExpected, loaded: Sequence[Loaded]
-) -> None:
-    problems = [
-        problem for one in loaded for problem in (one.errors if severity == "error" else one.warnings)
-    ]
+def _expect_problem(severity: Literal["error", "warning"], expected: DeployExpected, loaded: Sequence[Loaded]) -> None:
+    problems = [problem for one in loaded for problem in (one.errors if severity == "error" else one.warnings)]
     for problem in problems:
         if problem.code == expected.code and (expected.at is None or expected.at in problem.at):
             return

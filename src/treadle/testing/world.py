@@ -53,9 +53,7 @@ class Restless(TreadleError):
 class World:
     """See the module's docstring. `seed` permutes the order of things that happen at one instant."""
 
-    def __init__(
-        self, mocks: Iterable[Mock] = (), refs: Collection[str] = (), seed: int | None = None
-    ) -> None:
+    def __init__(self, mocks: Iterable[Mock] = (), refs: Collection[str] = (), seed: int | None = None) -> None:
         random = Random(seed) if seed is not None else None
         self._around = Surroundings(Script(mocks, refs), random)
         self._projections: dict[RunId, Projection] = {}
@@ -227,7 +225,5 @@ def differing_fields(folded: RunState, state: RunState) -> list[str]:
     for field in fields(state):
         left, right = getattr(folded, field.name), getattr(state, field.name)
         if field.compare and left != right:
-            found.append(
-                f"folding the history gives {field.name} = {left!r:.400}, the state has {right!r:.400}"
-            )
+            found.append(f"folding the history gives {field.name} = {left!r:.400}, the state has {right!r:.400}")
     return found

@@ -48,9 +48,7 @@ def check(flow: Flow, reading: Reading) -> None:
             _unwritten(use, path, near, writes, reading)
         elif not _surely(use, path, sure):
             message = f"`{_shown(path)}` is not written on every path that leads here"
-            hint = (
-                "write it on the other paths too, give it a default in `state_schema`, or ask `exists` first"
-            )
+            hint = "write it on the other paths too, give it a default in `state_schema`, or ask `exists` first"
             reading.problem_in("MAYBE_UNWRITTEN_READ", use.at, message, hint)
     _merge_sources(flow, writes, regions, reading)
 

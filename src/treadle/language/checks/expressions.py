@@ -61,15 +61,8 @@ def _names(use: Use, reads: frozenset[DataPath], flow: Flow, reading: Reading) -
         if use.sees is Sees.RUN and path and path[0] not in known and use.form is not Form.JOIN:
             hint = did_you_mean(str(path[0]), known)
             reading.problem_in("BAD_VALUE", use.at, f"there is nothing called `{path[0]}` to read from", hint)
-        elif (
-            use.sees is Sees.RUN
-            and len(path) > 1
-            and path[0] == "nodes"
-            and path[1] not in flow.workflow.nodes
-        ):
-            reading.unknown(
-                "UNKNOWN_NODE", reading.written(use.at), "node", str(path[1]), flow.workflow.nodes
-            )
+        elif use.sees is Sees.RUN and len(path) > 1 and path[0] == "nodes" and path[1] not in flow.workflow.nodes:
+            reading.unknown("UNKNOWN_NODE", reading.written(use.at), "node", str(path[1]), flow.workflow.nodes)
 
 
 def _overlaps(flow: Flow, reading: Reading) -> None:

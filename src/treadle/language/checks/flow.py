@@ -38,9 +38,7 @@ class Flow:
         """The nodes a run can get to."""
         return self.reach(self.workflow.start)
 
-    def reach(
-        self, refs: Iterable[str], follow: Callable[[Transition], bool] = lambda _: True
-    ) -> frozenset[str]:
+    def reach(self, refs: Iterable[str], follow: Callable[[Transition], bool] = lambda _: True) -> frozenset[str]:
         """The nodes reachable from some, themselves included, over the transitions that `follow` allows."""
         seen = set(refs)
         todo = list(seen)

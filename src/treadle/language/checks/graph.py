@@ -34,14 +34,14 @@ def _cycles(flow: Flow, reading: Reading) -> None:
             around = " → ".join([transition.from_, *cycle])
             message = f"the cycle {around} never ends"
             hint = "give one of its transitions a `condition`, a `trigger` or `loop: {max_iterations: …}`"
+            if not reading.cycles_allowed:
+                hint = "a canvas has no cycles: take one of its edges away"
             reading.problem_in("CYCLE", ("transitions", index), message, hint)
 
 
 def _bounded(transition: Transition) -> bool:
     return (
-        transition.condition is not None
-        or transition.loop_max_iterations is not None
-        or transition.trigger is not None
+        transition.condition is not None or transition.loop_max_iterations is not None or transition.trigger is not None
     )
 
 

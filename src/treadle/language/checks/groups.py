@@ -64,9 +64,7 @@ def started_by(flow: Flow, name: str) -> list[Edge]:
 
 def is_node_group(flow: Flow, name: str) -> bool:
     """Whether a group's name is a node ref: everything that one visit of the node started."""
-    return name in flow.workflow.nodes and not any(
-        name in (edge[1].sibling_group, edge[1].id) for edge in flow.edges
-    )
+    return name in flow.workflow.nodes and not any(name in (edge[1].sibling_group, edge[1].id) for edge in flow.edges)
 
 
 def _named(flow: Flow) -> Iterator[tuple[Path, str]]:
@@ -112,6 +110,8 @@ def _on_empty(edge: Edge, flow: Flow, reading: Reading) -> None:
     index, transition = edge
     if transition.foreach is None and transition.spawn_from is None:
         return
+    if transition.foreach is not None and transition.foreach.by_item:
+        return  # On a canvas every collector below a splitter collects an empty list.
     names = {transition.id, transition.sibling_group}
     targets = dict.fromkeys(
         other.to
@@ -156,15 +156,11 @@ def _quorum(edge: Edge, sync: Synchronization, flow: Flow, reading: Reading) -> 
     branches = _branches(flow, sync.sibling_group)
     if branches is None:
         return
-    wanted: list[tuple[str, int]] = (
-        [("strategy", sync.strategy.count)] if sync.strategy.kind == "m_of_n" else []
-    )
+    wanted: list[tuple[str, int]] = [("strategy", sync.strategy.count)] if sync.strategy.kind == "m_of_n" else []
     wanted += [("min_success_count", sync.min_success_count or 0)]
     for name, count in wanted:
         if count > branches:
-            message = (
-                f"{count} branches can never arrive: the group `{sync.sibling_group}` has at most {branches}"
-            )
+            message = f"{count} branches can never arrive: the group `{sync.sibling_group}` has at most {branches}"
             reading.problem_in("QUORUM_TOO_LARGE", ("transitions", edge[0], "synchronization", name), message)
 
 

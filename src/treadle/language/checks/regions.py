@@ -29,9 +29,7 @@ class Regions:
 
     def _inside(self, name: str) -> frozenset[str]:
         """The nodes a branch of the group can visit before a join of the group."""
-        starts = [
-            transition.to for _, transition in started_by(self.flow, name) if not _joins(transition, name)
-        ]
+        starts = [transition.to for _, transition in started_by(self.flow, name) if not _joins(transition, name)]
         return self.flow.reach(starts, lambda transition: not _joins(transition, name))
 
     def _strictly_inside(self, name: str) -> frozenset[str]:
@@ -45,10 +43,7 @@ class Regions:
         """Whether a visit of one node may happen before or during a visit of the other although no path leads
         there.
         """
-        return any(
-            (one in left and other in right) or (other in left and one in right)
-            for left, right in self._forks
-        )
+        return any((one in left and other in right) or (other in left and one in right) for left, right in self._forks)
 
     def _fork_pairs(self) -> list[tuple[frozenset[str], frozenset[str]]]:
         """What the two sides of every possible split can reach."""

@@ -76,11 +76,7 @@ class Sure:
         edges = [edge for edge in self.flow.into[ref] if edge[1].from_ in self.flow.live]
         facts = self._given if ref in self.flow.workflow.start else self._all
         join = self.flow.workflow.nodes[ref].join
-        if (
-            join is not None
-            and join.kind != "tokens"
-            and not (join.kind == "inbound" and join.count < len(edges))
-        ):
+        if join is not None and join.kind != "tokens" and not (join.kind == "inbound" and join.count < len(edges)):
             return facts & self._together(edges)
         for edges_of_one in self._alternatives(edges):
             facts &= self._together(edges_of_one)

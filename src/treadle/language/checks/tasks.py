@@ -85,7 +85,5 @@ def _deadlines(ref: str, node: Node, run_ms: int | None, reading: Reading) -> No
 
 def _longer(at: Path, inner: int | None, outer: int | None, whose: str, owner: str, reading: Reading) -> None:
     if inner is not None and outer is not None and inner > outer:
-        message = (
-            f"the timeout {whose}, {inner} ms, is longer than that {owner}, {outer} ms, and never strikes"
-        )
+        message = f"the timeout {whose}, {inner} ms, is longer than that {owner}, {outer} ms, and never strikes"
         reading.problem_in("TIMEOUT_HIERARCHY", at, message, "action < task < workflow")

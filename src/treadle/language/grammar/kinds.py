@@ -65,9 +65,7 @@ _TEXT = Text()
 _SOURCE = SourceValue()
 _NAME = Sourced(Text("a name"))
 _DELAY = Sourced(Milliseconds(0, code="BAD_VALUE"))
-_BUFFER = Forms(
-    "`none` or a number of milliseconds", text=Choice("none"), whole=Milliseconds(0, code="BAD_VALUE")
-)
+_BUFFER = Forms("`none` or a number of milliseconds", text=Choice("none"), whole=Milliseconds(0, code="BAD_VALUE"))
 _ON_EXPIRY = Forms(
     "`fail` or {default: answer}",
     text=Choice("fail"),
@@ -144,9 +142,7 @@ KINDS: dict[str, Record] = {
         "Renders a text template; output {text}.",
         _needs("template", AnyText(), "The template, in Jinja's notation"),
     ),
-    "set": _config(
-        "set", "Writes values; they are its output.", _needs("values", MappingValue(), "Key → source")
-    ),
+    "set": _config("set", "Writes values; they are its output.", _needs("values", MappingValue(), "Key → source")),
     "assert": _config(
         "assert",
         "Fails, as a business failure, when its condition is false.",
@@ -198,9 +194,7 @@ KINDS: dict[str, Record] = {
         Field("items", _SOURCE, "Items of the new branches"),
         Field("count", _SOURCE, "Number of new branches"),
     ),
-    "close_group": _config(
-        "close_group", "Ends the growth of an open group.", _needs("group", _NAME, "The group")
-    ),
+    "close_group": _config("close_group", "Ends the growth of an open group.", _needs("group", _NAME, "The group")),
     "human": _config(
         "human",
         "Waits for a person; output is the answer.",
@@ -227,18 +221,14 @@ KINDS: dict[str, Record] = {
         "Waits for a signal; output is its data.",
         _needs("name", _NAME, "Signal name"),
         Field("key", _SOURCE, "Correlation key"),
-        Field(
-            "buffer", _BUFFER, "How old a signal is accepted: any unless given, `none`, or at most so many ms"
-        ),
+        Field("buffer", _BUFFER, "How old a signal is accepted: any unless given, `none`, or at most so many ms"),
     ),
     "workflow_call": _config(
         "workflow_call",
         "Runs another workflow; output is the child's output.",
         _needs("workflow", _NAME, "Its name"),
         Field("version", Whole(1), "Its version; the newest unless given"),
-        Field(
-            "on_failure", Choice("propagate", "catch"), "What the child's failure does", default="propagate"
-        ),
+        Field("on_failure", Choice("propagate", "catch"), "What the child's failure does", default="propagate"),
         Field("inherit_artifacts", Flag(), "The child sees this run's artifacts", default=False),
     ),
     "webhook": _config(

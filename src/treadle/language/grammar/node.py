@@ -78,9 +78,7 @@ _MUTEX_MAP = Record(
     "A critical section within the run (A4).",
     (
         Field("name", Text("a name"), "Which section", required=True),
-        Field(
-            "keep", Flag(), "Held while the token goes on to a node that keeps the same mutex", default=False
-        ),
+        Field("keep", Flag(), "Held while the token goes on to a node that keeps the same mutex", default=False),
     ),
     d.Mutex,
 )
@@ -151,17 +149,11 @@ NODE = Record(
             "Follow all matches of a tier, or only the first",
             default="all",
         ),
-        Field(
-            "on_no_match", Choice("error", "end"), "What happens when no transition matches", default="error"
-        ),
+        Field("on_no_match", Choice("error", "end"), "What happens when no transition matches", default="error"),
         Field("join", JOIN, "Whether tokens wait for one another before the node runs", default="arrival"),
-        Field(
-            "terminates", TERMINATES, "Completing this node ends the whole run at once with that status (A5)"
-        ),
+        Field("terminates", TERMINATES, "Completing this node ends the whole run at once with that status (A5)"),
         Field("compensate", COMPENSATION, "How a completed visit is undone"),
-        Field(
-            "compensate_on_failure", Flag(), "Compensate this node also when it failed itself", default=False
-        ),
+        Field("compensate_on_failure", Flag(), "Compensate this node also when it failed itself", default=False),
         Field("queue", Text("a queue"), "Run on workers of that queue instead of in the engine's process"),
         Field("concurrency", _CONCURRENCY, "Keyed limit across runs"),
         Field("mutex", MUTEX, "Critical section within the run, held across waits (A4)"),

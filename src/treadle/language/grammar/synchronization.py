@@ -64,9 +64,7 @@ _MERGE = Record(
     "Merge",
     "How the branches' results become one value.",
     (
-        Field(
-            "source", MergeSource(), "What each branch contributes: `_branch.output[.path]`", required=True
-        ),
+        Field("source", MergeSource(), "What each branch contributes: `_branch.output[.path]`", required=True),
         Field(
             "target",
             TargetPath("state", "output", "_visit"),

@@ -132,9 +132,7 @@ class StepList(Shape):
             if fields is not BAD:
                 step = d.Step(**{"ref": f"step{index + 1}", **fields})
                 if any(other.ref == step.ref for other in steps):
-                    reading.problem(
-                        "BAD_VALUE", at.item(index).key("ref"), f"two steps are called `{step.ref}`"
-                    )
+                    reading.problem("BAD_VALUE", at.item(index).key("ref"), f"two steps are called `{step.ref}`")
                 steps.append(step)
         return steps or BAD
 

@@ -27,9 +27,7 @@ class ItemVariable(Text):
     def read(self, value: Json, at: Place, reading: Reading) -> Any:
         name = super().read(value, at, reading)
         if name is not BAD and name in RESERVED:
-            reading.problem(
-                "BAD_VALUE", at, f"`{name}` is already the name of something every condition sees"
-            )
+            reading.problem("BAD_VALUE", at, f"`{name}` is already the name of something every condition sees")
             return BAD
         return name
 
@@ -39,9 +37,7 @@ FOREACH = Record(
     "One token per item of a collection.",
     (
         Field("collection", PathText(), "Path of the list", required=True),
-        Field(
-            "item_var", ItemVariable(), "Name under which a branch sees its item; it is always `_branch.item`"
-        ),
+        Field("item_var", ItemVariable(), "Name under which a branch sees its item; it is always `_branch.item`"),
         Field(
             "on_empty",
             REF,
@@ -49,9 +45,7 @@ FOREACH = Record(
         ),
         Field("on_missing", Choice("fail", "empty", "single"), "What a missing list means", default="fail"),
         Field("max_in_flight", Whole(1), "At most so many live branches at a time"),
-        Field(
-            "by_item", Flag(), "Transitions of one group share the items (a canvas splitter)", default=False
-        ),
+        Field("by_item", Flag(), "Transitions of one group share the items (a canvas splitter)", default=False),
     ),
     d.Foreach,
 )
@@ -68,9 +62,7 @@ class TriggerShape(Record):
             return trigger
         for name in ("key", "buffer"):
             if value.get(name) is not None:
-                reading.problem(
-                    "BAD_VALUE", at.key(name), f"`{name}` belongs to a `signal` trigger", on_key=True
-                )
+                reading.problem("BAD_VALUE", at.key(name), f"`{name}` belongs to a `signal` trigger", on_key=True)
         return trigger
 
 
@@ -80,9 +72,7 @@ TRIGGER = TriggerShape(
     (
         Field("signal", Text("a signal name"), "A signal of that name"),
         Field("key", SourceValue(), "Correlation key of the signal"),
-        Field(
-            "buffer", _BUFFER, "How old a signal is accepted: any unless given, `none`, or at most so many ms"
-        ),
+        Field("buffer", _BUFFER, "How old a signal is accepted: any unless given, `none`, or at most so many ms"),
         Field("after_ms", _DELAY, "A time after the token's arrival"),
         Field("when", ConditionValue(), "A condition becoming true"),
     ),

@@ -87,9 +87,7 @@ HEAD = (
         "Where a run begins; every node without an inbound transition unless given",
         also=("initial_node_id",),
     ),
-    Field(
-        "output", OutputShape(), "The run's output: key ← source; unless given, what `output.…` targets wrote"
-    ),
+    Field("output", OutputShape(), "The run's output: key ← source; unless given, what `output.…` targets wrote"),
     Field("timeout_ms", TIMEOUT, "Deadline of the run"),
     Field(
         "on_timeout",

@@ -1,0 +1,39 @@
+"""`treadle`: the frame of the command line. Verbs are named here and imported only when they are used.
+
+To add a verb: write `cli/<verb>.py` with a function of that name that returns an exit code, and one line below.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+
+from cyclopts import App, CycloptsError
+from rich.console import Console
+
+USAGE, INTERRUPTED = 2, 130
+
+app = App(
+    name="treadle",
+    help="A durable, token-based workflow engine.",
+    version=lambda: version("treadle"),
+    error_console=Console(stderr=True),
+)
+app.command("treadle.cli.validate:validate", name="validate", help="Check definitions and say all that is wrong.")
+app.command("treadle.cli.test:test", name="test", help="Play scenarios on a virtual clock.")
+app.command("treadle.cli.schema:schema", name="schema", help="Print the JSON Schema of the definition language.")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Runs a verb and exits with its code."""
+    try:
+        code = app(arguments, exit_on_error=False, result_action="return_value")
+    except CycloptsError:
+        code = USAGE
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+if __name__ == "__main__":
+    main()

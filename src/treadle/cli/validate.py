@@ -1,0 +1,145 @@
+"""`treadle validate PATH…`: checks definitions and prints every problem.
+
+Owns the verb's arguments, which files of a folder are definitions, and how the answer looks. Reads files, nothing else: no
+network, no imports of what a definition names.
+
+Exit codes: 0 valid (warnings allowed) · 2 wrong usage · 3 some definition is invalid.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
+from cyclopts import Parameter
+from rich.console import Console
+from rich.progress import Progress
+
+from treadle.cli.render import show_problems
+from treadle.language import Loaded, load_documents
+
+USAGE, INVALID = 2, 3
+PATIENCE_S = 1.0
+"""Only what takes longer than this is worth a progress bar."""
+SUFFIXES = (".yaml", ".yml", ".json")
+SCENARIOS = (".scenario.yaml", ".scenario.yml")
+
+
+class Checked(NamedTuple):
+    """One definition of one file, and the file's text to point into."""
+
+    file: str
+    loaded: Loaded
+    text: str
+
+
+def validate(
+    paths: Annotated[list[str], Parameter(help="Files, folders, or - for standard input.", allow_leading_hyphen=True)],
+    /,
+    *,
+    output: Annotated[Literal["text", "json"], Parameter(help="What the answer looks like.")] = "text",
+    strict: Annotated[bool, Parameter(negative="", help="Warnings are errors.")] = False,
+    library: Annotated[Path | None, Parameter(help="A file with shared `tasks` and `actions`.")] = None,
+) -> int:
+    """Check definitions and say all that is wrong with them, with line and column."""
+    missing = [path for path in paths if path != "-" and not Path(path).exists()]
+    if missing or (library is not None and not library.is_file()):
+        return _misused(f"there is no {missing[0] if missing else library}")
+    files = list(_files(paths))
+    if not files:
+        return _misused(f"there is no {', '.join(SUFFIXES)} file in {', '.join(paths)}")
+    shared = _library(library) if library is not None else None
+    if isinstance(shared, str):
+        return _misused(shared)
+    checked = list(_check(files, shared, strict))
+    show = _show_json if output == "json" else _show_text
+    show(checked)
+    return INVALID if any(one.loaded.errors for one in checked) else 0
+
+
+def _misused(message: str) -> int:
+    Console(stderr=True, highlight=False, soft_wrap=True).print(f"treadle validate: {message}", markup=False)
+    return USAGE
+
+
+def _files(paths: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    """Each file, and whether it was found in a folder rather than named. Hidden folders are left alone."""
+    for path in paths:
+        if path == "-" or not Path(path).is_dir():
+            yield path, False
+            continue
+        for folder, folders, names in os.walk(path):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            for name in sorted(names):
+                if name.endswith(SUFFIXES) and not name.endswith(SCENARIOS):
+                    yield str(Path(folder, name)), True
+
+
+def _library(path: Path) -> dict[str, Any] | str:
+    """The shared tasks and actions, or what is wrong with the file."""
+    from treadle.language.source import Refusal
+    from treadle.language.text import read_text
+
+    try:
+        documents = [source.value for source in read_text(path.read_bytes(), str(path))]
+    except (OSError, Refusal) as problem:
+        return f"{path}: {problem}"
+    if len(documents) != 1 or not isinstance(documents[0], dict):
+        return f"{path}: expected one document with `tasks` and `actions`"
+    return {key: documents[0].get(key) or {} for key in ("tasks", "actions")}
+
+
+def _check(files: Sequence[tuple[str, bool]], library: dict[str, Any] | None, strict: bool) -> Iterator[Checked]:
+    began = time.perf_counter()
+    bar = Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+    shown = bar.add_task("files", total=len(files), visible=False)
+    with bar:
+        for path, found in files:
+            yield from _check_file(path, found, library, strict)
+            bar.update(shown, advance=1, visible=time.perf_counter() - began > PATIENCE_S, description=path)
+
+
+def _check_file(path: str, found: bool, library: dict[str, Any] | None, strict: bool) -> Iterator[Checked]:
+    """A named file is checked whatever is in it; one found in a folder only if it looks like a definition."""
+    content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+    if found and not any(word in content for word in (b"nodes", b"definitions")):
+        return
+    name = "<stdin>" if path == "-" else path
+    text = content.decode("utf-8", "replace")
+    for loaded in load_documents(content, name, library=library, strict=strict):
+        yield Checked(name, loaded, text)
+
+
+def _show_json(checked: Sequence[Checked]) -> None:
+    answer = {
+        "ok": not any(one.loaded.errors for one in checked),
+        "files": [
+            {
+                "file": one.file,
+                "workflow": one.loaded.name,
+                "problems": [msgspec.to_builtins(problem) for problem in one.loaded.problems],
+            }
+            for one in checked
+        ],
+    }
+    print(json.dumps(answer, ensure_ascii=False))
+
+
+def _show_text(checked: Sequence[Checked]) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    for one in checked:
+        show_problems(console, one.loaded.problems, one.text)
+    errors = sum(len(one.loaded.errors) for one in checked)
+    warnings = sum(len(one.loaded.warnings) for one in checked)
+    counts = f"{_counted(len(checked), 'definition')}: {_counted(errors, 'error')}, {_counted(warnings, 'warning')}"
+    console.print(counts, style="red" if errors else "green", markup=False)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

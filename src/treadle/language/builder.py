@@ -1,0 +1,168 @@
+"""Definitions from Python: the same language, typed and completed by an editor.
+
+    wf = Flow("panel", output={"votes": "$.state.votes"})
+    ask, judge, decide = wf.node("ask"), wf.node("judge", output={"state.v": "$.v"}), wf.node("decide")
+    ask.to(judge, id="t1", spawn_count=3)
+    judge.to(decide, join=quorum(2, of="t1", merge=append("_branch.output.v", "state.votes")))
+    workflow = wf.build()
+
+Builds the author's document, nothing else: what it means and what is wrong with it is decided by the one loader, so a
+builder can say exactly what YAML can. Options are the fields of page 1 (a test holds the lists below against the tables).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, TypedDict, Unpack
+
+from treadle.language.load import Known, Loaded, load_value
+from treadle.model.definition import Workflow
+
+Json = Any
+Part = dict[str, Json]
+"""A piece of a definition, as the functions of `parts` make them; a plain dict will do as well."""
+Outcome = Literal["continue_all", "cancel_remaining"]
+
+
+class FlowOptions(TypedDict, total=False):
+    """Fields of a workflow (1.1)."""
+
+    description: str
+    tags: list[str]
+    input_schema: Part
+    state_schema: Part
+    output_schema: Part
+    start: str | list[str]
+    output: Json
+    timeout_ms: int
+    on_timeout: Literal["human_gate", "fail", "cancel"]
+    on_unhandled_failure: Literal["fail_run", "let_others_finish"]
+    limits: Part
+    compensation: Literal["on_failure", "on_failure_and_cancel", "off"]
+    on_compensation_failure: Literal["halt", "continue"]
+    strict: bool
+    canvas: Json
+
+
+class NodeOptions(TypedDict, total=False):
+    """Fields of a node (1.2)."""
+
+    task: str | Part
+    steps: list[Part]
+    action: str | Part
+    input: Mapping[str, Json] | Literal["upstream", "item"]
+    output: Mapping[str, Json]
+    retry: Part
+    timeout_ms: int
+    fan_out: Literal["all", "first_match"]
+    on_no_match: Literal["error", "end"]
+    join: str | Part
+    terminates: bool | Literal["completed", "cancelled", "failed"]
+    compensate: str | Part
+    compensate_on_failure: bool
+    queue: str
+    concurrency: Part
+    mutex: str | Part
+    entity: Part
+    description: str
+
+
+class TransitionOptions(TypedDict, total=False):
+    """Fields of a transition (1.4)."""
+
+    id: str
+    priority: float
+    on: Literal["success", "failure", "always"]
+    condition: str | bool | Part
+    spawn_count: int | Part
+    foreach: Part
+    sibling_group: str
+    open: bool
+    on_first_completion: Outcome
+    on_first_start: Outcome
+    loop: Part
+    trigger: Part
+    interrupting: bool
+    cancels: Part
+    mapping: Mapping[str, str]
+    join: Part
+
+
+class NodeHandle:
+    """A node of a flow under construction."""
+
+    def __init__(self, flow: Flow, ref: str) -> None:
+        self.ref = ref
+        self._flow = flow
+
+    def to(self, target: NodeHandle | str, **options: Unpack[TransitionOptions]) -> NodeHandle:
+        """Adds a transition and returns its target, so that `a.to(b).to(c)` reads as it runs."""
+        end = target if isinstance(target, NodeHandle) else NodeHandle(self._flow, target)
+        self._flow._transitions.append({"from": self.ref, "to": end.ref, **_plain(options)})
+        return end
+
+    def __str__(self) -> str:
+        return self.ref
+
+
+class Flow:
+    """A workflow under construction. Nothing is checked before `load`, `build` or `document`."""
+
+    def __init__(self, name: str, **options: Unpack[FlowOptions]) -> None:
+        self.name = name
+        self._options: Part = _plain(options)
+        self._nodes: dict[str, Part] = {}
+        self._transitions: list[Part] = []
+        self._named: dict[str, dict[str, Part]] = {}
+
+    def node(self, ref: str, **options: Unpack[NodeOptions]) -> NodeHandle:
+        """Adds a node."""
+        if ref in self._nodes:
+            raise ValueError(f"the flow {self.name!r} already has a node {ref!r}")
+        self._nodes[ref] = _plain(options)
+        return NodeHandle(self, ref)
+
+    def task(self, name: str, task: Part) -> str:
+        """Defines a task for use by name, and returns the name."""
+        self._named.setdefault("tasks", {})[name] = _plain(task)
+        return name
+
+    def action(self, name: str, action: Part) -> str:
+        """Defines an action for use by name, and returns the name."""
+        self._named.setdefault("actions", {})[name] = _plain(action)
+        return name
+
+    def source(self) -> Part:
+        """The definition as an author would have written it."""
+        return {
+            "workflow": self.name,
+            **self._options,
+            **self._named,
+            "nodes": self._nodes,
+            "transitions": self._transitions,
+        }
+
+    def load(self, **known: Unpack[Known]) -> Loaded:
+        """The definition, read and checked."""
+        return load_value(self.source(), f"<flow {self.name}>", **known)
+
+    def build(self, **known: Unpack[Known]) -> Workflow:
+        """The workflow. Raises DefinitionError with every problem."""
+        return self.load(**known).require()
+
+    def document(self, **known: Unpack[Known]) -> Part:
+        """The canonical document. Raises DefinitionError with every problem."""
+        loaded = self.load(**known)
+        loaded.require()
+        return loaded.document or {}
+
+
+def _plain(value: Any) -> Any:
+    """Handles by their refs, tuples as lists: what JSON knows."""
+    if isinstance(value, NodeHandle):
+        return value.ref
+    if isinstance(value, Mapping):
+        return {key: _plain(part) for key, part in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
+        return [_plain(part) for part in value]
+    return value

@@ -1,0 +1,69 @@
+"""Which splitters every node of a canvas is below, innermost last.
+
+A splitter opens a level for what follows it; a collector closes the innermost open one. Where edges meet that are inside
+different levels, what they share goes on (A0). Cycles are somebody else's error: nodes on one simply have no lineage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+Lineage = tuple[str, ...]
+Wire = tuple[str, str]
+"""Source and target of an edge."""
+
+
+class Lineages:
+    """The splitters around each node, and the splitter each collector collects."""
+
+    def __init__(
+        self, ids: Sequence[str], wires: Sequence[Wire], splitters: Collection[str], collectors: Collection[str]
+    ) -> None:
+        self.around: dict[str, Lineage] = {}
+        self.collects: dict[str, str] = {}
+        self._splitters, self._collectors = splitters, collectors
+        inbound: dict[str, list[str]] = {node: [] for node in ids}
+        for source, target in wires:
+            inbound[target].append(source)
+        for node in _in_order(ids, wires):
+            self._place(node, [self._below(source) for source in inbound[node]])
+
+    def _below(self, source: str) -> Lineage:
+        """The lineage of what leaves a node."""
+        around = self.around.get(source, ())
+        return (*around, source) if source in self._splitters else around
+
+    def _place(self, node: str, arriving: list[Lineage]) -> None:
+        deepest = max(arriving, key=len, default=())
+        if node in self._collectors and deepest:
+            self.collects[node] = deepest[-1]
+            self.around[node] = deepest[:-1]
+        else:
+            self.around[node] = _shared(arriving)
+
+
+def _shared(lineages: list[Lineage]) -> Lineage:
+    """The longest beginning that all have in common."""
+    if not lineages:
+        return ()
+    shortest = min(lineages, key=len)
+    for length in range(len(shortest), 0, -1):
+        if all(lineage[:length] == shortest[:length] for lineage in lineages):
+            return shortest[:length]
+    return ()
+
+
+def _in_order(ids: Sequence[str], wires: Sequence[Wire]) -> list[str]:
+    """The nodes so that every edge leads forward; nodes on a cycle, and behind one, are left out."""
+    waiting = dict.fromkeys(ids, 0)
+    after: dict[str, list[str]] = {node: [] for node in ids}
+    for source, target in wires:
+        waiting[target] += 1
+        after[source].append(target)
+    order = [node for node in ids if not waiting[node]]
+    for node in order:
+        for target in after[node]:
+            waiting[target] -= 1
+            if not waiting[target]:
+                order.append(target)
+    return order

@@ -1,0 +1,70 @@
+"""Which outcome an execution takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.model.ids import RunId, TokenId
+from treadle.testing.mocks import Execution, Place, Script
+from treadle.testing.scenario import Mock, Outcome
+
+JUDGE = Place("judge")
+NOWHERE: Any = None
+
+
+def script(**outcomes: list[int]) -> Script:
+    mocks = [
+        Mock(
+            address.replace("_", "[").replace("x", ".") + ("]" if "_" in address else ""),
+            tuple(map(outcome, numbers)),
+            NOWHERE,
+        )
+        for address, numbers in outcomes.items()
+    ]
+    return Script(mocks, {"judge"})
+
+
+def outcome(number: int) -> Outcome:
+    return Outcome(output=number)
+
+
+def execution(token: int, attempt: int = 1) -> Execution:
+    return Execution(RunId("r"), TokenId(token), attempt)
+
+
+def test_the_most_specific_mock_wins() -> None:
+    mocks = script(judge=[1], judge_2=[2], judge_0x2=[3])
+    assert mocks.next_outcome(JUDGE, ()) == outcome(1)
+    assert mocks.next_outcome(JUDGE, (0, 1)) == outcome(1)
+    assert mocks.next_outcome(JUDGE, (1, 2)) == outcome(2)
+    assert mocks.next_outcome(JUDGE, (0, 2)) == outcome(3)
+
+
+def test_a_list_is_counted_per_key_and_its_last_outcome_repeats() -> None:
+    mocks = script(judge=[1, 2], judge_0=[7, 8])
+    assert [mocks.next_outcome(JUDGE, (1,)) for _ in range(3)] == [outcome(1), outcome(2), outcome(2)]
+    assert mocks.next_outcome(JUDGE, (0,)) == outcome(7)
+
+
+def test_a_branch_that_no_mock_fits_has_none() -> None:
+    mocks = script(judge_0=[1])
+    assert mocks.covers(JUDGE)
+    assert mocks.next_outcome(JUDGE, (1,)) is None
+    assert not mocks.covers(Place("judge", compensation=True))
+
+
+def test_a_re_execution_repeats_what_was_lost_and_no_list_moves_on() -> None:
+    mocks = script(judge=[1, 2, 3])
+    assert mocks.reading(execution(1)).take(JUDGE, ()) == outcome(1)
+    assert mocks.reading(execution(1)).take(JUDGE, ()) == outcome(1)
+    assert mocks.reading(execution(1, attempt=2)).take(JUDGE, ()) == outcome(2)
+    again = mocks.reading(execution(1))
+    assert [again.take(JUDGE, ()), again.take(JUDGE, ())] == [outcome(1), outcome(3)]
+
+
+def test_a_released_execution_comes_to_its_release_when_it_is_repeated() -> None:
+    mocks = script(judge=[1])
+    reading = mocks.reading(execution(1))
+    reading.take(JUDGE, ())
+    reading.amend(outcome(9))
+    assert mocks.reading(execution(1)).take(JUDGE, ()) == outcome(9)
