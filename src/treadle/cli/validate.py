@@ -1,7 +1,7 @@
 """`treadle validate PATH…`: checks definitions and prints every problem.
 
-Owns the verb's arguments, which files of a folder are definitions, and how the answer looks. Reads files, nothing else: no
-network, no imports of what a definition names.
+Owns the verb's arguments, which files of a folder are definitions, and how the answer looks. Reads files, nothing
+else: no network, no imports of what a definition names.
 
 Exit codes: 0 valid (warnings allowed) · 2 wrong usage · 3 some definition is invalid.
 """
@@ -22,7 +22,10 @@ from rich.console import Console
 from rich.progress import Progress
 
 from treadle.cli.render import show_problems
-from treadle.language import Loaded, load_documents
+from treadle.language import Loaded, definitions_in, load_documents, load_source
+from treadle.language.reading import Settings
+from treadle.language.source import Refusal
+from treadle.language.text import read_text
 
 USAGE, INVALID = 2, 3
 PATIENCE_S = 1.0
@@ -48,6 +51,9 @@ def validate(
     library: Annotated[Path | None, Parameter(help="A file with shared `tasks` and `actions`.")] = None,
 ) -> int:
     """Check definitions and say all that is wrong with them, with line and column."""
+    options = [path for path in paths if path.startswith("-") and path != "-"]
+    if options:
+        return _misused(f"there is no option {options[0]}")
     missing = [path for path in paths if path != "-" and not Path(path).exists()]
     if missing or (library is not None and not library.is_file()):
         return _misused(f"there is no {missing[0] if missing else library}")
@@ -83,9 +89,6 @@ def _files(paths: Sequence[str]) -> Iterator[tuple[str, bool]]:
 
 def _library(path: Path) -> dict[str, Any] | str:
     """The shared tasks and actions, or what is wrong with the file."""
-    from treadle.language.source import Refusal
-    from treadle.language.text import read_text
-
     try:
         documents = [source.value for source in read_text(path.read_bytes(), str(path))]
     except (OSError, Refusal) as problem:
@@ -112,8 +115,20 @@ def _check_file(path: str, found: bool, library: dict[str, Any] | None, strict: 
         return
     name = "<stdin>" if path == "-" else path
     text = content.decode("utf-8", "replace")
-    for loaded in load_documents(content, name, library=library, strict=strict):
+    for loaded in _loaded(content, name, Settings(library=library, strict=strict)):
         yield Checked(name, loaded, text)
+
+
+def _loaded(content: bytes, name: str, settings: Settings) -> list[Loaded]:
+    """The definitions of a file, without those that a scenario expects to be refused."""
+    try:
+        documents = read_text(content, name)
+    except Refusal:
+        return load_documents(content, name)
+    wanted = [one for one in documents if not (isinstance(one.value, dict) and "deploy_error" in one.value)]
+    if documents and not wanted:
+        return []
+    return [load_source(source, settings) for source in definitions_in(wanted)] or load_documents(content, name)
 
 
 def _show_json(checked: Sequence[Checked]) -> None:

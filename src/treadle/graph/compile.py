@@ -72,7 +72,7 @@ def compile_graph(workflow: d.Workflow) -> ExecutionGraph:
         _sites_by_key=_by_key(sites.values()),
     )
     _mark_reads(graph)
-    _mark_plain(graph)
+    _mark_next(graph)
     return graph
 
 
@@ -124,6 +124,7 @@ def _compile_node(ref: str, index: int, node: d.Node, names: tuple[str, ...]) ->
         input=compile_mapping(mapping, names) if isinstance(mapping, dict) else None,
         outputs=tuple(compile_targets(node.output_mapping, names)) if node.output_mapping else (),
         output_schema=compile_schema(task.output_schema) if task is not None else None,
+        deadline_ms=_deadline(node),
         form=compile_schema(action.config.get("form")) if action is not None and suspends == "human" else None,
         concurrency_key=compile_source(node.concurrency.key, names)
         if node.concurrency is not None and node.concurrency.key is not None
@@ -132,6 +133,11 @@ def _compile_node(ref: str, index: int, node: d.Node, names: tuple[str, ...]) ->
         if undo is not None and undo.input_mapping is not None
         else None,
     )
+
+
+def _deadline(node: d.Node) -> int | None:
+    given = (node.timeout_ms, node.task.timeout_ms if node.task is not None else None)
+    return min((limit for limit in given if limit is not None), default=None)
 
 
 def _compile_transition(
@@ -249,15 +255,22 @@ def _mark_reads(graph: ExecutionGraph) -> None:
         node.read = everything or node.ref in wanted
 
 
-def _mark_plain(graph: ExecutionGraph) -> None:
-    for t in graph.transitions.values():
-        t.plain = (
-            t.condition is None
-            and not t.replicates
-            and t.site is None
-            and t.definition.sibling_group is None
-            and t.definition.loop_max_iterations is None
-            and t.definition.cancels is None
-            and t.target.definition.join is None
-            and not t.source.forks
-        )
+def _mark_next(graph: ExecutionGraph) -> None:
+    for node in graph.nodes.values():
+        if len(node.success) == 1 and len(node.success[0]) == 1 and not node.forks:
+            t = node.success[0][0]
+            node.next = t if _is_plain(t) else None
+
+
+def _is_plain(t: GraphTransition) -> bool:
+    definition = t.definition
+    return (
+        t.condition is None
+        and not t.replicates
+        and t.site is None
+        and definition.sibling_group is None
+        and definition.loop_max_iterations is None
+        and definition.cancels is None
+        and t.target.definition.join is None
+        and t.source.definition.mutex is None
+    )

@@ -65,8 +65,6 @@ class GraphTransition:
     site: JoinSite | None = None
     replicates: bool = False
     """It makes a group of its own (2.3)."""
-    plain: bool = False
-    """No condition, group, join, loop, cancellation or node join behind it: the fast path of a chain."""
 
 
 @dataclass(slots=True, eq=False)
@@ -93,6 +91,8 @@ class GraphNode:
     failure: tuple[tuple[GraphTransition, ...], ...] = ()
     triggers: tuple[GraphTransition, ...] = ()
     inbound: tuple[GraphTransition, ...] = ()
+    next: GraphTransition | None = None
+    """The only way on, if it is as plain as can be: no condition, group, join, loop, cancellation or mutex."""
     terminal: bool = False
     forks: bool = False
     """Some join names this node: each visit's dispatch is a group (A1)."""
@@ -100,6 +100,8 @@ class GraphNode:
     """Some expression reads `nodes.<ref>.output`."""
     reach: int = 0
     """Bit i: node i can be reached in one hop or more."""
+    deadline_ms: int | None = None
+    """Of one attempt: the shorter of the node's and the task's `timeout_ms`."""
 
     @property
     def bit(self) -> int:

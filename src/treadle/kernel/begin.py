@@ -61,12 +61,13 @@ def dispatch(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
     first."""
     attempt = token.attempt + 1
     queue = node.definition.queue
-    slot = slot_of(d, token, node)
+    slot = slot_of(d, token, node) if node.definition.concurrency is not None else None
     d.emit(e.TokenDispatched(d.seq, d.now, token.id, attempt, value, queue))
     if queue is None and slot is None:
         d.emit(e.TokenStarted(d.seq, d.now, token.id, attempt))
     d.effect(x.RunTask(token.id, attempt, node.ref, value, queue, None, slot))
-    set_deadline(d, token, node)
+    if node.deadline_ms is not None:  # the coordinator's own clock: it notices a worker that never answers
+        timers.start(d, d.now + node.deadline_ms, "attempt", token)
 
 
 def slot_of(d: Deciding, token: Token, node: GraphNode) -> x.Slot | None:
@@ -79,17 +80,6 @@ def slot_of(d: Deciding, token: Token, node: GraphNode) -> x.Slot | None:
     except EvaluationError:
         key = None  # without a value all such visits share one limit: the cautious reading
     return x.Slot(f"{d.graph.workflow_name}/{node.ref}", limit.limit, key)
-
-
-def set_deadline(d: Deciding, token: Token, node: GraphNode) -> None:
-    """The coordinator's own clock on one attempt: it notices a worker that never answers."""
-    limits = [
-        limit
-        for limit in (node.definition.timeout_ms, node.task.timeout_ms if node.task is not None else None)
-        if limit is not None
-    ]
-    if limits:
-        timers.start(d, d.now + min(limits), "attempt", token)
 
 
 def _pass(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.errors import EvaluationError
-from treadle.expression.view import DictView
-from treadle.kernel import entity, fan_out, join, saga
+from treadle.expression.paths import Path, get_in
+from treadle.kernel import deliver, entity, fan_out, join, saga
+from treadle.graph.execution_graph import GraphTransition
 from treadle.kernel.deciding import Deciding
 from treadle.kernel.evolve_tokens import scope_frame
 from treadle.kernel.failure import fail_token, write_problem
@@ -24,17 +25,23 @@ from treadle.model.states import Waiting
 Json = Any
 
 
-class _OutputView(TokenView):
+class _OutputView:
     """An output mapping's view: `$` is the task's output; CEL sees it as `output`, beside the token's scope."""
 
-    __slots__ = ("_output",)
+    __slots__ = ("_output", "_view")
 
     def __init__(self, view: TokenView, output: Json) -> None:
-        super().__init__(view._state, view._frames, view._last_error, {"output": output})
-        self._output = DictView(output)
+        self._view = view
+        self._output = output
 
-    def get(self, path: Any) -> Json:
-        return self._output.get(path)
+    def get(self, path: Path) -> Json:
+        return get_in(self._output, path)
+
+    def root(self, name: str, keys: frozenset[str] | None) -> Json:
+        return self._output if name == "output" else self._view.root(name, keys)
+
+    def tokens_at(self, node: str) -> int:
+        return self._view.tokens_at(node)
 
 
 def complete_visit(d: Deciding, token: Token, output: Json, tries: int = 0) -> None:
@@ -53,6 +60,9 @@ def complete_visit(d: Deciding, token: Token, output: Json, tries: int = 0) -> N
     if node.definition.terminates is not None:
         terminate(d, token, output, tries, node.definition.terminates)
         return
+    if node.next is not None and d.state.entity is None and node.definition.compensate is None:
+        _hop(d, token, node.next, output, tries)
+        return
     holds = token.mutex if node.definition.mutex is not None and node.definition.mutex.keep else None
     origin = Origin(token.id, node, token.path, token.frames, token.loops, None, holds, True, output)
     try:
@@ -67,14 +77,21 @@ def complete_visit(d: Deciding, token: Token, output: Json, tries: int = 0) -> N
     _leave(d, token, origin, firings, output, tries)
 
 
+def _hop(d: Deciding, token: Token, t: GraphTransition, output: Json, tries: int) -> None:
+    """The commonest case, kept short: one unconditional way on, no group, no join, nothing to record."""
+    origin = Origin(token.id, t.source, token.path, token.frames, token.loops)
+    fan_out.check_tokens(d, origin, t, 1)
+    d.emit(e.TokenCompleted(d.seq, d.now, token.id, output, tries))
+    deliver.create(d, t.target, t, origin, token.frames, token.path, token.loops)
+    if token.frames:
+        d.touch(token.frames)
+
+
 def _chosen(d: Deciding, token: Token, origin: Origin) -> list[fan_out.Firing]:
     node = origin.node
     if not node.success:
         return []
-    tier = node.success[0]
     view = TokenView(d.state, token.frames)
-    if len(tier) == 1 and tier[0].plain:
-        return fan_out.plan(d, view, origin, [tier[0]])
     matches = choose(d, view, node.success, origin)
     if not matches:
         if node.definition.on_no_match == "error":

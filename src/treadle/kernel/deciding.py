@@ -49,7 +49,7 @@ class RunFails(Exception):
 class Deciding:
     """See the module's docstring."""
 
-    __slots__ = ("catalog", "dirty", "effects", "events", "graph", "now", "ready", "rejection", "state")
+    __slots__ = ("catalog", "dirty", "effects", "events", "graph", "now", "ready", "rejection", "seq", "state")
 
     def __init__(self, graph: ExecutionGraph, state: RunState, now: int, catalog: Catalog) -> None:
         self.graph = graph
@@ -61,16 +61,14 @@ class Deciding:
         self.ready: deque[TokenId] = deque()
         self.dirty: dict[GroupId, None] = {}
         self.rejection: Rejection | None = None
+        self.seq = state.seq + 1
+        """The sequence number of the next event."""
 
     def emit(self, event: Event) -> None:
         """Record that something has happened, and make it so."""
         evolve(self.state, event)
         self.events.append(event)
-
-    @property
-    def seq(self) -> int:
-        """The sequence number of the next event."""
-        return self.state.seq + 1
+        self.seq += 1
 
     def effect(self, effect: Effect) -> None:
         """Ask the world for something, once the decision is durable."""

@@ -24,9 +24,10 @@ _HANDLERS: dict[type[e.Event], Callable[[RunState, Any], None]] = {
 
 def evolve(state: RunState, event: e.Event) -> None:
     """Fold one event into the state."""
-    assert event.seq == state.seq + 1, f"history has a gap: {event.seq} after {state.seq}"
+    seq = event.seq
+    assert seq == state.seq + 1, f"history has a gap: {seq} after {state.seq}"
     _HANDLERS[type(event)](state, event)
-    state.seq = event.seq
+    state.seq = seq
 
 
 def replay(graph: ExecutionGraph, history: Iterable[e.Event]) -> RunState:

@@ -42,11 +42,8 @@ class Firing(NamedTuple):
 
 def plan(d: Deciding, view: TokenView, origin: Origin, matches: list[GraphTransition]) -> list[Firing]:
     """What the matches amount to; raises RoutingFailed or RunFails, and then nothing of it exists."""
-    if len(matches) == 1 and matches[0].plain:
-        _check_tokens(d, origin, matches[0], 1)
-        return [Firing(matches[0], 1, None, False)]
     firings = [_firing(d, view, origin, transition) for transition in matches]
-    _check_tokens(d, origin, matches[0], sum(firing.copies for firing in firings)) if firings else None
+    check_tokens(d, origin, matches[0], sum(firing.copies for firing in firings))
     deliver.check_strict(d, origin, firings)
     return firings
 
@@ -103,7 +100,8 @@ def _error(kind: str, message: str, origin: Origin) -> Error:
     return Error(kind, message, origin.node.ref, origin.path)
 
 
-def _check_tokens(d: Deciding, origin: Origin, transition: GraphTransition, count: int) -> None:
+def check_tokens(d: Deciding, origin: Origin, transition: GraphTransition, count: int) -> None:
+    """`max_tokens_per_run` counts every visit ever created."""
     limit = d.graph.definition.limits.max_tokens_per_run
     if d.state.visits + count > limit:
         raise RunFails(_limit_error("max_tokens_per_run", limit, d.state.visits + count, origin, transition))

@@ -31,7 +31,7 @@ Members = int | dict[int, None]
 """One unit, or an ordered set of them: most branches hold exactly one token, and a set of one costs 200 bytes."""
 
 
-class Token(Struct):
+class Token(Struct, gc=False):
     """A live visit, or a failed one that may be retried."""
 
     id: TokenId
@@ -70,7 +70,7 @@ class Token(Struct):
     """The mutex it holds."""
 
 
-class Arrival(Struct):
+class Arrival(Struct, gc=False):
     """A token's presence at a join."""
 
     id: ArrivalId

@@ -49,16 +49,8 @@ def _start(d: Deciding, token: Token, value: Json) -> int:
 def _deadline(d: Deciding, token: Token, node: GraphNode, extra: int | None = None) -> None:
     task = node.task
     execution = task.steps[0].action.execution if task is not None else None
-    limits = [
-        limit
-        for limit in (
-            node.definition.timeout_ms,
-            task.timeout_ms if task is not None else None,
-            execution.timeout_ms if execution is not None else None,
-            extra,
-        )
-        if limit is not None
-    ]
+    given = (node.deadline_ms, execution.timeout_ms if execution is not None else None, extra)
+    limits = [limit for limit in given if limit is not None]
     if limits:
         timers.start(d, d.now + min(limits), "attempt", token)
 

@@ -20,4 +20,13 @@ from treadle.language.load import (
 )
 from treadle.language.problem import Problem
 
-__all__ = ["Loaded", "Problem", "definitions_in", "load_documents", "load_file", "load_source", "load_text", "load_value"]
+__all__ = [
+    "Loaded",
+    "Problem",
+    "definitions_in",
+    "load_documents",
+    "load_file",
+    "load_source",
+    "load_text",
+    "load_value",
+]

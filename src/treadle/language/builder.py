@@ -6,8 +6,9 @@
     judge.to(decide, join=quorum(2, of="t1", merge=append("_branch.output.v", "state.votes")))
     workflow = wf.build()
 
-Builds the author's document, nothing else: what it means and what is wrong with it is decided by the one loader, so a
-builder can say exactly what YAML can. Options are the fields of page 1 (a test holds the lists below against the tables).
+Builds the author's document, nothing else: what it means and what is wrong with it is decided by the one loader,
+so a builder can say exactly what YAML can. Options are the fields of page 1 (a test holds the lists below against
+the tables).
 """
 
 from __future__ import annotations

@@ -103,6 +103,8 @@ def load_documents(text: str | bytes, name: str = "<text>", **known: Unpack[Know
         sources = definitions_in(read_text(text, name, settings.bounds))
     except Refusal as refusal:
         return [_refused(name, refusal)]
+    if not sources:
+        return [_refused(name, Refusal("there is no workflow in it"))]
     return [load_source(source, settings) for source in sources]
 
 

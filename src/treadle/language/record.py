@@ -162,7 +162,8 @@ class Record(Shape):
         for field in self.fields:
             properties[field.name] = self._property(field, book)
             for spelling in field.also:
-                properties[spelling] = properties[field.name] | {"description": f"Another spelling of `{field.name}`."}
+                same = f"#/$defs/{self.name}/properties/{field.name}"
+                properties[spelling] = {"$ref": same, "description": f"Another spelling of `{field.name}`."}
         schema: Schema = {
             "type": "object",
             "description": self.doc,

@@ -17,7 +17,7 @@ from treadle.model.requests import AnyRequest
 Json = Any
 
 
-class Command(Struct, tag_field="command", omit_defaults=True, frozen=True):
+class Command(Struct, tag_field="command", omit_defaults=True, frozen=True, gc=False):
     """Asked of one run."""
 
 

@@ -16,7 +16,7 @@ from treadle.model.ids import RecordId, RunId, TimerId, TokenId
 Json = Any
 
 
-class Effect(Struct, tag_field="effect", omit_defaults=True, frozen=True):
+class Effect(Struct, tag_field="effect", omit_defaults=True, frozen=True, gc=False):
     """Asked of the world by one run."""
 
 

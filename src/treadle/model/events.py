@@ -21,8 +21,8 @@ Write = tuple[tuple[str | int, ...], Json]
 """(path beginning with "state", "output" or "nodes", value)."""
 
 
-class Event(Struct, tag_field="type", omit_defaults=True):
-    """One line of history."""
+class Event(Struct, tag_field="type", array_like=True, gc=False):
+    """One line of history. Stored as an array: a new field is appended with a default, never inserted."""
 
     seq: int
     at: int

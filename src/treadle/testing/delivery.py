@@ -57,7 +57,7 @@ def _run_task(engine: Engine, row: OutboxRow) -> None:
     if effect.queue is not None and not engine.around.script.covers(Place(effect.node)):
         engine.acknowledge(row)  # offered, and here is nobody to claim it
         return
-    if not engine.slots.take(state, token, row):
+    if not engine.slots.take(row, effect):
         return
     worker = _claim(engine, row.run, effect)
     frames = state.records[effect.record].frames if effect.record is not None else token.frames
@@ -75,11 +75,14 @@ def is_under_way(token: Token) -> bool:
 
 
 def _claim(engine: Engine, run: RunId, effect: f.RunTask) -> str | None:
-    if effect.queue is None:
-        return None
-    until = engine.around.clock.now + QUEUE_LEASE_MS
-    engine.handle(run, c.StartAttempt(effect.token, effect.attempt, WORKER, until))
-    return WORKER
+    """Work of a queue and work under a limit begins with a word of its own; other work has begun already."""
+    if effect.queue is not None:
+        until = engine.around.clock.now + QUEUE_LEASE_MS
+        engine.handle(run, c.StartAttempt(effect.token, effect.attempt, WORKER, until))
+        return WORKER
+    if effect.slot is not None:
+        engine.handle(run, c.StartAttempt(effect.token, effect.attempt))
+    return None
 
 
 def _facts(engine: Engine, state: RunState, token: Token) -> AttemptFacts:

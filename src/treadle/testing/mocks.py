@@ -39,7 +39,7 @@ class Script:
     def __init__(self, mocks: Iterable[Mock] = (), refs: Collection[str] = ()) -> None:
         self._mocks: dict[Place, list[tuple[Address, Mock]]] = defaultdict(list)
         self._used: Counter[str] = Counter()
-        self._taken: dict[Execution, list[Outcome]] = defaultdict(list)
+        self._taken: dict[Execution, list[Outcome | None]] = defaultdict(list)
         for mock in mocks:
             address = parse_address(mock.address, refs)
             if address is not None:
@@ -69,17 +69,15 @@ class Script:
 class Reading:
     """One execution reads its outcomes in order: first those it took before a crash, then fresh ones."""
 
-    def __init__(self, script: Script, taken: list[Outcome]) -> None:
+    def __init__(self, script: Script, taken: list[Outcome | None]) -> None:
         self._script = script
         self._taken = taken
         self._position = 0
 
     def take(self, place: Place, stack: tuple[int, ...]) -> Outcome | None:
+        """The next outcome; None, which is remembered as well, where no mock fits."""
         if self._position == len(self._taken):
-            outcome = self._script.next_outcome(place, stack)
-            if outcome is None:
-                return None
-            self._taken.append(outcome)
+            self._taken.append(self._script.next_outcome(place, stack))
         self._position += 1
         return self._taken[self._position - 1]
 

@@ -187,17 +187,14 @@ def _created(run: Projection, event: e.TokenCreated) -> None:
     )
 
 
-def _begin(visit: Visit, event: e.TokenDispatched | e.TokenStarted) -> None:
-    visit.attempt = event.attempt
-    visit.begun = visit.begun or event.seq
-
-
 def _dispatched(run: Projection, event: e.TokenDispatched) -> None:
     visit = run.visits[event.token]
     visit.state = TokenState.DISPATCHED
     visit.waiting = Waiting.QUEUE if event.queue else None
     visit.attempts += 0 if event.recovery else 1
-    _begin(visit, event)
+    visit.attempt = event.attempt
+    if event.queue:  # offered: from now on it waits like any other visit that has begun
+        visit.begun = visit.begun or event.seq
 
 
 def _started(run: Projection, event: e.TokenStarted) -> None:
@@ -205,7 +202,8 @@ def _started(run: Projection, event: e.TokenStarted) -> None:
     visit.attempts += 0 if visit.state is TokenState.DISPATCHED else 1
     visit.state = TokenState.EXECUTING
     visit.waiting = None
-    _begin(visit, event)
+    visit.attempt = event.attempt
+    visit.begun = visit.begun or event.seq
 
 
 def _waiting(run: Projection, event: e.TokenWaiting) -> None:
@@ -238,8 +236,9 @@ def _token_ended(state: TokenState) -> Callable[[Projection, Any], None]:
         if isinstance(event, e.TokenCompleted):
             visit.attempts += event.tries
             visit.output = event.output
-        elif visit.error is not None:
+        elif visit.error is not None:  # one that could not even make its input has begun, too
             visit.attempts = max(visit.attempts, visit.error.attempts)
+            visit.begun = visit.begun or event.seq
 
     return read
 

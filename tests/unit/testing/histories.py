@@ -35,6 +35,11 @@ def dispatched(token: int, attempt: int = 1, **fields: Any) -> Event:
     return e.TokenDispatched(0, 0, TokenId(token), attempt, {}, **fields)
 
 
+def begun(token: int, attempt: int = 1, **fields: Any) -> list[Event]:
+    """Handed out and taken up in one commit, as local work is."""
+    return [dispatched(token, attempt, **fields), e.TokenStarted(0, 0, TokenId(token), attempt)]
+
+
 def completed(token: int, output: Any = None, at: int = 0, **fields: Any) -> Event:
     return e.TokenCompleted(0, at, TokenId(token), output, **fields)
 

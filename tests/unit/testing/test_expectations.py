@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.testing.histories import completed, created, dispatched, observed, read, started
+from tests.unit.testing.histories import begun, completed, created, observed, read, started
 from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.events import EntityRef
@@ -21,12 +21,12 @@ from treadle.testing.place import Place
 PANEL = [
     started(100),
     created(1, "ask"),
-    dispatched(1),
+    *begun(1),
     completed(1),
     created(2, "judge", "root.ask.0", ((1, 0),), origin=TokenId(1)),
     created(3, "judge", "root.ask.1", ((1, 1),), origin=TokenId(1)),
-    dispatched(2),
-    dispatched(3),
+    *begun(2),
+    *begun(3),
     e.TokenWaiting(0, 0, TokenId(2), Waiting.SIBLINGS, output={"v": "aye"}),
     e.JoinMismatch(0, 0, TokenId(3), "t", "g"),
 ]

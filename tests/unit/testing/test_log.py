@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.unit.testing.histories import completed, created, dispatched, read, started
+from tests.unit.testing.histories import begun, completed, created, read, started
 from treadle.model import events as e
 from treadle.model.ids import GroupId, TokenId
 from treadle.model.states import Waiting
@@ -15,16 +15,16 @@ def test_columns_are_aligned_and_an_event_is_one_line() -> None:
         read(
             started(1_000),
             created(1, "ask"),
-            dispatched(1),
+            *begun(1),
             created(2, "judge", "root.ask.0", ((1, 0),)),
             e.TokenWaiting(0, 1_250, TokenId(2), Waiting.SIBLINGS, awaiting=2),
         ),
         1_000,
     )
-    assert len(lines) == 6
+    assert len(lines) == 7
     assert lines[0].split() == ["#", "ms", "event", "visit", "path", "detail"]
-    assert lines[5].split() == [
-        "5",
+    assert lines[6].split() == [
+        "6",
         "250",
         "waiting",
         "2",
@@ -36,7 +36,7 @@ def test_columns_are_aligned_and_an_event_is_one_line() -> None:
         "2",
     ]
     column = lines[0].index("path")
-    assert lines[2][column:].startswith("root") and lines[4][column:].startswith("root.ask.0")
+    assert lines[2][column:].startswith("root") and lines[5][column:].startswith("root.ask.0")
 
 
 def test_a_long_detail_does_not_break_the_table() -> None:

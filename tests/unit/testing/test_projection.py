@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.unit.testing.histories import completed, created, dispatched, read, started
+from tests.unit.testing.histories import begun, completed, created, read, started
 from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.ids import RecordId, TokenId
@@ -14,10 +14,10 @@ ONE = TokenId(1)
 ERROR = Error("TASK_FAILED", "no", attempts=2, retryable=True)
 
 
-def test_a_visit_begins_with_its_dispatch_and_ends_with_its_output() -> None:
-    projection = read(started(), created(1, "ask"), dispatched(1), completed(1, {"v": 1}))
+def test_a_visit_begins_when_it_starts_and_ends_with_its_output() -> None:
+    projection = read(started(), created(1, "ask"), *begun(1), completed(1, {"v": 1}))
     visit = projection.visits[ONE]
-    assert (visit.state, visit.attempts, visit.output, visit.begun) == ("completed", 1, {"v": 1}, 3)
+    assert (visit.state, visit.attempts, visit.output, visit.begun) == ("completed", 1, {"v": 1}, 4)
     assert not visit.live
 
 
@@ -31,11 +31,11 @@ def test_attempts_count_node_attempts_and_task_retries_but_not_recoveries() -> N
     projection = read(
         started(),
         created(1, "ask"),
-        dispatched(1),
-        dispatched(1, recovery=1),
+        *begun(1),
+        *begun(1, recovery=1),
         e.TokenRetryScheduled(0, 0, ONE, 2, 50, ERROR, tries=1),
         e.TokenResumed(0, 0, ONE, "retry"),
-        dispatched(1, attempt=2),
+        *begun(1, attempt=2),
         completed(1, tries=2),
     )
     assert projection.visits[ONE].attempts == 5
@@ -44,14 +44,14 @@ def test_attempts_count_node_attempts_and_task_retries_but_not_recoveries() -> N
 
 def test_a_backoff_is_a_wait_for_a_timer() -> None:
     retry = e.TokenRetryScheduled(0, 0, ONE, 2, 50, ERROR)
-    projection = read(started(), created(1, "ask"), dispatched(1), retry)
+    projection = read(started(), created(1, "ask"), *begun(1), retry)
     assert projection.visits[ONE].waiting is Waiting.TIMER
 
 
 def test_visits_of_one_dispatch_are_in_path_order() -> None:
     branches = [created(token, "judge", f"root.ask.{11 - token}", origin=ONE) for token in range(2, 12)]
-    begins = [dispatched(token) for token in range(2, 12)]
-    projection = read(started(), created(1, "ask"), dispatched(1), *branches, *begins)
+    begins = [event for token in range(2, 12) for event in begun(token)]
+    projection = read(started(), created(1, "ask"), *begun(1), *branches, *begins)
     paths = [visit.path for visit in projection.begun()]
     assert paths == ["root", *(f"root.ask.{index}" for index in range(10))]
     assert path_order("root.a.2") < path_order("root.a.10")
@@ -62,8 +62,8 @@ def test_visits_of_different_dispatches_stay_in_the_order_of_history() -> None:
         started(),
         created(1, "judge", "root.b.1", origin=TokenId(8)),
         created(2, "ask", "root.a.0", origin=TokenId(9)),
-        dispatched(1),
-        dispatched(2),
+        *begun(1),
+        *begun(2),
     )
     assert [visit.node for visit in projection.begun()] == ["judge", "ask"]
 
@@ -80,12 +80,12 @@ def test_a_compensation_is_a_visit_with_a_name_of_its_own() -> None:
     projection = read(
         started(),
         created(1, "ask", frames=((1, 2),)),
-        dispatched(1),
+        *begun(1),
         completed(1),
         e.CompensationRecorded(0, 0, record, ONE, "ask", "root", ((1, 2),)),
         e.CompensationStarted(0, 0, record, "ask"),
         created(2, "ask", mode=Mode.COMPENSATION, record=record),
-        dispatched(2),
+        *begun(2),
         e.CompensationFailed(0, 0, record, ERROR),
     )
     undo = projection.visits[TokenId(2)]
@@ -95,7 +95,7 @@ def test_a_compensation_is_a_visit_with_a_name_of_its_own() -> None:
 
 
 def test_a_projection_may_be_fed_in_pieces() -> None:
-    whole = read(started(), created(1, "ask"), dispatched(1), completed(1))
+    whole = read(started(), created(1, "ask"), *begun(1), completed(1))
     pieces = read(started())
     pieces.apply(whole.events[1:2])
     pieces.apply(whole.events[2:])

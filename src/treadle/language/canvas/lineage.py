@@ -1,7 +1,8 @@
 """Which splitters every node of a canvas is below, innermost last.
 
-A splitter opens a level for what follows it; a collector closes the innermost open one. Where edges meet that are inside
-different levels, what they share goes on (A0). Cycles are somebody else's error: nodes on one simply have no lineage.
+A splitter opens a level for what follows it; a collector closes the innermost open one. Where edges meet that are
+inside different levels, what they share goes on (A0). Cycles are somebody else's error: nodes on one simply have
+no lineage.
 """
 
 from __future__ import annotations

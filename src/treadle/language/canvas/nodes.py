@@ -1,7 +1,7 @@
 """One canvas node → one canonical node: which action a Worker is, what a person at a UX node sees.
 
-`data` may carry some fields of page 1 by their own names (retry, timeout_ms, …). Everything else in a Worker's `data` is
-its configuration and reaches the external worker as it is.
+`data` may carry some fields of page 1 by their own names (retry, timeout_ms, …). Everything else in a Worker's
+`data` is its configuration and reaches the external worker as it is.
 """
 
 from __future__ import annotations

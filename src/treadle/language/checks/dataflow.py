@@ -20,7 +20,7 @@ from treadle.language.checks.groups import started_by
 from treadle.language.checks.regions import Regions
 from treadle.language.checks.surely import Sure
 from treadle.language.checks.uses import Form, Sees, Use, When, uses_of
-from treadle.language.checks.writes import Visibility, Write, overlap, writes_of
+from treadle.language.checks.writes import Paths, Visibility, Write, overlap, writes_of
 from treadle.language.phrases import without_strings
 from treadle.language.problem import did_you_mean
 from treadle.language.reading import Reading
@@ -38,12 +38,12 @@ def check(flow: Flow, reading: Reading) -> None:
     given = list(_defaults(flow.workflow.state_schema, ("state",)))
     sure = Sure(flow, writes, given)
     visible = Visibility(flow, regions)
+    known, defaults = Paths(write.path for write in writes), Paths(given)
     for use, path in reads:
-        if use.node and use.node not in flow.live:
+        if (use.node and use.node not in flow.live) or defaults.touching(path):
             continue
-        near = [write for write in writes if overlap(write.path, path)]
-        if any(overlap(default, path) for default in given):
-            continue
+        touching = set(known.touching(path))
+        near = [write for write in writes if write.path in touching] if touching else []
         if not any(_can_have_written(write, use, visible) for write in near):
             _unwritten(use, path, near, writes, reading)
         elif not _surely(use, path, sure):

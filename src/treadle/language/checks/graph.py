@@ -25,8 +25,9 @@ def _unreachable(flow: Flow, reading: Reading) -> None:
 def _cycles(flow: Flow, reading: Reading) -> None:
     """A cycle none of whose transitions has a loop, a condition or a trigger goes round for ever."""
     told: set[str] = set()
+    circling = _circling(flow)
     for index, transition in flow.edges:
-        if _bounded(transition) or transition.from_ in told:
+        if _bounded(transition) or transition.from_ in told or not circling >= {transition.from_, transition.to}:
             continue
         cycle = _way(flow, transition.to, transition.from_)
         if cycle is not None:
@@ -37,6 +38,21 @@ def _cycles(flow: Flow, reading: Reading) -> None:
             if not reading.cycles_allowed:
                 hint = "a canvas has no cycles: take one of its edges away"
             reading.problem_in("CYCLE", ("transitions", index), message, hint)
+
+
+def _circling(flow: Flow) -> set[str]:
+    """The nodes that remain when those that unbounded transitions do not lead to are taken away, again and again."""
+    inbound = dict.fromkeys(flow.workflow.nodes, 0)
+    for _, transition in flow.edges:
+        inbound[transition.to] += not _bounded(transition)
+    gone = [ref for ref, count in inbound.items() if not count]
+    for ref in gone:
+        for _, transition in flow.out[ref]:
+            if not _bounded(transition):
+                inbound[transition.to] -= 1
+                if not inbound[transition.to]:
+                    gone.append(transition.to)
+    return flow.workflow.nodes.keys() - set(gone)
 
 
 def _bounded(transition: Transition) -> bool:

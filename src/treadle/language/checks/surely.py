@@ -23,7 +23,7 @@ from treadle.expression.paths import Path as DataPath
 from treadle.expression.paths import parse_path
 from treadle.language.checks.flow import Edge, Flow
 from treadle.language.checks.groups import is_node_group, replicates, started_by
-from treadle.language.checks.writes import Write
+from treadle.language.checks.writes import Paths, Write
 from treadle.language.phrases import without_strings
 from treadle.model.definition import Transition
 
@@ -46,6 +46,7 @@ class Sure:
                 self._target[write.merge.id] = bit
         self._proven = {t.id: self._mask(proven_by(t.condition)) for _, t in flow.edges}
         self._given = self._mask(given)
+        self._paths = Paths(self._bits)
         self._all = (1 << len(self._bits)) - 1
         self.before: dict[str, int] = dict.fromkeys(flow.workflow.nodes, self._all)
         self._settle()
@@ -132,12 +133,7 @@ class Sure:
 
     def covers(self, facts: int, path: DataPath) -> bool:
         """Whether some fact is about the path, a part of it or something it is part of."""
-        return any(facts & bit and _touch(fact, path) for fact, bit in self._bits.items())
-
-
-def _touch(one: DataPath, other: DataPath) -> bool:
-    shorter = min(len(one), len(other))
-    return one[:shorter] == other[:shorter]
+        return any(facts & self._bits[fact] for fact in self._paths.touching(path))
 
 
 def proven_by(condition: Any) -> list[DataPath]:

@@ -19,7 +19,7 @@ from treadle.language.checks.expressions import compiled_use
 from treadle.language.checks.flow import Flow
 from treadle.language.checks.regions import Regions
 from treadle.language.checks.uses import Sees, uses_of
-from treadle.language.checks.writes import Write, overlap, writes_of
+from treadle.language.checks.writes import Paths, Write, writes_of
 from treadle.language.phrases import is_computed
 from treadle.language.reading import Reading
 
@@ -43,12 +43,9 @@ def _unread(flow: Flow) -> Iterator[Write]:
     if ("state",) in reads or () in reads:
         return
     taken = _taken_whole(flow)
+    known = Paths(path for path in reads if len(path) > 1)
     for write in writes_of(flow):
-        if (
-            write.path[0] == "state"
-            and write.node not in taken
-            and not any(overlap(write.path, path) for path in reads)
-        ):
+        if write.path[0] == "state" and write.node not in taken and not known.touching(write.path):
             yield write
 
 

@@ -7,6 +7,7 @@ time counts as "can have written".
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from treadle.expression.paths import Path as DataPath
@@ -43,6 +44,18 @@ def writes_of(flow: Flow) -> list[Write]:
             at: Path = ("transitions", index, "synchronization", "merge", "target")
             found.append(Write(parse_path(sync.merge.target), at, transition.to, transition))
     return found
+
+
+class Paths:
+    """Paths that can be asked quickly which of them touch another one. Each has a root and at least one key."""
+
+    def __init__(self, paths: Iterable[DataPath]) -> None:
+        self._by_key: dict[DataPath, list[DataPath]] = {}
+        for path in dict.fromkeys(paths):
+            self._by_key.setdefault(path[:2], []).append(path)
+
+    def touching(self, path: DataPath) -> list[DataPath]:
+        return [other for other in self._by_key.get(path[:2], ()) if overlap(other, path)]
 
 
 def overlap(one: DataPath, other: DataPath) -> bool:

@@ -1,0 +1,188 @@
+"""What could happen next to a driven run: answers, clocks, people, operators, messages delivered twice.
+
+Owns the choice of commands. Every list is in a fixed order, so a choice is a number and shrinks well. `forward` alone
+brings a run to its end; the rest disturbs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Any
+
+from treadle.kernel.lifecycle import LIVE
+from treadle.kernel.state import RunState, Token
+from treadle.model import commands as c
+from treadle.model.errors import Error
+from treadle.model.states import ExternalState, GateState, Mode, RunStatus, TokenState, Waiting
+from tests.driving import Driven
+
+Json = Any
+LEASE_MS = 40
+
+RETRYABLE = Error("TASK_FAILED", "try again", retryable=True)
+FINAL = Error("TASK_FAILED", "no use", retryable=False)
+
+
+def output_of(random: Random) -> Json:
+    """What a task answers: small enough that branches often agree and conditions often hold."""
+    return {"v": random.randrange(3), "items": [random.randrange(3) for _ in range(random.randrange(3))]}
+
+
+def forward(driven: Driven, random: Random) -> list[c.Command]:
+    """Answers somebody owes this run, successes first. Nothing here needs the clock to move."""
+    found: list[c.Command] = []
+    for token in driven.state.tokens.values():
+        if token.state in LIVE:
+            found.extend(_answers(driven.state, token, random))
+    found.extend(_signals(driven, random))
+    return found
+
+
+def _answers(state: RunState, token: Token, random: Random) -> Iterator[c.Command]:
+    node = state.graph.nodes[token.node]
+    works = token.mode is Mode.COMPENSATION or (node.task is not None and node.suspends is None)
+    if works and token.state is TokenState.EXECUTING and not _is_answered(state, token):
+        yield c.FinishAttempt(token.id, token.attempt, output_of(random), worker=token.worker)
+    elif token.external is ExternalState.OFFERED and token.state is TokenState.DISPATCHED:
+        yield c.StartAttempt(token.id, token.attempt, "w", None)
+    elif token.waiting is Waiting.HUMAN and token.gate is GateState.OPEN:
+        yield c.CompleteGate(token.id, output_of(random), "ann")
+    elif token.waiting is Waiting.EXTERNAL and token.external is ExternalState.OFFERED:
+        yield c.ReceiveCallback(token.id, token.attempt, output_of(random))
+    elif token.waiting is Waiting.SUBWORKFLOW and token.child is not None:
+        yield c.EndChild(token.id, token.child, "completed", output_of(random), compensable=random.random() < 0.5)
+
+
+def _is_answered(state: RunState, token: Token) -> bool:
+    return any(item.token == token.id for item in state.deferred)
+
+
+def _signals(driven: Driven, random: Random) -> Iterator[c.Command]:
+    for name, waiters in driven.state.waiters.items():
+        if waiters:
+            yield c.SendSignal(name, "k", random.randrange(3), f"s{len(driven.commands)}")
+
+
+def undoing(driven: Driven, random: Random) -> list[c.Command]:
+    """The answer of a child that was asked to undo its work."""
+    record = driven.state.compensating
+    child = driven.state.records[record].child if record is not None else None
+    if child is None or record is None:
+        return []
+    status = random.choice(["compensated", "compensated", "compensation_failed"])
+    return [c.EndChild(driven.state.records[record].token, child, status)]
+
+
+def failures(driven: Driven, random: Random) -> list[c.Command]:
+    """The same answers, as failures; lost workers and expiring leases too."""
+    found: list[c.Command] = []
+    for answer in forward(driven, random):
+        error = random.choice([RETRYABLE, FINAL])
+        match answer:
+            case c.FinishAttempt(token, attempt):
+                found.append(c.FailAttempt(token, attempt, error, worker=answer.worker))
+                found.append(c.LoseWorker(token, attempt))
+            case c.ReceiveCallback(token, attempt):
+                found.append(c.ReceiveCallback(token, attempt, None, error))
+            case c.EndChild(token, child):
+                found.append(c.EndChild(token, child, random.choice(["failed", "cancelled"]), None, error))
+            case c.StartAttempt(token, attempt):
+                found.append(c.StartAttempt(token, attempt, "w", driven.now + LEASE_MS))
+            case c.CompleteGate(token):
+                found.append(c.ClaimGate(token, "bob"))
+    return found
+
+
+def operators(driven: Driven, random: Random) -> list[c.Command]:
+    """What people may ask of the run at any time, sensible or not."""
+    tokens = list(driven.state.tokens.values())
+    found: list[c.Command] = [
+        c.PauseRun(),
+        c.ResumeRun(),
+        c.ExtendTimeout(100),
+        c.SendSignal("s", random.choice(["k", None]), 1, f"o{len(driven.commands)}"),
+    ]
+    found += [c.CancelToken(token.id) for token in tokens if token.state in LIVE]
+    found += [c.RetryToken(token.id) for token in tokens if token.state not in LIVE]
+    found += [c.RetryToken(token.id) for token in tokens if token.state not in LIVE]
+    for name in sorted({group.names[0].split(":", 1)[1] for group in driven.state.groups.values()}):
+        found.append(c.CancelGroup(name, random.choice(["fire", "drop"])))
+        found.append(c.AddSiblings(name, [0, 1], None, f"a{len(driven.commands)}"))
+        found.append(c.CloseGroup(name))
+    for record in driven.state.records.values():
+        if record.status == "failed":
+            found += [c.SkipCompensation(record.id), c.RetryCompensation(record.id)]
+    return found
+
+
+def endings(driven: Driven, _random: Random) -> list[c.Command]:
+    """What ends a run from outside, or undoes it afterwards."""
+    return [c.CancelRun(), c.AbortRun(), c.CompensateRun(driven.state.parent.token if driven.state.parent else 1)]
+
+
+def stale(driven: Driven, random: Random) -> list[c.Command]:
+    """Something that was delivered before, and answers to attempts that are over or never were."""
+    before = [command for _, command in driven.commands[-12:]]
+    token = random.randrange(driven.state.last_token + 1) + 1
+    attempt = random.randrange(1, 4)
+    wrong = [
+        c.FinishAttempt(token, attempt, {"v": 9}),
+        c.FailAttempt(token, attempt, RETRYABLE),
+        c.ReceiveCallback(token, attempt, {"v": 9}),
+        c.CompleteGate(token, {"v": 9}),
+        c.LoseWorker(token, attempt),
+    ]
+    if _is_current(driven.state, token, attempt):
+        wrong = wrong[-2:]
+    return before + wrong
+
+
+def _is_current(state: RunState, token_id: int, attempt: int) -> bool:
+    token = state.tokens.get(token_id)
+    return token is not None and token.attempt == attempt
+
+
+def fire_earliest(driven: Driven, random: Random) -> list[c.Command]:
+    """The next timers, with the clock where they are due."""
+    timers = sorted(driven.state.timers.values(), key=lambda timer: (timer.due, timer.id))
+    if not timers or driven.state.status is RunStatus.PAUSED:
+        return []
+    driven.now = max(driven.now, timers[0].due)
+    return [c.FireTimer(timer.id) for timer in timers if timer.due <= driven.now]
+
+
+KINDS: list[tuple[int, Callable[[Driven, Random], list[c.Command]]]] = [
+    (55, forward),
+    (6, undoing),
+    (14, failures),
+    (10, fire_earliest),
+    (8, operators),
+    (6, stale),
+    (1, endings),
+]
+
+
+def choose(driven: Driven, random: Random) -> c.Command | None:
+    """One thing that happens next; None when nothing of the kind drawn could."""
+    die = random.randrange(sum(weight for weight, _ in KINDS))
+    for weight, kind in KINDS:
+        if die < weight:
+            found = kind(driven, random)
+            return random.choice(found) if found else None
+        die -= weight
+    raise AssertionError("the weights add up")
+
+
+def drain(driven: Driven, random: Random, limit: int = 600) -> Iterator[c.Command]:
+    """Everything somebody owes the run, until it has ended or nobody owes anything."""
+    for _ in range(limit):
+        if driven.ended:
+            return
+        if driven.state.status is RunStatus.PAUSED:
+            yield c.ResumeRun()
+            continue
+        owed = undoing(driven, random) or forward(driven, random) or fire_earliest(driven, random)
+        if not owed:
+            return
+        yield owed[0]
