@@ -47,13 +47,12 @@ class Sketch:
         return choices[self.random.randrange(len(choices))]
 
 
-def document(random: Random) -> dict[str, Json]:
+def document(s: Sketch) -> dict[str, Json]:
     """A whole workflow."""
-    s = Sketch(random)
     first, _ = block(s, s.pick(1, 2, 2, 3))
     whole: dict[str, Json] = {
         "workflow": "random",
-        "start": first,
+        "start": s.pick(first, first, first, [first, s.pick(*s.nodes)]),
         "nodes": s.nodes,
         "transitions": s.transitions,
         "limits": {"max_tokens_per_run": s.pick(60, 60, 25)},
@@ -69,9 +68,19 @@ def document(random: Random) -> dict[str, Json]:
     return whole
 
 
-def workflow_from(random: Random) -> Workflow | None:
-    """A workflow that deploys, or None for the few that do not."""
-    return load_value(document(random)).workflow
+def workflow_from(random: Random) -> Workflow:
+    """A workflow that deploys: of the wild edges only those that the loader accepts."""
+    sketch = Sketch(random)
+    whole = document(sketch)
+    workflow = load_value(whole).require()
+    for _ in range(sketch.pick(0, 0, 1, 2)):
+        wild(sketch)
+        wilder = load_value(whole).workflow
+        if wilder is None:
+            sketch.transitions.pop()
+        else:
+            workflow = wilder
+    return workflow
 
 
 def block(s: Sketch, depth: int) -> Ends:
@@ -134,7 +143,18 @@ def _suspending(s: Sketch) -> dict[str, Json]:
 
 
 def _native(s: Sketch) -> dict[str, Json]:
-    return {"action": s.pick({"kind": "emit", "type": "note"}, {"kind": "send", "signal": "s", "key": "k", "data": 7})}
+    groups = [t["id"] for t in s.transitions if "spawn_count" in t or "foreach" in t]
+    said = ({"kind": "emit", "type": "note"}, {"kind": "send", "signal": "s", "key": "k", "data": 7})
+    if not groups:
+        return {"action": s.pick(*said)}
+    action: dict[str, Json] = s.pick(
+        *said,
+        {"kind": "cancel_group", "group": s.pick(*groups), "join": s.pick("fire", "drop")},
+        {"kind": "add_siblings", "group": s.pick(*groups)},
+        {"kind": "close_group", "group": s.pick(*groups)},
+    )
+    mapping = {"input_mapping": {"items": {"literal": [1, 2]}}} if action["kind"] == "add_siblings" else {}
+    return {"action": action, **mapping}
 
 
 def sequence(s: Sketch, depth: int) -> Ends:
@@ -280,6 +300,24 @@ def escaping(s: Sketch, depth: int) -> Ends:
     s.edge(here, away, priority=1, condition=_condition(s, here))
     s.edge(here, target, priority=2)
     return first, target
+
+
+def wild(s: Sketch) -> None:
+    """An edge from anywhere to anywhere: out of groups, into branches, to another's join, back again."""
+    source, target = s.pick(*s.nodes), s.pick(*s.nodes)
+    fields: dict[str, Json] = {"priority": s.pick(1, 2), "loop": {"max_iterations": 1}}
+    if s.chance(30):
+        fields["on"] = s.pick("failure", "always")
+    if "action" in s.nodes[source] and s.chance(40):
+        fields["condition"] = _condition(s, source)
+    joins = [t for t in s.transitions if "synchronization" in t]
+    if joins and s.chance(50):
+        join = s.pick(*joins)
+        same = [t for t in joins if t["synchronization"]["sibling_group"] == join["synchronization"]["sibling_group"]]
+        fields["synchronization"] = next((t for t in same if t["to"] == target), join)["synchronization"]
+    if s.chance(15):
+        fields["spawn_count"] = 2
+    s.edge(source, target, **fields)
 
 
 def cancelling(s: Sketch, depth: int) -> Ends:

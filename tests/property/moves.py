@@ -14,6 +14,7 @@ from treadle.kernel.lifecycle import LIVE
 from treadle.kernel.state import RunState, Token
 from treadle.model import commands as c
 from treadle.model.errors import Error
+from treadle.model.requests import AnyRequest, ChangeGroup, Emit, Send, WriteArtifact
 from treadle.model.states import ExternalState, GateState, Mode, RunStatus, TokenState, Waiting
 from tests.driving import Driven
 
@@ -43,7 +44,7 @@ def _answers(state: RunState, token: Token, random: Random) -> Iterator[c.Comman
     node = state.graph.nodes[token.node]
     works = token.mode is Mode.COMPENSATION or (node.task is not None and node.suspends is None)
     if works and token.state is TokenState.EXECUTING and not _is_answered(state, token):
-        yield c.FinishAttempt(token.id, token.attempt, output_of(random), worker=token.worker)
+        yield c.FinishAttempt(token.id, token.attempt, output_of(random), _requests(state, random), worker=token.worker)
     elif token.external is ExternalState.OFFERED and token.state is TokenState.DISPATCHED:
         yield c.StartAttempt(token.id, token.attempt, "w", None)
     elif token.waiting is Waiting.HUMAN and token.gate is GateState.OPEN:
@@ -52,6 +53,18 @@ def _answers(state: RunState, token: Token, random: Random) -> Iterator[c.Comman
         yield c.ReceiveCallback(token.id, token.attempt, output_of(random))
     elif token.waiting is Waiting.SUBWORKFLOW and token.child is not None:
         yield c.EndChild(token.id, token.child, "completed", output_of(random), compensable=random.random() < 0.5)
+
+
+def _requests(state: RunState, random: Random) -> tuple[AnyRequest, ...]:
+    """What a longer task asks of its run along with its result; now and then."""
+    if random.random() < 0.9:
+        return ()
+    names = [group.names[0].split(":", 1)[1] for group in state.groups.values()] or ["nobody"]
+    name = random.choice(names)
+    return (
+        random.choice([Emit("note"), Send("s", "k", 1), WriteArtifact("report", "d1", 3)]),
+        random.choice([ChangeGroup("cancel_group", name), ChangeGroup("add_siblings", name, [1]), Emit("note")]),
+    )
 
 
 def _is_answered(state: RunState, token: Token) -> bool:
@@ -81,7 +94,8 @@ def failures(driven: Driven, random: Random) -> list[c.Command]:
         error = random.choice([RETRYABLE, FINAL])
         match answer:
             case c.FinishAttempt(token, attempt):
-                found.append(c.FailAttempt(token, attempt, error, worker=answer.worker))
+                requests = _requests(driven.state, random)
+                found.append(c.FailAttempt(token, attempt, error, requests, worker=answer.worker))
                 found.append(c.LoseWorker(token, attempt))
             case c.ReceiveCallback(token, attempt):
                 found.append(c.ReceiveCallback(token, attempt, None, error))

@@ -6,8 +6,8 @@ from typing import Any
 
 from treadle.errors import EvaluationError
 from treadle.expression.paths import Path, get_in
-from treadle.kernel import deliver, entity, fan_out, join, saga
 from treadle.graph.execution_graph import GraphTransition
+from treadle.kernel import cancel, deliver, entity, fan_out, join, saga
 from treadle.kernel.deciding import Deciding
 from treadle.kernel.evolve_tokens import scope_frame
 from treadle.kernel.failure import fail_token, write_problem
@@ -47,6 +47,8 @@ class _OutputView:
 def complete_visit(d: Deciding, token: Token, output: Json, tries: int = 0) -> None:
     """The visit's task has succeeded with this output."""
     node = d.node(token)
+    if token.timers:
+        cancel.clear_timers(d, token)
     problem = node.output_schema.problem(output) if node.output_schema is not None else None
     if problem is not None:
         fail_token(d, token, Error("SCHEMA", f"output of {node.ref!r}: {problem}"))

@@ -7,6 +7,7 @@ from typing import Any
 
 from treadle.kernel import units
 from treadle.kernel.evolve_tokens import (
+    drop_timers,
     fail_branch,
     forget_group,
     leave,
@@ -93,8 +94,24 @@ def arrived(state: RunState, event: e.JoinArrived) -> None:
     if token is not None and not token.held:
         token.held = True
         leave(state, token)
+        drop_timers(state, token)
+        if event.group is not None and not event.absorbed:
+            _drop_spent_scope(state, event)
         if token.mutex is not None and not keeps_mutex(state, token, event.target):
             release_mutex(state, token)
+
+
+def _drop_spent_scope(state: RunState, event: e.JoinArrived) -> None:
+    """The branch's only unit has arrived and its contribution is taken: nothing reads its overlay any more."""
+    assert event.group is not None
+    group = state.groups[event.group]
+    frame = event.frames[-1]
+    if frame[0] != event.group or not isinstance(group.members.get(frame[1]), int):
+        return
+    site = state.graph.sites[units.site_of(state, group, event.target).index]
+    scope = state.scopes.get(frame)
+    if site.merge_source is not None and scope is not None and "nodes" not in scope.tree:
+        del state.scopes[frame]
 
 
 def keeps_mutex(state: RunState, token: Token, target: str) -> bool:

@@ -14,6 +14,7 @@ from treadle.model.errors import Error
 from treadle.model.ids import ArrivalId, Frame, Frames, GroupId, TokenId
 from treadle.model.states import ExternalState, GateState, Mode, RunStatus, TokenState, Waiting
 
+_PASSIVE = (Waiting.MUTEX, Waiting.TRIGGER)
 _CODES = {name: code for code, name in enumerate(ENDED)}
 
 
@@ -107,11 +108,13 @@ def started(state: RunState, event: e.TokenStarted) -> None:
 
 def waiting(state: RunState, event: e.TokenWaiting) -> None:
     token = _moved(state, event.token, "token.waiting")
+    if event.reason in _PASSIVE:
+        state.passive += 1
     token.waiting = event.reason
     token.detail = event.detail
-    if event.output is not None:
-        token.output = event.output
-    if event.reason is Waiting.MUTEX:
+    if event.reason is Waiting.SIBLINGS:
+        token.input = None  # its work is done and recorded: only its presence is still needed
+    elif event.reason is Waiting.MUTEX:
         state.mutexes.setdefault(event.detail["mutex"], MutexState()).queue.append(event.token)
     elif event.reason is Waiting.SIGNAL:
         state.waiters.setdefault(event.detail["signal"], []).append((event.token, None))
@@ -124,6 +127,8 @@ def resumed(state: RunState, event: e.TokenResumed) -> None:
     variant = f"/{event.by}" if event.by in ("mutex", "retry") else ""
     token.state = move_token(token.state, "token.resumed" + variant)
     token.version += 1
+    if token.waiting in _PASSIVE:
+        state.passive -= 1
     if token.waiting is Waiting.MUTEX:
         mutex = state.mutexes[token.detail["mutex"]]
         mutex.queue.remove(token.id)
@@ -225,6 +230,8 @@ def retry_scheduled(state: RunState, event: e.TokenRetryScheduled) -> None:
     token.version += 1
     token.attempts += event.tries
     token.external = None
+    token.child = None
+    token.gate = None
     token.waiting = None if event.by is not None else Waiting.TIMER
     token.error = event.error
     token.output = None
@@ -260,6 +267,8 @@ def end(state: RunState, token: Token) -> None:
         leave(state, token)
     drop_timers(state, token)
     release_mutex(state, token)
+    if token.waiting in _PASSIVE:
+        state.passive -= 1
     if token.waiting is Waiting.SIGNAL:
         _forget_waiter(state, token.detail["signal"], token.id)
     elif token.waiting is Waiting.MUTEX:

@@ -28,8 +28,8 @@ def settle_run(d: Deciding) -> bool:
             fail_run(d, state.unhandled)
         else:
             complete_run(d)
-        return False
-    if state.working > _stuck(d):
+        return bool(d.ready)
+    if state.working > state.passive or state.working > _stuck(d):
         return False
     if _follow_no_match(d):
         return True
@@ -39,21 +39,17 @@ def settle_run(d: Deciding) -> bool:
 
 
 def _stuck(d: Deciding) -> int:
-    """Tokens that only another token could set free: those waiting for a mutex or, with nothing else, for a `when`."""
-    if not d.graph.has_when and not d.state.mutexes:
-        return 0
+    """Tokens that only another token could set free: those waiting for a mutex or for no trigger but a `when`."""
     queued = sum(len(mutex.queue) for mutex in d.state.mutexes.values())
     return queued + sum(1 for _ in _only_when(d))
 
 
 def _only_when(d: Deciding) -> list[Token]:
-    if not d.graph.has_when:
-        return []
+    """Tokens no clock and no signal can resume: at most another token's move makes their `when` true."""
     return [
         token
         for token in d.state.tokens.values()
         if token.waiting is Waiting.TRIGGER
-        and token.when
         and not token.timers
         and not any(t.definition.trigger and t.definition.trigger.signal for t in d.node(token).triggers)
     ]

@@ -64,6 +64,7 @@ def _evaluate_site(d: Deciding, group: Group, state: SiteState) -> None:
     elif action == "fail":
         fail(d, group, state, site, Error(kind, f"join at {site.target.ref!r}: {why}", site.target.ref, group.path))
     elif action == "dead":
+        _clear_timer(d, state)
         d.emit(e.JoinDead(d.seq, d.now, site.target.ref, group.id))
 
 
@@ -229,7 +230,7 @@ def complete_visits(d: Deciding, waiting: list[Arrival]) -> None:
     for arrival in waiting:
         token = d.state.tokens.get(arrival.token)
         if token is not None and not token.arrivals:
-            d.emit(e.TokenCompleted(d.seq, d.now, token.id, token.output))
+            d.emit(e.TokenCompleted(d.seq, d.now, token.id))
             d.touch(token.frames)
 
 

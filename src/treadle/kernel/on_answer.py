@@ -137,8 +137,8 @@ def _defer(
 
 def apply_result(d: Deciding, token: Token, output: Json, tries: int, requests: tuple[AnyRequest, ...]) -> None:
     """A successful result takes effect."""
-    cancel.clear_timers(d, token)
     if token.mode is Mode.COMPENSATION:
+        cancel.clear_timers(d, token)
         saga.compensation_token_completed(d, token, output, tries)
         return
     if requests:
@@ -157,7 +157,9 @@ def lose_worker(d: Deciding, command: c.LoseWorker) -> None:
     token = d.state.tokens.get(command.token)
     if token is None or token.attempt != command.attempt:
         return
-    if token.state not in (TokenState.EXECUTING, TokenState.DISPATCHED) or d.node(token).task is None:
+    if token.state not in (TokenState.EXECUTING, TokenState.DISPATCHED):
+        return
+    if token.mode is Mode.FORWARD and d.node(token).task is None:
         return
     if any(item.token == token.id for item in d.state.deferred):
         return  # its result is recorded and will be applied when the run resumes

@@ -105,7 +105,7 @@ def _sync(d: Deciding, timer: Timer) -> None:
 def _run(d: Deciding) -> None:
     """The run's own deadline."""
     policy = d.graph.definition.on_timeout
-    text = f"the run did not end within {d.graph.definition.timeout_ms} ms"
+    text = f"the run has not ended by its deadline, {d.now - d.state.started_at} ms after it started"
     error = Error("WORKFLOW_TIMEOUT", text)
     if policy == "human_gate":
         d.emit(e.RunPaused(d.seq, d.now, "timeout", error.message))

@@ -92,7 +92,7 @@ class SiteState(Struct):
     status: Literal["open", "fired", "failed", "dead"] = "open"
     live: dict[int, int] = {}
     """Branch → how many of its units can still arrive."""
-    waiting: dict[int, list[ArrivalId]] = {}
+    waiting: dict[int, tuple[ArrivalId, ...]] = {}
     arrived: int = 0
     """Branches with an arrival and no live unit."""
     timer: TimerId | None = None
@@ -251,6 +251,8 @@ class RunState:
     """Live tokens, those waiting at joins included."""
     working: int = 0
     """Live tokens that are not held at a join: something can still happen by itself or by an answer."""
+    passive: int = 0
+    """Of those, the ones waiting for a mutex or a trigger: perhaps only another token can set them free."""
     at_node: dict[str, int] = field(default_factory=dict)
     groups: dict[GroupId, Group] = field(default_factory=dict)
     arrivals: dict[ArrivalId, Arrival] = field(default_factory=dict)

@@ -7,7 +7,7 @@ from typing import Any
 
 from treadle.errors import EvaluationError
 from treadle.graph.execution_graph import GraphNode
-from treadle.kernel import cancel, complete, failure, join, timers
+from treadle.kernel import complete, failure, join, timers
 from treadle.kernel.deciding import Deciding
 from treadle.kernel.state import Token
 from treadle.model import effects as x
@@ -159,7 +159,6 @@ _STARTERS = {
 
 def resume_with(d: Deciding, token: Token, output: Json, by: str) -> None:
     """What the token waited for has come: it goes on and completes with it."""
-    cancel.clear_timers(d, token)
     d.emit(e.TokenResumed(d.seq, d.now, token.id, by))
     complete.complete_visit(d, token, output)
 

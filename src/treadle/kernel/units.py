@@ -40,11 +40,11 @@ def add_arrival(state: RunState, arrival: Arrival) -> None:
     branch = branch_in(arrival.frames, group.id)
     held = site.waiting.get(branch)
     if held is None:
-        site.waiting[branch] = [arrival.id]
+        site.waiting[branch] = (arrival.id,)
         if branch not in site.live:
             site.arrived += 1
     else:
-        held.append(arrival.id)
+        site.waiting[branch] = (*held, arrival.id)
 
 
 def remove_arrival(state: RunState, arrival: Arrival) -> None:
@@ -55,9 +55,10 @@ def remove_arrival(state: RunState, arrival: Arrival) -> None:
     group = state.groups[arrival.group]
     site = site_of(state, group, arrival.target)
     branch = branch_in(arrival.frames, group.id)
-    held = site.waiting[branch]
-    held.remove(arrival.id)
-    if not held:
+    held = tuple(other for other in site.waiting[branch] if other != arrival.id)
+    if held:
+        site.waiting[branch] = held
+    else:
         del site.waiting[branch]
         if branch not in site.live:
             site.arrived -= 1

@@ -172,6 +172,7 @@ class TokenResumed(Event, tag="token.resumed"):
 class TokenCompleted(Event, tag="token.completed"):
     token: TokenId
     output: Json = None
+    """Empty for a visit that waited for siblings: its `token.waiting` carries it, and it is not stored twice."""
     tries: int = 0
     """Task retries inside the attempt."""
 

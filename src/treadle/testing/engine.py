@@ -30,6 +30,7 @@ from treadle.store.port import Commit, OutboxRow
 from treadle.testing import delivery
 from treadle.testing.agenda import Agenda, Entry
 from treadle.testing.catalog import Deployed
+from treadle.testing.fuse import Crashed
 from treadle.testing.instant import instantly
 from treadle.testing.slots import Slots
 from treadle.testing.surroundings import Surroundings
@@ -92,7 +93,11 @@ class Engine:
         decision = decide(state.graph, state, command, self.around.clock.now, self.around.catalog)
         if decision.events or decision.effects:
             self.states[run] = state
-            self._commit(run, state, seq, decision)
+            try:
+                self._commit(run, state, seq, decision)
+            except Crashed as crash:
+                crash.rejection = decision.rejection
+                raise
         return decision.rejection
 
     def _commit(self, run: RunId, state: RunState, seq: int, decision: Decision) -> None:

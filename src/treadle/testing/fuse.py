@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from treadle.model.errors import Rejection
 from treadle.testing.scenario import CrashPoint
 
 
@@ -15,6 +16,8 @@ class Crashed(Exception):
         self.down_ms = down_ms
         self.committed = point != "before_commit"
         """Whether what was being decided is durable."""
+        self.rejection: Rejection | None = None
+        """What the decision answered; whoever asked learns it by asking again."""
 
 
 @dataclass(slots=True)

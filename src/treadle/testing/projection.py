@@ -230,12 +230,12 @@ def _retry_scheduled(run: Projection, event: e.TokenRetryScheduled) -> None:
 def _token_ended(state: TokenState) -> Callable[[Projection, Any], None]:
     def read(run: Projection, event: Any) -> None:
         visit = run.visits[event.token]
-        visit.state = state
-        visit.waiting = None
+        held, visit.state, visit.waiting = visit.waiting is Waiting.SIBLINGS, state, None
         visit.error = getattr(event, "error", None)
         if isinstance(event, e.TokenCompleted):
             visit.attempts += event.tries
-            visit.output = event.output
+            if not held:  # one that waited for siblings said its output then
+                visit.output = event.output
         elif visit.error is not None:  # one that could not even make its input has begun, too
             visit.attempts = max(visit.attempts, visit.error.attempts)
             visit.begun = visit.begun or event.seq

@@ -216,7 +216,7 @@ class World:
             except Crashed as crash:
                 self.crash(crash.down_ms)
                 if crash.committed:
-                    return None
+                    return crash.rejection
 
 
 def differing_fields(folded: RunState, state: RunState) -> list[str]:
