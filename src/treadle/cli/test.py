@@ -21,9 +21,9 @@ from rich.console import Console
 from rich.progress import Progress
 
 from treadle.errors import ScenarioError
-from treadle.testing.documents import Document, read_documents
+from treadle.testing.documents import read_file
 from treadle.testing.report import paint
-from treadle.testing.runner import ScenarioResult, run_document
+from treadle.testing.runner import ScenarioResult, run_document, unreadable
 
 SUFFIX = ".scenario.yaml"
 PATIENCE_S = 1.0
@@ -36,9 +36,7 @@ def test(
     paths: Annotated[list[Path], Parameter(help="Scenario files, or folders with *.scenario.yaml in them.")],
     /,
     *,
-    match: Annotated[
-        str, Parameter(name=["-k", "--match"], help="Only scenarios whose name contains this.")
-    ] = "",
+    match: Annotated[str, Parameter(name=["-k", "--match"], help="Only scenarios whose name contains this.")] = "",
     output: Annotated[Literal["text", "json"], Parameter(help="What results look like.")] = "text",
     store: Annotated[
         Literal["memory", "sqlite", "postgres"], Parameter(help="Which store the scenarios run on.")
@@ -46,20 +44,18 @@ def test(
 ) -> int:
     """Play scenarios on a virtual clock and say which of them hold."""
     if store != "memory":
-        return _misused(
-            f"--store {store} comes with a later release; scenarios run on --store memory for now"
-        )
+        return _misused(f"--store {store} comes with a later release; scenarios run on --store memory for now")
     missing = [path for path in paths if not path.exists()]
     if missing:
         return _misused(f"there is no {missing[0]}")
     files = list(_scenario_files(paths))
     if not files:
         return _misused(f"there is no *{SUFFIX} in {', '.join(map(str, paths))}")
-    sys.path.insert(
-        0, str(Path.cwd())
-    )  # functions that `python` actions name are looked for where the user stands
+    sys.path.insert(0, str(Path.cwd()))  # functions that `python` actions name are looked for where the user stands
     began = time.perf_counter()
     results = list(_play(files, match, quiet=output == "json"))
+    if not results:
+        return _misused(f"no scenario's name contains {match!r}" if match else "the files hold no scenario")
     if output == "json":
         _show_json(results)
     else:
@@ -68,7 +64,7 @@ def test(
 
 
 def _misused(message: str) -> int:
-    Console(stderr=True, highlight=False).print(f"treadle test: {message}", markup=False)
+    Console(stderr=True, highlight=False, soft_wrap=True).print(f"treadle test: {message}", markup=False)
     return USAGE
 
 
@@ -97,12 +93,9 @@ def _play(files: Sequence[Path], match: str, *, quiet: bool) -> Iterator[Scenari
 
 def _play_file(file: Path, match: str) -> Iterator[ScenarioResult]:
     try:
-        documents: list[Document] = read_documents(file.read_text("utf-8"), str(file))
+        documents = read_file(file)
     except ScenarioError as problem:
-        yield ScenarioResult(str(file), "", 1, "invalid", str(problem))
-        return
-    except (OSError, UnicodeDecodeError) as problem:
-        yield ScenarioResult(str(file), "", 1, "invalid", f"{file}: cannot be read: {problem}")
+        yield unreadable(str(file), problem)
         return
     for document in documents:
         if match in document.title:
@@ -116,9 +109,7 @@ def _show_json(results: Sequence[ScenarioResult]) -> None:
         | ({"reason": result.reason} if result.reason else {})
         for result in results
     ]
-    print(
-        json.dumps({"passed": passed, "failed": len(results) - passed, "results": rows}, ensure_ascii=False)
-    )
+    print(json.dumps({"passed": passed, "failed": len(results) - passed, "results": rows}, ensure_ascii=False))
 
 
 def _show_text(results: Sequence[ScenarioResult], seconds: float) -> None:

@@ -4,44 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle.errors import EvaluationError
-from treadle.expression.paths import Path, get_in
 from treadle.graph.execution_graph import GraphTransition
 from treadle.kernel import cancel, deliver, entity, fan_out, join, saga
 from treadle.kernel.deciding import Deciding
-from treadle.kernel.evolve_tokens import scope_frame
-from treadle.kernel.failure import fail_token, write_problem
+from treadle.kernel.failure import fail_token
 from treadle.kernel.finish import terminate
 from treadle.kernel.route import Origin, RoutingFailed, choose, no_match
-from treadle.kernel.scope import read
 from treadle.kernel.state import Token
-from treadle.kernel.view import TokenView, scope_chain
+from treadle.kernel.view import TokenView
+from treadle.kernel.writing import BadOutput, apply_output
 from treadle.model import events as e
 from treadle.model.errors import Error
-from treadle.model.events import Write
-from treadle.model.ids import Frame
 from treadle.model.states import Waiting
 
 Json = Any
-
-
-class _OutputView:
-    """An output mapping's view: `$` is the task's output; CEL sees it as `output`, beside the token's scope."""
-
-    __slots__ = ("_output", "_view")
-
-    def __init__(self, view: TokenView, output: Json) -> None:
-        self._view = view
-        self._output = output
-
-    def get(self, path: Path) -> Json:
-        return get_in(self._output, path)
-
-    def root(self, name: str, keys: frozenset[str] | None) -> Json:
-        return self._output if name == "output" else self._view.root(name, keys)
-
-    def tokens_at(self, node: str) -> int:
-        return self._view.tokens_at(node)
 
 
 def complete_visit(d: Deciding, token: Token, output: Json, tries: int = 0) -> None:
@@ -136,51 +112,3 @@ def _awaiting(d: Deciding, token: Token) -> int | None:
         ),
         None,
     )
-
-
-class BadOutput(Exception):
-    """An output mapping that cannot be carried out: the token fails."""
-
-    def __init__(self, error: Error) -> None:
-        super().__init__(error.message)
-        self.error = error
-
-
-def apply_output(d: Deciding, token: Token, output: Json) -> None:
-    """Write what `output_mapping` says, and keep the output where some expression reads it."""
-    node = d.node(token)
-    writes: list[Write] = []
-    if node.outputs:
-        view = _OutputView(TokenView(d.state, token.frames), output)
-        try:
-            writes = [(path, source.evaluate(view)) for path, source in node.outputs]
-        except EvaluationError as problem:
-            raise BadOutput(Error("TASK_FAILED", f"output_mapping of {node.ref!r}: {problem}")) from None
-        refusal = write_problem(d, token.frames, writes)
-        if refusal is not None:
-            raise BadOutput(Error("SCHEMA", f"output_mapping of {node.ref!r}: {refusal}"))
-    if node.read:
-        writes.append((("nodes", node.ref, "output"), output))
-    scope = scope_frame(d.state, token.frames)
-    branch = _unjoined_branch(d, token, scope)
-    if branch is not None:
-        _report_conflicts(d, token, writes, scope, branch)
-    d.emit(e.ContextUpdated(d.seq, d.now, writes, scope, token.id, False, branch))
-
-
-def _unjoined_branch(d: Deciding, token: Token, scope: Frame | None) -> Frame | None:
-    """The branch of a replicated group without a join through which this token writes into `scope`."""
-    for frame in reversed(token.frames):
-        if frame == scope:
-            return None
-        if d.state.groups[frame[0]].replicated:
-            return frame
-    return None
-
-
-def _report_conflicts(d: Deciding, token: Token, writes: list[Write], scope: Frame | None, branch: Frame) -> None:
-    chain = scope_chain(d.state, token.frames)
-    for path, value in writes:
-        writer = d.state.writers.get((scope, path))
-        if path[0] != "nodes" and writer is not None and writer != branch and read(chain, path) != value:
-            d.emit(e.ContextConflict(d.seq, d.now, list(path), token.node))

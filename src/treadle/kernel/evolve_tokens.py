@@ -111,10 +111,11 @@ def waiting(state: RunState, event: e.TokenWaiting) -> None:
     if event.reason in _PASSIVE:
         state.passive += 1
     token.waiting = event.reason
-    token.detail = event.detail
     if event.reason is Waiting.SIBLINGS:
         token.input = None  # its work is done and recorded: only its presence is still needed
-    elif event.reason is Waiting.MUTEX:
+        return
+    token.detail = event.detail
+    if event.reason is Waiting.MUTEX:
         state.mutexes.setdefault(event.detail["mutex"], MutexState()).queue.append(event.token)
     elif event.reason is Waiting.SIGNAL:
         state.waiters.setdefault(event.detail["signal"], []).append((event.token, None))
@@ -224,8 +225,8 @@ def retry_scheduled(state: RunState, event: e.TokenRetryScheduled) -> None:
     token = state.tokens[event.token]
     if event.by is not None:
         _reopen(state, token)
-    elif token.external in (ExternalState.OFFERED, ExternalState.CLAIMED):
-        token.external = move_external(token.external, "token.retry_scheduled")
+    else:
+        _close_outside(token, "token.retry_scheduled")
     token.state = move_token(token.state, "token.retry_scheduled")
     token.version += 1
     token.attempts += event.tries

@@ -6,20 +6,15 @@ from collections.abc import Callable
 
 import msgspec
 
-from treadle.errors import EvaluationError
 from treadle.expression.backoff import delay_ms
-from treadle.expression.paths import MISSING
 from treadle.kernel import cancel, entity, fan_out, saga, timers
 from treadle.kernel.deciding import Deciding, RunFails
-from treadle.kernel.evolve_tokens import scope_frame
 from treadle.kernel.route import Origin, RoutingFailed, choose
-from treadle.kernel.scope import Scope, read
 from treadle.kernel.state import Token
-from treadle.kernel.view import TokenView, scope_chain
+from treadle.kernel.view import TokenView
 from treadle.model import events as e
 from treadle.model.errors import Error
-from treadle.model.events import Write
-from treadle.model.ids import Frame, Frames, TokenId
+from treadle.model.ids import Frame, TokenId
 from treadle.model.states import Mode
 
 Record = Callable[[Frame | None, bool], None]
@@ -115,43 +110,6 @@ def failing_branch(d: Deciding, origin: Origin) -> tuple[Frame | None, bool]:
         if frame[1] in group.abandoned:
             return None, False
     return None, True
-
-
-def write_problem(d: Deciding, frames: Frames, writes: list[Write]) -> str | None:
-    """Why these writes cannot be made, or None: a path that does not fit, or the state schema."""
-    frame = scope_frame(d.state, frames)
-    existing = d.state.scopes.get(frame)
-    for path, _ in writes:
-        problem = existing.refusal(path) if existing is not None and len(path) > 2 else None
-        if problem is not None:
-            return problem
-    if d.graph.state_schema is None:
-        return None
-    trial = existing.copy() if existing is not None else Scope(overlay=frame is not None)
-    try:
-        for path, value in writes:
-            trial.write(path, value)
-    except EvaluationError as misfit:
-        return str(misfit)
-    return _schema_problem(d, frames, frame, trial)
-
-
-def _schema_problem(d: Deciding, frames: Frames, frame: Frame | None, trial: Scope) -> str | None:
-    if d.graph.state_schema is None:
-        return None
-    outer = scope_chain(d.state, frames[: _place(frames, frame)]) if frame is not None else []
-    value = read([trial, *outer], ("state",))
-    problem = d.graph.state_schema.problem({} if value is MISSING else value)
-    return f"state_schema: {problem}" if problem is not None else None
-
-
-def schema_problem(d: Deciding, frames: Frames, writes: list[Write]) -> str | None:
-    """As `write_problem`, for a join's merge."""
-    return write_problem(d, frames, [(path, value) for path, value in writes if path[0] != "nodes"])
-
-
-def _place(frames: Frames, frame: Frame | None) -> int:
-    return next(place for place, other in enumerate(frames) if other == frame)
 
 
 def refuse_late(d: Deciding, token: TokenId, attempt: int, reason: str) -> None:

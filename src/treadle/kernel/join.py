@@ -26,7 +26,7 @@ from typing import Any, Literal
 
 from treadle.errors import EvaluationError
 from treadle.graph.execution_graph import JoinSite
-from treadle.kernel import cancel, deliver, failure, fan_out, merge, units
+from treadle.kernel import cancel, deliver, failure, fan_out, merge, units, writing
 from treadle.kernel.deciding import Deciding, RunFails
 from treadle.kernel.evolve_groups import unspawned
 from treadle.kernel.join_merge import contributions, merged_writes
@@ -156,7 +156,7 @@ def _is_the_empty_join(d: Deciding, group: Group, site: JoinSite) -> bool:
     return len(ahead) == 1 and d.graph.sites[ahead[0].index] is site
 
 
-def fire(d: Deciding, group: Group, state: SiteState, site: JoinSite, why: str) -> None:
+def fire(d: Deciding, group: Group, state: SiteState, site: JoinSite, why: str, policy: str | None = None) -> None:
     """The join fires: merge, complete who waits, one continuation, and deal with the rest."""
     minimum = site.sync.min_success_count
     if minimum is not None and state.arrived < minimum:
@@ -168,7 +168,7 @@ def fire(d: Deciding, group: Group, state: SiteState, site: JoinSite, why: str) 
     except merge.MergeType as problem:
         fail(d, group, state, site, _join_error("MERGE_TYPE", str(problem), group, site))
         return
-    refusal = failure.schema_problem(d, group.frames, writes)
+    refusal = writing.merge_problem(d, group.frames, writes)
     if refusal is not None:
         fail(d, group, state, site, _join_error("SCHEMA", refusal, group, site))
         return
@@ -178,7 +178,7 @@ def fire(d: Deciding, group: Group, state: SiteState, site: JoinSite, why: str) 
         raise RunFails(Error("LIMIT_EXCEEDED", text, site.target.ref, group.path))
     waiting = [d.state.arrivals[i] for ids in state.waiting.values() for i in ids]
     early = [branch for branch in state.live if branch in group.members]
-    rest = site.sync.on_early_complete if early else None
+    rest = (policy or site.sync.on_early_complete) if early else None
     _clear_timer(d, state)
     d.emit(
         e.JoinFired(
@@ -303,7 +303,7 @@ def complete_now(d: Deciding, group: Group, join: str, by: str) -> None:
     for state in open_sites:
         site = d.graph.sites[state.index]
         if join == "fire" and state is chosen:
-            fire(d, group, state, site, f"completed by {by}")
+            fire(d, group, state, site, f"completed by {by}", "abandon")  # what is left is the acting token, spared
         else:
             _clear_timer(d, state)
             waiting = [d.state.arrivals[i] for ids in state.waiting.values() for i in ids]

@@ -77,6 +77,7 @@ GATE: dict[tuple[str, str], G] = {
     (G.OPEN, "gate.expired"): G.EXPIRED,
     (G.OPEN, "token.cancelled"): G.CLOSED,
     (G.OPEN, "token.timed_out"): G.CLOSED,
+    (G.OPEN, "token.retry_scheduled"): G.CLOSED,
 }
 
 EXTERNAL: dict[tuple[str, str], X] = {

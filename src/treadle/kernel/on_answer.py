@@ -110,9 +110,8 @@ def fail_attempt(d: Deciding, command: c.FailAttempt) -> None:
     if token is None:
         return
     if d.state.status is RunStatus.PAUSED:
-        _defer(d, token, None, command.error, command.tries, command.requests)
+        _defer(d, token, None, command.error, command.tries, ())
         return
-    native.apply_requests(d, token, command.requests)
     failure.attempt_failed(d, token, command.error, command.tries)
 
 
@@ -198,10 +197,10 @@ def _answered_before(d: Deciding, token_id: TokenId, attempt: int | None, answer
 
 def complete_gate(d: Deciding, command: c.CompleteGate) -> None:
     """A person has answered."""
-    before = _answered_before(d, command.token, None, command.data)
+    token = d.state.tokens.get(command.token)
+    before = _answered_before(d, command.token, token.attempt if token is not None else None, command.data)
     if before == "same":
         return
-    token = d.state.tokens.get(command.token)
     if before == "different" or token is None or token.gate is not GateState.OPEN:
         if token is None and not 0 < command.token <= d.state.last_token:
             raise Refused("NOT_FOUND", f"run {d.state.run} has no visit {command.token}")

@@ -55,18 +55,6 @@ class Scope:
         twin.tree = {root: _twin(value) for root, value in self.tree.items()}
         return twin
 
-    def refusal(self, path: Path) -> str | None:
-        """Why `path` cannot be written, or None."""
-        here: Any = self.tree
-        for depth, key in enumerate(path[:-1]):
-            here = here.get(key, MISSING) if isinstance(here, dict) else get_in(here, (key,))
-            if here is MISSING:
-                return None
-            step = path[depth + 1]
-            if not _fits(here, step):
-                return f"cannot write {'.'.join(map(str, path))}: {step!r} does not fit a {_kind(here)}"
-        return None
-
     def plain(self, root: str) -> Json:
         """A root of the tree as plain JSON."""
         value = self.tree.get(root, MISSING)
@@ -94,12 +82,6 @@ def _written(here: Any, path: Path, value: Json, whole: Path) -> Any:
         below = here[key] if key < len(here) else {}
         return [*here[:key], _written(below, rest, value, whole), *here[key + 1 :]]
     raise EvaluationError(f"cannot write {'.'.join(map(str, whole))}: {key!r} does not fit a {_kind(here)}")
-
-
-def _fits(here: Any, step: str | int) -> bool:
-    if isinstance(here, list):
-        return isinstance(step, int) and step <= len(here)
-    return isinstance(here, dict) and isinstance(step, str)
 
 
 def _twin(value: Any) -> Any:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from treadle.expression.conditions import Unevaluable
 from treadle.graph.execution_graph import GraphTransition
-from treadle.kernel import cancel, complete, failure, fan_out, signals, suspend, timers
+from treadle.kernel import cancel, failure, fan_out, signals, suspend, timers
 from treadle.kernel.deciding import Deciding, RunFails
 from treadle.kernel.route import Origin, RoutingFailed, condition_holds
 from treadle.kernel.state import Signal, Token
+from treadle.kernel.writing import BadOutput, apply_output
 from treadle.model import events as e
 from treadle.model.states import TokenState, Waiting
 
@@ -77,8 +78,8 @@ def _interrupt(d: Deciding, token: Token, t: GraphTransition, signal: Signal | N
         output = signal.data if signal is not None else {}
         if node.outputs or node.read:
             try:
-                complete.apply_output(d, token, output)
-            except complete.BadOutput as bad:
+                apply_output(d, token, output)
+            except BadOutput as bad:
                 failure.fail_token(d, token, bad.error)
                 return
         cancel.stop_outside(d, token)

@@ -197,8 +197,8 @@ def _leave_members(state: RunState, group: Group, index: int, unit: int) -> None
         del group.members[index]
     else:
         del members[unit]
-        if not members:
-            del group.members[index]
+        if len(members) == 1:
+            group.members[index] = next(iter(members))
     group.units -= 1
     if not group.units:
         state.idle[group.id] = None

@@ -140,6 +140,8 @@ def _loaded(workflow: Workflow | None, reading: Reading) -> Loaded:
     value = reading.source.value
     name = value.get("workflow", value.get("name")) if isinstance(value, dict) else None
     problems = sorted(reading.problems, key=lambda problem: (problem.line or 0, problem.column or 0))
+    if reading.dropped:
+        problems.append(reading.rest())
     return Loaded(
         workflow=None if reading.failed() else workflow,
         problems=problems,

@@ -124,6 +124,11 @@ class Reading:
             )
         )
 
+    def rest(self) -> Problem:
+        """What to say of the problems beyond the bound."""
+        message = f"{self.dropped} more problems are not shown"
+        return Problem("BAD_VALUE", message, "error", at="", file=self.source.file, hint="mend the first ones first")
+
     def unknown(self, code: str, at: Place | Path, what: str, name: str, known: Iterable[str]) -> None:
         """Records a name that does not exist, with the nearest one that does."""
         candidates = list(known)

@@ -117,7 +117,7 @@ class Record(Shape):
     def _exclusive(self, given: dict[str, str], at: Place, reading: Reading) -> bool:
         sound = True
         for rule in self.one_of:
-            present = [name for name in rule.names if name in given]
+            present = [name for name in given if name in rule.names]
             listed = ", ".join(f"`{name}`" for name in rule.names)
             if len(present) > 1:
                 sound = False

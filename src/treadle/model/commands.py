@@ -64,7 +64,7 @@ class FailAttempt(Command, tag="fail_attempt", frozen=True):
     token: TokenId
     attempt: int
     error: Error
-    requests: tuple[AnyRequest, ...] = ()
+    """What the attempt asked for before it failed is dropped with it."""
     tries: int = 0
     worker: str | None = None
 

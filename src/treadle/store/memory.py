@@ -190,7 +190,7 @@ class MemoryStore:
         if commit.run not in self._runs:
             self._create(commit)
         self._runs[commit.run].append(commit)
-        for event in commit.events:
+        for event in commit.events if self._timers else ():
             if isinstance(event, TimerFired):
                 self._timers.pop((commit.run, event.timer), None)
         rows = [row for effect in commit.effects if (row := self._keep(commit.run, effect))]

@@ -196,7 +196,7 @@ def _start(stage: Stage, step: s.StartRun) -> Rejection | None:
 
 
 def _deploy(stage: Stage, step: s.Deploy) -> Rejection | None:
-    loaded = load_definition(step.definition)
+    loaded = load_definition(step.definition, check_functions=step.refused is not None)
     if loaded.workflow is None:
         codes = [problem.code for problem in loaded.errors]
         kind = step.refused if step.refused in codes else codes[0]

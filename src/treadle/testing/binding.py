@@ -13,7 +13,7 @@ from treadle.language.problem import nearest
 from treadle.model.definition import Task, Workflow
 from treadle.testing.address import parse_address, ref_of
 from treadle.testing.place import Place
-from treadle.testing.scenario import Expect, Expectation, Mock, Scenario, StartRun
+from treadle.testing.scenario import Expect, Expectation, Mock, Scenario, Start, StartRun
 
 _BY_ADDRESS = ("visits", "attempts", "node_output", "dispatches", "paths")
 
@@ -22,14 +22,24 @@ def check_names(scenario: Scenario, workflows: Sequence[Workflow]) -> None:
     """Raises `ScenarioError` at the first name that means nothing."""
     refs = {ref for workflow in workflows for ref in workflow.nodes}
     runs = {workflow.workflow for workflow in workflows} | set(_run_names(scenario))
+    _check_start(scenario.start, workflows)
     for mock in scenario.mocks:
         _check_mock(mock, refs, workflows)
     for expectation in _expectations(scenario):
         _check_expectation(expectation, refs, runs)
     for step in scenario.steps or ():
         address = getattr(step, "address", None)
+        if isinstance(step, StartRun) and step.refused != "NOT_FOUND":
+            _check_start(step.start, workflows)
         if address is not None and step.refused != "NOT_FOUND":
             _check_address(address, step.place, refs)
+
+
+def _check_start(start: Start, workflows: Sequence[Workflow]) -> None:
+    names = {workflow.workflow for workflow in workflows}
+    if start.workflow is not None and start.workflow not in names:
+        assert start.place is not None, "it was written somewhere"
+        _refuse(start.place, f"no definition is called `{start.workflow}`", start.workflow, names, key=False)
 
 
 def _run_names(scenario: Scenario) -> Iterator[str]:

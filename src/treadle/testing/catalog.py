@@ -43,6 +43,7 @@ class Catalog:
 
     def deploy(self, workflow: Workflow) -> Deployed:
         """Makes a version of it; deploying the newest again changes nothing."""
+        self._script.learn(workflow.nodes)
         graph = compile_graph(mocked(workflow, self._script))
         stored = instantly(self._store.put_workflow(workflow.workflow, graph.hash, workflow))
         deployed = Deployed(workflow, graph, stored.version)
@@ -57,10 +58,6 @@ class Catalog:
         """The kernel's question."""
         deployed = self.find(name, version)
         return deployed.graph if deployed else None
-
-    def refs(self) -> frozenset[str]:
-        """Every node ref there is."""
-        return frozenset(ref for deployed in self._versions.values() for ref in deployed.original.nodes)
 
 
 def mocked(workflow: Workflow, script: Script) -> Workflow:

@@ -4,26 +4,37 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from treadle.actions.python import UnknownFunction, find_function
 from treadle.language import Loaded, load_file, load_source, load_value
+from treadle.language.reading import Settings
 from treadle.testing.scenario import Definition
 
 
-def load_definition(definition: Definition) -> Loaded:
-    """Loads what is written inline or in the file it names, relative to the scenario's own."""
-    place = definition.place
-    if definition.file is None:
-        return _load_inline(definition)
-    path = Path(place.document.file).parent / definition.file
-    try:
-        return load_file(path)
-    except OSError as problem:
-        place.refuse(f"cannot read {path}: {problem.strerror}")
+def load_definition(definition: Definition, *, check_functions: bool = False) -> Loaded:
+    """Loads what is written inline or in the file it names, relative to the scenario's own.
 
-
-def _load_inline(definition: Definition) -> Loaded:
-    """Lines are looked up only when there is something to say about them: most definitions are fine."""
+    Functions are looked for only where a refusal is expected: a scenario may mock what cannot be imported here, and
+    an unmocked one that is missing fails its node when it is executed.
+    """
+    functions = is_function if check_functions else None
     place = definition.place
-    loaded = load_value(place.value, place.document.file)
+    if definition.file is not None:
+        path = Path(place.document.file).parent / definition.file
+        try:
+            return load_file(path, functions=functions)
+        except OSError as problem:
+            place.refuse(f"cannot read {path}: {problem.strerror}")
+    loaded = load_value(place.value, place.document.file, functions=functions)
     if not loaded.errors:
         return loaded
-    return load_source(place.document.source(*place.path))
+    # Lines are looked up only when there is something to say about them: most definitions are fine.
+    return load_source(place.document.source(*place.path), Settings(functions=functions))
+
+
+def is_function(name: str) -> bool:
+    """Whether a `python` action could call it."""
+    try:
+        find_function(name, {})
+    except UnknownFunction:
+        return False
+    return True

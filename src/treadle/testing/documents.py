@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path as FilePath
 from typing import Any
 
 from yaml import YAMLError
@@ -82,6 +83,15 @@ class Document:
             assert found is not None, "a part that was read exists"
             node, value = found[1], value[step]
         return Source(value, self.file, _marks(node), ())
+
+
+def read_file(path: str | FilePath) -> list[Document]:
+    """Every document of a file; one that cannot be read is refused like one that makes no sense."""
+    try:
+        text = FilePath(path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise ScenarioError(f"{path}: cannot be read: {problem}") from None
+    return read_documents(text, str(path))
 
 
 def read_documents(text: str, file: str) -> list[Document]:

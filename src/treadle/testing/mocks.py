@@ -9,12 +9,12 @@ survives every crash.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from treadle.model.ids import RunId, TokenId
 from treadle.testing.address import Address, fits_stack, parse_address
-from treadle.testing.scenario import Mock, Outcome
+from treadle.testing.scenario import Outcome
 
 
 class Execution(NamedTuple):
@@ -34,19 +34,26 @@ class Place(NamedTuple):
 
 
 class Script:
-    """All mocks of a scenario."""
+    """All mocks of a world, by the addresses they were given under."""
 
-    def __init__(self, mocks: Iterable[Mock] = (), refs: Collection[str] = ()) -> None:
-        self._mocks: dict[Place, list[tuple[Address, Mock]]] = defaultdict(list)
-        self._used: Counter[str] = Counter()
+    def __init__(self, mocks: Mapping[str, Sequence[Outcome]] | None = None) -> None:
+        self._outcomes = mocks or {}
+        self._refs: set[str] = set()
+        self._mocks: dict[Place, list[Address]] = {}
+        self._used: Counter[Address] = Counter()
         self._taken: dict[Execution, list[Outcome | None]] = defaultdict(list)
-        for mock in mocks:
-            address = parse_address(mock.address, refs)
+
+    def learn(self, refs: Iterable[str]) -> None:
+        """There are nodes with these refs: addresses are read against all that is known."""
+        self._refs.update(refs)
+        self._mocks = {}
+        for text in self._outcomes:
+            address = parse_address(text, self._refs)
             if address is not None:
                 place = Place(address.node, address.compensation, address.step)
-                self._mocks[place].append((address, mock))
-        for found in self._mocks.values():
-            found.sort(key=lambda pair: -len(pair[0].indexes))
+                self._mocks.setdefault(place, []).append(address)
+        for addresses in self._mocks.values():
+            addresses.sort(key=lambda address: -len(address.indexes))
 
     def covers(self, place: Place) -> bool:
         """Whether some mock replaces this task or step, for one branch at least."""
@@ -58,11 +65,12 @@ class Script:
 
     def next_outcome(self, place: Place, stack: tuple[int, ...]) -> Outcome | None:
         """A fresh outcome for a visit with these branch indexes; None when no mock fits it."""
-        for address, mock in self._mocks.get(place, ()):
+        for address in self._mocks.get(place, ()):
             if fits_stack(address.indexes, stack):
-                position = min(self._used[mock.address], len(mock.outcomes) - 1)
-                self._used[mock.address] += 1
-                return mock.outcomes[position]
+                outcomes = self._outcomes[str(address)]
+                position = min(self._used[address], len(outcomes) - 1)
+                self._used[address] += 1
+                return outcomes[position]
         return None
 
 

@@ -33,6 +33,7 @@ def parse_start(place: Place, *more: str) -> Start:
         entity=_entity(fields["entity"]) if "entity" in fields else None,
         idempotency_key=fields["idempotency_key"].text() if "idempotency_key" in fields else None,
         name=fields["as"].text() if "as" in fields else None,
+        place=place,
     )
 
 

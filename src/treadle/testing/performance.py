@@ -28,14 +28,12 @@ from treadle.testing.world import World
 class Performance:
     """See the module's docstring."""
 
-    def __init__(
-        self, scenario: Scenario, workflows: Sequence[Workflow], later: Sequence[Workflow], seed: int | None
-    ) -> None:
+    def __init__(self, scenario: Scenario, workflows: Sequence[Workflow], seed: int | None = None) -> None:
         self._scenario = scenario
         self._seed = seed
         self._first = workflows[0].workflow
-        refs = frozenset(ref for workflow in (*workflows, *later) for ref in workflow.nodes)
-        self.world = World(scenario.mocks, refs, seed)
+        self._refs = frozenset(ref for workflow in workflows for ref in workflow.nodes)
+        self.world = World({mock.address: mock.outcomes for mock in scenario.mocks}, seed)
         for workflow in workflows:
             self.world.deploy(workflow)
 
@@ -104,7 +102,7 @@ class Performance:
         projection.error = Error(rejection.kind, rejection.message)
         nobody = ObservedRun(
             workflow=self._first,
-            refs=self.world.catalog.refs(),
+            refs=self._refs,
             projection=projection,
             context=lambda: {"state": {}, "output": {}},
             dispatches=lambda _visit: 0,

@@ -33,10 +33,10 @@ class ScenarioFile(pytest.File):
 
     def collect(self) -> Iterator[pytest.Item]:
         from treadle.errors import ScenarioError
-        from treadle.testing.documents import read_documents
+        from treadle.testing.documents import read_file
 
         try:
-            documents = read_documents(self.path.read_text("utf-8"), str(self.path))
+            documents = read_file(self.path)
         except ScenarioError as problem:
             raise self.CollectError(str(problem)) from None
         taken: dict[str, int] = {}

@@ -6,7 +6,8 @@ Promises never to raise for anything that is written in a file: a mistake in it 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import traceback
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -17,7 +18,7 @@ from treadle.language import Loaded
 from treadle.model.definition import Workflow
 from treadle.testing.binding import check_names
 from treadle.testing.definitions import load_definition
-from treadle.testing.documents import Document, read_documents
+from treadle.testing.documents import Document, read_documents, read_file
 from treadle.testing.parse import parse_scenario
 from treadle.testing.performance import Performance
 from treadle.testing.report import Failure
@@ -50,27 +51,38 @@ class ScenarioResult(Struct, frozen=True):
 
 
 def run_file(path: str | Path) -> list[ScenarioResult]:
-    """Plays every scenario of a file. Raises OSError for one that cannot be read."""
-    return run_text(Path(path).read_text("utf-8"), str(path))
+    """Plays every scenario of a file."""
+    return _run_all(lambda: read_file(path), str(path))
 
 
 def run_text(text: str, name: str = "<text>") -> list[ScenarioResult]:
     """Plays every scenario of a text; `name` is what results call it, and where `file:` definitions are
     looked for."""
+    return _run_all(lambda: read_documents(text, name), name)
+
+
+def _run_all(read: Callable[[], list[Document]], name: str) -> list[ScenarioResult]:
     try:
-        documents = read_documents(text, name)
+        documents = read()
     except ScenarioError as problem:
-        return [ScenarioResult(name, "", 1, "invalid", str(problem))]
+        return [unreadable(name, problem)]
     return [run_document(document) for document in documents]
+
+
+def unreadable(name: str, problem: ScenarioError) -> ScenarioResult:
+    """The result of a file in which no scenario could be found."""
+    return ScenarioResult(name, "", 1, "invalid", str(problem))
 
 
 def run_document(document: Document) -> ScenarioResult:
     """Plays the one scenario of a document."""
+    where = (document.file, document.title, document.line)
     try:
-        scenario = parse_scenario(document)
+        return run_scenario(parse_scenario(document))
     except ScenarioError as problem:
-        return ScenarioResult(document.file, document.title, document.line, "invalid", str(problem))
-    return run_scenario(scenario)
+        return ScenarioResult(*where, "invalid", str(problem))
+    except Exception:  # a bug of ours must not keep the other scenarios from being played
+        return ScenarioResult(*where, "failed", f"the runner broke\n{traceback.format_exc()}")
 
 
 def run_scenario(scenario: Scenario) -> ScenarioResult:
@@ -85,7 +97,8 @@ def run_scenario(scenario: Scenario) -> ScenarioResult:
 
 
 def _play(scenario: Scenario) -> list[str]:
-    loaded = [load_definition(definition) for definition in scenario.definitions]
+    refused = scenario.deploy_error is not None
+    loaded = [load_definition(definition, check_functions=refused) for definition in scenario.definitions]
     if scenario.deploy_error is not None:
         _expect_problem("error", scenario.deploy_error, loaded)
         return []
@@ -94,10 +107,9 @@ def _play(scenario: Scenario) -> list[str]:
         _expect_problem("warning", scenario.deploy_warning, loaded)
     if not scenario.runs:
         return []
-    later = list(_later_workflows(scenario))
-    check_names(scenario, [*workflows, *later])
+    check_names(scenario, [*workflows, *_later_workflows(scenario)])
     orders: list[int | None] = [None, *range(scenario.shuffle)]
-    return [warning for seed in orders for warning in Performance(scenario, workflows, later, seed).play()]
+    return [warning for seed in orders for warning in Performance(scenario, workflows, seed).play()]
 
 
 def _valid(loaded: Loaded) -> Workflow:

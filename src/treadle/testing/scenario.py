@@ -50,6 +50,7 @@ class Start(Struct, frozen=True):
     entity: EntityRef | None = None
     idempotency_key: str | None = None
     name: str | None = None
+    place: Place | None = None
 
 
 class Definition(Struct, frozen=True):

@@ -5,6 +5,7 @@ Owns the names. Must not act: `acting` does.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from treadle.kernel.evolve_groups import unspawned
@@ -32,9 +33,8 @@ class Stage:
     def observed(self) -> Observed:
         """The world as it is now."""
         runs = {run: self._observe(run) for run in self.world.runs}
-        named: dict[str, list[ObservedRun]] = {}
-        for observed in runs.values():
-            named.setdefault(observed.workflow, []).append(observed)
+        named = _by_workflow(runs.values())
+        named |= _by_workflow(observed for run, observed in runs.items() if run not in self.names.values())
         named |= {name: [runs[run]] for name, run in self.names.items()}
         return Observed(runs[self.main], named, self.world.clock.now)
 
@@ -61,6 +61,14 @@ class Stage:
             dispatches=lambda visit: world.workers.dispatches[run, visit.token],
             awaiting=lambda visit: awaiting(state, visit),
         )
+
+
+def _by_workflow(runs: Iterable[ObservedRun]) -> dict[str, list[ObservedRun]]:
+    """A workflow's name means its runs; where some have no name of their own, those."""
+    found: dict[str, list[ObservedRun]] = {}
+    for run in runs:
+        found.setdefault(run.workflow, []).append(run)
+    return found
 
 
 def awaiting(state: RunState, visit: Visit) -> int | None:

@@ -5,16 +5,16 @@ Owns when things happen. Promises determinism: the same commands under the same 
 byte for byte; and that a crash loses exactly what a crash loses. Must not know scenario files; `runner` plays
 those on a world.
 
-    world = World()
+    world = World({"judge[0]": [Outcome(output={"v": "aye"}, after_ms=300)]})
     world.deploy(workflow)
     run = world.start("panel", {"topic": "x"})
     world.drive()
-    assert world.projection(run).status == "completed"
+    assert world.projection(run).status == "completed" and not world.check()
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from random import Random
 from typing import Any
@@ -37,7 +37,7 @@ from treadle.testing.instant import instantly
 from treadle.testing.mocks import Script
 from treadle.testing.projection import Projection
 from treadle.testing.recovery import recover
-from treadle.testing.scenario import CrashPoint, Mock, Outcome
+from treadle.testing.scenario import CrashPoint, Outcome
 from treadle.testing.surroundings import Surroundings
 from treadle.testing.workers import Workers
 
@@ -51,11 +51,15 @@ class Restless(TreadleError):
 
 
 class World:
-    """See the module's docstring. `seed` permutes the order of things that happen at one instant."""
+    """See the module's docstring.
 
-    def __init__(self, mocks: Iterable[Mock] = (), refs: Collection[str] = (), seed: int | None = None) -> None:
+    `mocks` are outcomes by address, those of successive executions in order; `seed` permutes the order of things that
+    happen at one instant.
+    """
+
+    def __init__(self, mocks: Mapping[str, Sequence[Outcome]] | None = None, seed: int | None = None) -> None:
         random = Random(seed) if seed is not None else None
-        self._around = Surroundings(Script(mocks, refs), random)
+        self._around = Surroundings(Script(mocks), random)
         self._projections: dict[RunId, Projection] = {}
         self._checked: dict[RunId, int] = {}
         self._happened = 0

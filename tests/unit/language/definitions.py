@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from treadle.language import Loaded, load_text, load_value
+from treadle.language.text import read_text
 
 PANEL = """\
 workflow: panel
@@ -43,3 +45,11 @@ def loaded(definition: dict[str, Any] | str, **known: Any) -> Loaded:
     if isinstance(definition, str):
         return load_text(definition, "flow.yaml", **known)
     return load_value(definition, **known)
+
+
+def table(name: str) -> list[dict[str, Any]]:
+    """The rows of a table of definitions beside this file."""
+    file = Path(__file__).with_name(name)
+    (source,) = read_text(file.read_bytes(), name)
+    rows: list[dict[str, Any]] = source.value
+    return [{**row, "definition": {"workflow": "w", **row["definition"]}} for row in rows]

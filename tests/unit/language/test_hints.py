@@ -6,39 +6,14 @@ from typing import Any
 
 import pytest
 
-from tests.unit.language.definitions import flow, go, loaded
+from tests.unit.language.definitions import loaded, table
+
+REMEDIES = table("remedies.yaml")
 
 
-def hint_of(definition: dict[str, Any] | str) -> str:
-    return loaded(definition).problems[0].hint or ""
-
-
-@pytest.mark.parametrize(
-    ("definition", "hint"),
-    [
-        (flow({"ask": {}, "judge": {}}, go("ask", "jugde")), "did you mean `judge`?"),
-        (flow({"a": {"ouput_mapping": {}}}), "did you mean `output_mapping`?"),
-        (flow({"a": {"fan_in": "all"}}), "joins are written on the inbound transitions: `synchronization: {sibling_group: …}`"),
-        (flow("ab", go("a", "b", on="sucess")), "did you mean `success`?"),
-        (flow("ab", go("a", "b", on_first_completion="cancel_remainig")), "did you mean `cancel_remaining`?"),
-        (flow({"a": {"action": {"kind": "pyhton"}}}), "did you mean `python`?"),
-        (flow({"a": {"timeout_ms": "5m"}}), "write 300000"),
-        (flow({"a": {"timeout_ms": "1.5s"}}), "write 1500"),
-        (flow({"a": {"timeout_ms": "30"}}), "write it without quotes"),
-        (flow("a", strict="yes"), "write `true`"),
-        (flow({"a": {"task": "fecth"}}, tasks={"fetch": {"steps": [{"action": {"kind": "emit", "type": "x"}}]}}), "did you mean `fetch`?"),
-        (flow({"a": {"output": {"input.total": "$.t"}}}), "write to `state.total` instead"),
-        (flow({"a": {"output": {"total": "$.t"}}}), "did you mean `state.total`?"),
-        (flow({"a": {"output": {"state.total": "$.t"}}, "b": {"input": {"x": "$.state.totl"}}}, go("a", "b")), "did you mean `state.total`?"),
-        (flow({"a": {"input": {"price": "$5"}}}), "for text that begins with `$` write {literal: …}"),
-        (flow("ab", go("a", "b", condition={"type": "exist", "field": "input.x"})), "did you mean `exists`?"),
-        (flow("ab", go("a", "b", condition={"type": "comparison", "left": {"field": "input.x"}, "operator": "=", "right": {"literal": 1}})), "did you mean `==`?"),
-        (flow("ab", go("a", "b", condition={"type": "comparison", "left": {"field": "input.x"}, "operator": "==", "right": 1})), "write {literal: 1}"),
-        (flow("ab", go("a", "b", join={"sibling_group": "a", "strategy": {"m_of": 1}})), "did you mean `m_of_n`?"),
-    ],
-)  # fmt: skip
-def test_a_mistake_comes_with_its_remedy(definition: dict[str, Any], hint: str) -> None:
-    assert hint_of(definition) == hint
+@pytest.mark.parametrize("row", REMEDIES, ids=[row["hint"] for row in REMEDIES])
+def test_a_mistake_comes_with_its_remedy(row: dict[str, Any]) -> None:
+    assert loaded(row["definition"]).problems[0].hint == row["hint"]
 
 
 TEXT = """\
@@ -71,21 +46,21 @@ transitions:
 def test_every_problem_of_a_text_has_line_column_and_the_authors_spelling() -> None:
     found = [(problem.line, problem.column, problem.at) for problem in loaded(TEXT).problems]
     assert found == [
-        (5, 33, "tasks.pay.steps[0].action.uri"),
+        (5, 31, "tasks.pay.steps[0].action.uri"),
         (7, 9, "nodes.ask.retries"),
         (11, 16, 'nodes.charge.output["input.v"]'),
         (14, 17, "nodes.wait.steps[0].action"),
         (15, 17, "nodes.wait.steps[1].action"),
         (18, 17, "transitions[0].to_node_id"),
         (22, 25, "transitions[1].join.joins_transition"),
-        (23, 37, "transitions[2].condition"),
+        (23, 38, "transitions[2].condition"),
     ]
 
 
 def test_a_problem_reads_well_on_one_line() -> None:
     problem = loaded("workflow: w\nnodes: {a: {retries: 1}}\n").problems[0]
     assert str(problem) == (
-        "flow.yaml:2:12: error UNKNOWN_FIELD at nodes.a.retries: a node has no field `retries` (did you mean `retry`?)"
+        "flow.yaml:2:13: error UNKNOWN_FIELD at nodes.a.retries: a node has no field `retries` (did you mean `retry`?)"
     )
 
 
@@ -110,7 +85,8 @@ def test_problems_of_a_library_are_not_given_lines_of_the_document() -> None:
 def test_problems_in_one_of_several_definitions_are_placed_in_the_file() -> None:
     from treadle.language import load_documents
 
-    text = "definitions:\n  - {workflow: a, nodes: {x: {}}}\n  - {workflow: b, nodes: {x: {oops: 1}}}\n---\nworkflow: c\nnodes: {y: 3}\n"
+    text = "definitions:\n  - {workflow: a, nodes: {x: {}}}\n  - {workflow: b, nodes: {x: {oops: 1}}}\n"
+    text += "---\nworkflow: c\nnodes: {y: 3}\n"
     first, second, third = load_documents(text, "all.yaml")
     assert [one.name for one in (first, second, third)] == ["a", "b", "c"]
     assert first.problems == []

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from treadle.model.ids import RunId, TokenId
 from treadle.testing.mocks import Execution, Place, Script
-from treadle.testing.scenario import Mock, Outcome
+from treadle.testing.scenario import Outcome
 
 JUDGE = Place("judge")
-NOWHERE: Any = None
 
 
 def script(**outcomes: list[int]) -> Script:
-    mocks = [
-        Mock(
-            address.replace("_", "[").replace("x", ".") + ("]" if "_" in address else ""),
-            tuple(map(outcome, numbers)),
-            NOWHERE,
-        )
+    """`judge_0x2=[1]` is the mock of `judge[0.2]`."""
+    mocks = {
+        address.replace("_", "[").replace("x", ".") + ("]" if "_" in address else ""): [outcome(n) for n in numbers]
         for address, numbers in outcomes.items()
-    ]
-    return Script(mocks, {"judge"})
+    }
+    made = Script(mocks)
+    made.learn({"judge"})
+    return made
 
 
 def outcome(number: int) -> Outcome:

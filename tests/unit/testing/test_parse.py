@@ -63,7 +63,8 @@ def test_every_verb_is_understood(text: str, kind: type[s.Step], fields: dict[st
 def test_a_further_run_has_a_name() -> None:
     found = step("start: {workflow: w, input: {x: 1}, as: second, idempotency_key: k}")
     assert isinstance(found, s.StartRun)
-    assert found.start == s.Start("w", {"x": 1}, None, "k", "second")
+    start = found.start
+    assert (start.workflow, start.input, start.idempotency_key, start.name) == ("w", {"x": 1}, "k", "second")
 
 
 def test_mocks_are_one_outcome_or_a_list() -> None:

@@ -7,7 +7,12 @@ from typing import Any
 from treadle.model.definition import Merge, NodeJoin, Strategy, Synchronization
 from treadle.testing.simulator.generator.sketch import Sketch
 
-COMPUTED = ("arrived * 2 >= total", "arrived >= 1 && failed == 0", "succeeded + failed >= total", "live == 0 && arrived > 0")
+COMPUTED = (
+    "arrived * 2 >= total",
+    "arrived >= 1 && failed == 0",
+    "succeeded + failed >= total",
+    "live == 0 && arrived > 0",
+)
 """The `{cel}` strategies in use. The auditor has its own reading of each."""
 
 MERGES: tuple[tuple[str, str], ...] = (
@@ -39,7 +44,10 @@ def synchronization(s: Sketch, group: str, branches: int | None) -> Synchronizat
     if s.has("merge", 0.6):
         source, strategy = s.draw.pick(MERGES)
         fields["merge"] = Merge(
-            source=source, target="$.state.merged", strategy=strategy, streaming=s.draw.chance(0.2)  # type: ignore[arg-type]
+            source=source,
+            target="$.state.merged",
+            strategy=strategy,
+            streaming=s.draw.chance(0.2),  # type: ignore[arg-type]
         )
     return Synchronization(**fields)
 

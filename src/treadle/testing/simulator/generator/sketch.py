@@ -37,6 +37,12 @@ class Sketch:
     """Nodes that trimmings leave alone: their shape is the point."""
     room: int = 14
     """Nodes that may still be added by choice; a block begun is always finished."""
+    _reserved: int = 0
+
+    def identity(self) -> str:
+        """A transition id that the enclosing block needs before it can draw the transition."""
+        self._reserved += 1
+        return f"r{self._reserved}"
 
     def node(self, **fields: Any) -> str:
         ref = f"n{len(self.nodes)}"
@@ -63,8 +69,10 @@ class Sketch:
 
     def join(self, source: str, target: str, sync: Synchronization | None, **fields: Any) -> str:
         """A transition into a join, or a plain one where there is none."""
-        return self.edge(source, target, **fields) if sync is None else self.edge(
-            source, target, synchronization=sync, **fields
+        return (
+            self.edge(source, target, **fields)
+            if sync is None
+            else self.edge(source, target, synchronization=sync, **fields)
         )
 
     def build(self, start: list[str], **fields: Any) -> Workflow:

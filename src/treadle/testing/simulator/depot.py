@@ -1,0 +1,95 @@
+"""The one store, as engines reach it: shards, the store's own clock, and commits whose outcome nobody learns.
+
+Owns the only clock that leases and timers go by, and which shard a run belongs to. Promises that a commit happens
+entirely or not at all; whoever makes it may see an error in both cases (`Unknown`). Everything that was really
+committed is shown to the `witness` in the order of commits: that is what the auditor goes by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from zlib import crc32
+
+from treadle.errors import StoreConflict
+from treadle.model.events import Event
+from treadle.model.ids import RunId
+from treadle.store.memory import SHARD, MemoryStore
+from treadle.store.port import Commit, Fence, OutboxRow, RunRow, TimerRow
+from treadle.testing.instant import instantly
+from treadle.testing.simulator.draw import Draw
+from treadle.testing.simulator.plan import Plan
+from treadle.testing.simulator.schedule import Schedule
+
+LEASE_MS = 300
+EVERYTHING = 1 << 30
+"""A simulated store is small: whoever polls it reads all there is."""
+
+Witness = Callable[[Sequence[Commit], Fence], None]
+
+
+class Unknown(Exception):
+    """The connection broke during a commit: it happened, or it did not."""
+
+
+class Depot:
+    """See the module's docstring. `calm` is set when faults are over."""
+
+    def __init__(self, plan: Plan, schedule: Schedule) -> None:
+        self._store = MemoryStore()
+        self._plan = plan
+        self._schedule = schedule
+        self._draw = Draw(plan.seed, "store")
+        self.witness: Witness = lambda _commits, _fence: None
+        self.calm = False
+        self.refused: dict[str, int] = {}
+        """Commits refused, by kind: how the guard knows that fences were tried."""
+
+    @property
+    def now(self) -> int:
+        """The store's clock."""
+        return self._schedule.now
+
+    def shard_of(self, run: RunId) -> int:
+        return crc32(run.encode()) % self._plan.shards
+
+    def lease(self, shard: int, owner: str) -> Fence | None:
+        return instantly(self._store.lease(shard, owner, self.now, LEASE_MS))
+
+    def commit(self, commits: Sequence[Commit], fence: Fence) -> list[OutboxRow]:
+        """One transaction. Raises StoreConflict, and nothing has happened; or Unknown, and nobody knows."""
+        if not self.calm and self._draw.chance(self._plan.rate_of("unknown_lost")):
+            raise Unknown
+        try:
+            rows = instantly(self._store.commit(commits, fence))
+        except StoreConflict as conflict:
+            self.refused[conflict.kind] = self.refused.get(conflict.kind, 0) + 1
+            raise
+        self.witness(commits, fence)
+        if not self.calm and self._draw.chance(self._plan.rate_of("unknown_done")):
+            raise Unknown
+        return rows
+
+    def acknowledge(self, row: OutboxRow, fence: Fence) -> None:
+        """Whoever lost its lease cannot take rows away from the new owner."""
+        instantly(self._store.acknowledge([row.id], fence))
+
+    def history(self, run: RunId) -> list[Event]:
+        return instantly(self._store.history(run))
+
+    def find_run(self, run: RunId) -> RunRow | None:
+        return instantly(self._store.find_run(run))
+
+    def find_run_by_key(self, workflow: str, key: str) -> RunRow | None:
+        return instantly(self._store.find_run_by_key(workflow, key))
+
+    def unfinished(self, shards: Sequence[int]) -> list[RunRow]:
+        rows = instantly(self._store.unfinished(SHARD))
+        return [row for row in rows if self.shard_of(row.run) in shards]
+
+    def outbox(self, shards: Sequence[int]) -> list[OutboxRow]:
+        rows = instantly(self._store.outbox(SHARD, limit=EVERYTHING))
+        return [row for row in rows if self.shard_of(row.run) in shards]
+
+    def timers(self, shards: Sequence[int], until: int | None = None) -> list[TimerRow]:
+        rows = instantly(self._store.timers(SHARD, until, EVERYTHING))
+        return [row for row in rows if self.shard_of(row.run) in shards]

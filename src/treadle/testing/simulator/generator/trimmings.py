@@ -1,0 +1,161 @@
+"""What may be put on any finished sketch: retries, deadlines, failure edges, compensation, critical sections,
+cancellation, group actions, entity moves. Each is drawn per node or transition and needs no shape of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from treadle.model.definition import (
+    Cancels,
+    Compensation,
+    EntityMove,
+    EntityMoves,
+    Mutex,
+    Retry,
+    Synchronization,
+)
+from treadle.testing.simulator.generator.conditions import compare
+from treadle.testing.simulator.generator.contents import task, work
+from treadle.testing.simulator.generator.sketch import Fields, Sketch
+
+
+def trim(s: Sketch) -> None:
+    """Draw everything the plan allows."""
+    for name, trimming in _TRIMMINGS:
+        if s.plan.has(name):
+            trimming(s)
+
+
+def _working(s: Sketch) -> list[Fields]:
+    return [fields for fields in s.nodes.values() if fields.get("task") is not None]
+
+
+def _retry(s: Sketch) -> None:
+    for fields in _working(s):
+        if s.draw.chance(0.5):
+            fields["retry"] = retry(s)
+
+
+def retry(s: Sketch) -> Retry:
+    """A small retry policy."""
+    return Retry(
+        max_attempts=s.draw.between(2, 3),
+        backoff=s.draw.pick(("none", "linear", "exponential")),  # type: ignore[arg-type]
+        initial_delay_ms=s.draw.pick((0, 10, 50)),
+    )
+
+
+def _timeout(s: Sketch) -> None:
+    for fields in _working(s):
+        if s.draw.chance(0.4):
+            fields["timeout_ms"] = s.draw.pick((20, 150, 400))
+
+
+def _failure_edge(s: Sketch) -> None:
+    for ref in [ref for ref, fields in s.nodes.items() if ref not in s.spared and fields]:
+        if not s.draw.chance(0.3):
+            continue
+        handler = work(s)
+        fields: dict[str, Any] = {"on": "failure"}
+        if s.draw.chance(0.3):
+            fields["condition"] = compare("_last_error.kind", "!=", "TASK_TIMEOUT")
+        s.edge(ref, handler, **fields)
+        following = [e for e in s.out(ref) if not e.keys() & {"on", "trigger", "loop_max_iterations"}]
+        if following and s.draw.chance(0.7):
+            way = s.draw.pick(following)
+            s.join(handler, way["to"], way.get("synchronization"))
+    for edge in s.edges:
+        if not edge.keys() & {"on", "trigger"} and s.draw.chance(0.05):
+            edge["on"] = "always"
+
+
+def _compensate(s: Sketch) -> None:
+    for fields in _working(s):
+        if s.draw.chance(0.5):
+            fields["compensate"] = Compensation(
+                task=task("mock"),
+                input_mapping={"v": "$.output.v"} if s.draw.chance(0.5) else None,
+                retry=retry(s) if s.draw.chance(0.3) else None,
+                timeout_ms=s.draw.pick((None, 100)),
+            )
+            fields["compensate_on_failure"] = s.draw.chance(0.2)
+
+
+def _mutex(s: Sketch) -> None:
+    keep = s.draw.chance(0.4)
+    for fields in s.nodes.values():
+        if s.draw.chance(0.35):
+            fields["mutex"] = Mutex(name=s.draw.pick(("m1", "m1", "m2")), keep=keep)
+
+
+def _terminate(s: Sketch) -> None:
+    ref = s.draw.pick(list(s.nodes))
+    if ref != "n0":
+        s.nodes[ref]["terminates"] = s.draw.pick(("completed", "cancelled", "failed"))
+
+
+def _cancels(s: Sketch) -> None:
+    joined = [
+        e["synchronization"].sibling_group for e in s.edges if isinstance(e.get("synchronization"), Synchronization)
+    ]
+    groups = sorted({*s.groups, *joined})
+    for edge in s.edges:
+        if s.draw.chance(0.12):
+            edge["cancels"] = Cancels(
+                nodes=s.draw.some(list(s.nodes), 0.2),
+                groups=s.draw.some(groups, 0.4),
+                join=s.draw.pick(("fire", "drop")),  # type: ignore[arg-type]
+            )
+
+
+def _group_actions(s: Sketch) -> None:
+    """A member lets its open group grow, closes it, or withdraws a group."""
+    for fields in _working(s):
+        if s.open_groups and s.draw.chance(0.2):
+            group = s.draw.pick(s.open_groups)
+            config = s.draw.pick(({"items": [7]}, {"count": 1}, {"count": 2}))
+            action = (
+                task("add_siblings", group=group, **config) if s.draw.chance(0.7) else task("close_group", group=group)
+            )
+            _replace_work(fields, action)
+        elif s.groups and s.plan.has("native") and s.draw.chance(0.06):
+            join = s.draw.pick(("fire", "drop"))
+            _replace_work(fields, task("cancel_group", group=s.draw.pick(s.groups), join=join))
+
+
+def _replace_work(fields: Fields, action: Any) -> None:
+    for name in ("queue", "concurrency"):
+        fields.pop(name, None)
+    fields["task"] = action
+
+
+def _entity(s: Sketch) -> None:
+    for fields in s.nodes.values():
+        if s.draw.chance(0.3):
+            fields["entity"] = EntityMoves(
+                on_success=_move(s) if s.draw.chance(0.5) else None,
+                on_failure=_move(s) if s.draw.chance(0.5) else None,
+            )
+
+
+def _move(s: Sketch) -> EntityMove:
+    return EntityMove(
+        section=s.draw.pick((None, "done", "trash")),
+        complete_as=s.draw.pick((None, None, "success", "failure")),  # type: ignore[arg-type]
+        set_type=s.draw.pick((None, "converted")),
+    )
+
+
+_TRIMMINGS: tuple[tuple[str, Callable[[Sketch], None]], ...] = (
+    ("open_group", _group_actions),
+    ("native", _group_actions),
+    ("failure_edge", _failure_edge),
+    ("retry", _retry),
+    ("timeout", _timeout),
+    ("compensate", _compensate),
+    ("mutex", _mutex),
+    ("terminate", _terminate),
+    ("cancels", _cancels),
+    ("entity", _entity),
+)
