@@ -88,7 +88,20 @@ def block(s: Sketch, depth: int) -> Ends:
     if depth <= 0:
         return leaf(s)
     return s.pick(
-        leaf, sequence, replicated, replicated, forked, named, choice, loop, unjoined, met, met, triggered, escaping, cancelling
+        leaf,
+        sequence,
+        replicated,
+        replicated,
+        forked,
+        named,
+        choice,
+        loop,
+        unjoined,
+        met,
+        met,
+        triggered,
+        escaping,
+        cancelling,
     )(s, depth)
 
 
@@ -269,8 +282,16 @@ def unjoined(s: Sketch, depth: int) -> Ends:
 
 def met(s: Sketch, depth: int) -> Ends:
     """Branches that meet at a node's own join."""
-    kind = s.pick("all_inbound", "all_reachable", "inbound_fifo", {"inbound": 1}, {"inbound": 1, "rest": "block"},
-                  {"inbound": 1, "rest": "cancel"}, {"tokens": 2}, {"inbound": 2})
+    kind = s.pick(
+        "all_inbound",
+        "all_reachable",
+        "inbound_fifo",
+        {"inbound": 1},
+        {"inbound": 1, "rest": "block"},
+        {"inbound": 1, "rest": "cancel"},
+        {"tokens": 2},
+        {"inbound": 2},
+    )
     origin, target = s.node(**_task(s)), s.node(join=kind)
     for _ in range(s.pick(2, 3)):
         first, last = block(s, depth - 1)
@@ -284,7 +305,9 @@ def triggered(s: Sketch, depth: int) -> Ends:
     waits = s.pick({}, {"action": {"kind": "mock"}}, {"action": {"kind": "human"}})
     here, target = s.node(**waits, on_no_match=s.pick("end", "error")), s.node()
     first, last = block(s, depth - 1)
-    trigger = s.pick({"signal": "s"}, {"after_ms": 12}, {"when": f'tokens_at("{target}") > 0'}, {"signal": "s", "buffer": "none"})
+    trigger = s.pick(
+        {"signal": "s"}, {"after_ms": 12}, {"when": f'tokens_at("{target}") > 0'}, {"signal": "s", "buffer": "none"}
+    )
     s.edge(here, first, trigger=trigger, interrupting=s.chance(70))
     s.edge(last, target)
     if waits or s.chance(30):

@@ -128,7 +128,7 @@ def result_command(token: TokenId, attempt: int, result: Result, worker: str | N
     """What an attempt that has ended reports."""
     if result.error is None:
         return c.FinishAttempt(token, attempt, result.output, result.requests, result.tries, worker)
-    return c.FailAttempt(token, attempt, result.error, result.requests, result.tries, worker)
+    return c.FailAttempt(token, attempt, result.error, result.tries, worker)
 
 
 def _answer(engine: Engine, run: RunId, command: c.Command) -> None:

@@ -17,10 +17,14 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from yaml import YAMLError
-from yaml.cyaml import CParser
 
 from treadle.errors import ScenarioError
 from treadle.language.source import Marks, Source, Spot
+
+try:
+    from yaml.cyaml import CParser
+except ImportError:  # a PyYAML that was built without libyaml: everything is read the careful way, only slower
+    CParser = None
 
 Json = Any
 Path = tuple[str | int, ...]
@@ -104,8 +108,8 @@ def read_documents(text: str, file: str) -> list[Document]:
     return [document for document in documents if document.value is not None]
 
 
-class _Structure(CParser):  # type: ignore[misc]  # PyYAML is untyped
-    """libyaml's composer with a resolver that leaves every plain scalar to us."""
+class _Unresolved:
+    """A resolver that leaves every scalar to us."""
 
     def descend_resolver(self, _node: Any, _index: Any) -> None:
         pass
@@ -117,7 +121,12 @@ class _Structure(CParser):  # type: ignore[misc]  # PyYAML is untyped
         return ""
 
 
+_Structure: Any = type("_Structure", (_Unresolved, CParser), {}) if CParser else None
+
+
 def _compose_fast(text: str) -> Iterator[Any]:
+    if _Structure is None:
+        raise YAMLError("no libyaml here")
     structure = _Structure(text)
     try:
         while structure.check_node():

@@ -178,7 +178,7 @@ HEADS = st.fixed_dictionaries(
 
 @st.composite
 def definitions(draw: st.DrawFn) -> dict[str, Any]:
-    """A definition without errors. Every transition is conditional, so that no cycle is endless; one join per target."""
+    """A definition without errors: every transition is conditional, so no cycle is endless; one join per target."""
     rows = draw(st.lists(TRANSITIONS, max_size=6))
     rows.append({"from": "a", "to": "b", "sibling_group": "group", "loop": {"max_iterations": 9}})
     if draw(st.booleans()):
@@ -193,6 +193,9 @@ def definitions(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
+WRONG = st.sampled_from(["state.zz > 1", "$.state.zz", "$.[", -1, "a", {"cel": "("}, {"type": "cel", "expr": "("}])
+
+
 @st.composite
 def mutations(draw: st.DrawFn, definition: dict[str, Any]) -> Any:
     """The definition with one value replaced, removed or renamed somewhere."""
@@ -200,9 +203,7 @@ def mutations(draw: st.DrawFn, definition: dict[str, Any]) -> Any:
     holder, key = draw(st.sampled_from(list(_places(damaged))))
     damage = draw(st.sampled_from(["replace", "remove", "rename"]))
     if damage == "replace" or isinstance(holder, list):
-        holder[key] = draw(
-            JSON | st.sampled_from(["state.zz > 1", "$.state.zz", -1, "a", {"type": "cel", "expr": "("}])
-        )
+        holder[key] = draw(JSON | WRONG)
     elif damage == "remove":
         del holder[key]
     else:

@@ -42,9 +42,8 @@ def test_a_definition_with_errors_has_no_document() -> None:
     assert loaded(flow("a", go("a", "z"))).document is None
 
 
-SOUND = [
-    row["definition"] for row in (*table("sound.yaml"), *table("dataflow.yaml")) if loaded(row["definition"]).workflow
-]
+ROWS = (*table("sound.yaml"), *table("dataflow.yaml"))
+SOUND = [row["definition"] for row in ROWS if loaded(row["definition"]).workflow]
 
 
 @pytest.mark.parametrize("definition", SOUND)

@@ -87,3 +87,8 @@ def test_both_parsers_read_our_own_scenarios_alike() -> None:
         text = file.read_text("utf-8")
         slow = [value for value in careful(text) if value is not None]
         assert slow == values(text)
+
+
+def test_without_libyaml_everything_is_read_the_careful_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "_Structure", None)
+    assert values("on: [yes, 0o17, 2020-01-01]") == [{"on": ["yes", 15, "2020-01-01"]}]

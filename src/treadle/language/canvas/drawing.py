@@ -18,9 +18,10 @@ def drawing_of(value: dict[str, Json], executing: set[str]) -> dict[str, Json]:
             nodes[row["id"]] = {key: part for key, part in row.items() if key not in ("id", "data")} | _label(row)
         else:
             sections.append(row)
+    rows = value.get("edges")
     edges = [
         {key: part for key, part in row.items() if key != "data"}
-        for row in value.get("edges") or []
+        for row in (rows if isinstance(rows, list) else ())
         if isinstance(row, dict)
     ]
     drawing = {"nodes": nodes, "edges": edges, "sections": sections, "viewport": value.get("viewport")}
