@@ -94,8 +94,7 @@ def failures(driven: Driven, random: Random) -> list[c.Command]:
         error = random.choice([RETRYABLE, FINAL])
         match answer:
             case c.FinishAttempt(token, attempt):
-                requests = _requests(driven.state, random)
-                found.append(c.FailAttempt(token, attempt, error, requests, worker=answer.worker))
+                found.append(c.FailAttempt(token, attempt, error, worker=answer.worker))
                 found.append(c.LoseWorker(token, attempt))
             case c.ReceiveCallback(token, attempt):
                 found.append(c.ReceiveCallback(token, attempt, None, error))

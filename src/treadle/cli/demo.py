@@ -1,7 +1,7 @@
 """`python -m treadle.cli.demo [FILE]`: plays a workflow on the memory store and shows its visits as they happen.
 
-Owns the picture, nothing else: the run is driven by `testing.World`, whose virtual clock is let go in step with the real
-one. On a terminal a table lives; anywhere else each change is one line. This is what `./dev run` does until the durable
+Owns the picture, nothing else: the run is driven by `testing.World`, whose virtual clock is let go in step with the
+real one. On a terminal a table lives; anywhere else each change is one line. This is what `./dev run` does until the durable
 engine takes its place.
 """
 
@@ -111,9 +111,11 @@ def _picture(projection: Projection, now: int) -> Group:
     return Group(title, _bar(projection), table)
 
 
-def _bar(projection: Projection) -> ProgressBar:
+def _bar(projection: Projection) -> Table:
     ended = sum(1 for visit in projection.visits.values() if not visit.live or visit.waiting is Waiting.SIBLINGS)
-    return ProgressBar(total=max(len(projection.visits), 1), completed=ended, width=60)
+    line = Table.grid()  # a bare bar would not end its line
+    line.add_row(ProgressBar(total=max(len(projection.visits), 1), completed=ended, width=60))
+    return line
 
 
 def _state(visit: Visit) -> str:
@@ -142,7 +144,7 @@ def _narrate(console: Console, world: World, run: RunId) -> None:
             if seen.get(visit.token) != state:
                 seen[visit.token] = state
                 line = f"{_elapsed(world, run):>6} ms  {visit!s:<12} {visit.path:<18} {state:<22} {_result(visit)}"
-                console.print(line.rstrip(), highlight=False)
+                console.print(line.rstrip(), highlight=False, soft_wrap=True)
 
 
 def _conclude(console: Console, projection: Projection) -> int:
@@ -151,7 +153,7 @@ def _conclude(console: Console, projection: Projection) -> int:
     if projection.error is not None:
         console.print(f"{projection.error.kind}: {projection.error.message}")
     else:
-        console.print(json.dumps(projection.output, ensure_ascii=False), highlight=False)
+        console.print(json.dumps(projection.output, ensure_ascii=False), highlight=False, soft_wrap=True)
     return 0 if projection.status == "completed" else 1
 
 

@@ -54,4 +54,4 @@ def _excerpt(line: str, number: int, column: int, severity: str) -> Text:
 def _word(rest: str) -> str:
     """What the caret underlines: the value or key that begins here."""
     match = re.match(r'"[^"]*"|[^\s,\]}]+', rest)
-    return match.group() if match is not None else "^"
+    return match.group().rstrip(":") or "^" if match is not None else "^"

@@ -61,9 +61,9 @@ def _cancel_arrival(d: Deciding, identity: int, by: str, reason: str | None) -> 
     if arrival is None:
         return
     token = d.state.tokens.get(arrival.token)
-    if token is not None:
+    if token is not None and len(token.arrivals) == 1:
         cancel_token(d, token, by, reason)
-    else:
+    else:  # it stands alone, or its visit waits elsewhere too
         d.emit(e.TokenCancelled(d.seq, d.now, TokenId(0), by, reason, identity))
         d.touch(arrival.frames)
 

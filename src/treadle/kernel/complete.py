@@ -9,6 +9,7 @@ from treadle.kernel import cancel, deliver, entity, fan_out, join, saga
 from treadle.kernel.deciding import Deciding
 from treadle.kernel.failure import fail_token
 from treadle.kernel.finish import terminate
+from treadle.kernel.join_verdict import live_branches
 from treadle.kernel.route import Origin, RoutingFailed, choose, no_match
 from treadle.kernel.state import Token
 from treadle.kernel.view import TokenView
@@ -106,7 +107,7 @@ def _awaiting(d: Deciding, token: Token) -> int | None:
     group = d.state.groups[arrival.group]
     return next(
         (
-            join.live_branches(d, group, site)
+            live_branches(d, group, site)
             for site in group.sites
             if d.graph.sites[site.index].target.ref == arrival.target
         ),

@@ -16,11 +16,24 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.graph.execution_graph import ExecutionGraph
-from treadle.kernel import begin, finish, join, node_join, on_answer, on_operator, on_start, on_timer, triggers
+from treadle.kernel import (
+    begin,
+    finish,
+    join,
+    node_join,
+    on_answer,
+    on_child,
+    on_gate,
+    on_operator,
+    on_start,
+    on_timer,
+    triggers,
+)
 from treadle.kernel.deciding import Catalog, Deciding, Refused, RunFails
 from treadle.kernel.state import RunState
 from treadle.model import commands as c
 from treadle.model.decision import Decision
+from treadle.model.ids import GroupId
 from treadle.model.states import RunStatus
 
 _HANDLERS: dict[type[c.Command], Callable[[Deciding, Any], None]] = {
@@ -30,10 +43,11 @@ _HANDLERS: dict[type[c.Command], Callable[[Deciding, Any], None]] = {
     c.FinishAttempt: on_answer.finish_attempt,
     c.FailAttempt: on_answer.fail_attempt,
     c.LoseWorker: on_answer.lose_worker,
-    c.CompleteGate: on_answer.complete_gate,
-    c.ClaimGate: on_answer.claim_gate,
+    c.CompleteGate: on_gate.complete_gate,
+    c.ClaimGate: on_gate.claim_gate,
+    c.DelegateGate: on_gate.delegate_gate,
     c.ReceiveCallback: on_answer.receive_callback,
-    c.EndChild: on_answer.end_child,
+    c.EndChild: on_child.end_child,
     c.FireTimer: on_timer.fire_timer,
     c.SendSignal: on_operator.send_signal,
     c.CancelRun: on_operator.cancel_run,
@@ -72,18 +86,24 @@ def decide(graph: ExecutionGraph, state: RunState, command: c.Command, now: int,
 def _work_off(d: Deciding) -> None:
     """Begin what may begin, then look at joins, until nothing is left to decide; then see whether the run has ended."""
     while True:
-        if d.ready:
+        if d.empty:
+            _look_at(d, d.empty.pop(0))
+        elif d.ready:
             token = d.state.tokens.get(d.ready.popleft())
             if token is not None:
                 begin.begin(d, token)
         elif d.dirty and d.running:
-            group_id = next(iter(d.dirty))
-            del d.dirty[group_id]
-            group = d.state.groups.get(group_id)
-            if group is not None:
-                join.evaluate(d, group)
+            identity = next(iter(d.dirty))
+            del d.dirty[identity]
+            _look_at(d, identity)
         elif not (_further(d) or finish.settle_run(d)):
             return
+
+
+def _look_at(d: Deciding, identity: GroupId) -> None:
+    group = d.state.groups.get(identity)
+    if group is not None and d.running:
+        join.evaluate(d, group)
 
 
 def _further(d: Deciding) -> bool:

@@ -49,7 +49,7 @@ class RunFails(Exception):
 class Deciding:
     """See the module's docstring."""
 
-    __slots__ = ("catalog", "dirty", "effects", "events", "graph", "now", "ready", "rejection", "seq", "state")
+    __slots__ = ("catalog", "dirty", "effects", "empty", "events", "graph", "now", "ready", "rejection", "seq", "state")
 
     def __init__(self, graph: ExecutionGraph, state: RunState, now: int, catalog: Catalog) -> None:
         self.graph = graph
@@ -60,6 +60,7 @@ class Deciding:
         self.effects: list[Effect] = []
         self.ready: deque[TokenId] = deque()
         self.dirty: dict[GroupId, None] = {}
+        self.empty: list[GroupId] = []
         self.rejection: Rejection | None = None
         self.seq = state.seq + 1
         """The sequence number of the next event."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from treadle.graph.execution_graph import ExecutionGraph
-from treadle.kernel import evolve_groups, evolve_runs, evolve_tokens
+from treadle.kernel import evolve_groups, evolve_runs, evolve_tokens, evolve_waits
 from treadle.kernel.state import RunState
 from treadle.model import events as e
 
@@ -19,6 +19,7 @@ _HANDLERS: dict[type[e.Event], Callable[[RunState, Any], None]] = {
     **evolve_runs.HANDLERS,
     **evolve_tokens.HANDLERS,
     **evolve_groups.HANDLERS,
+    **evolve_waits.HANDLERS,
 }
 
 

@@ -49,11 +49,15 @@ def opened(state: RunState, event: e.GroupOpened) -> None:
     group.loops = event.loops
     state.groups[event.group] = group
     state.last_group = event.group
+    if sites and not event.total:
+        state.empty[event.group] = None
 
 
 def _sweep(state: RunState, event: e.GroupOpened) -> None:
     """Forget groups nothing refers to. Those around the new group are between two of its origin's tokens and stay."""
     around = {group for group, _ in event.frames}
+    for pending in state.empty:
+        around.update(group for group, _ in state.groups[pending].frames)
     for identity in list(state.idle):
         group = state.groups[identity]
         if identity in around or group.retained or unspawned(group):
@@ -124,6 +128,8 @@ def _absorb(state: RunState, event: e.JoinArrived) -> None:
     for identity, index in event.frames:
         group = state.groups[identity]
         group.spawned = max(group.spawned, index + 1)
+        if not group.units:
+            state.idle[identity] = None
     if event.group is None:
         join = state.node_joins[event.target, event.item]
         join.absorbed = (*join.absorbed, event.via)
@@ -168,6 +174,7 @@ def fired(state: RunState, event: e.JoinFired) -> None:
     group = state.groups[event.group]
     site = units.site_of(state, group, event.target)
     site.status = "fired"
+    state.empty.pop(group.id, None)
     drop_sync_timer(state, site)
     _apply(state, group, event)
     for arrivals in list(site.waiting.values()):
@@ -214,6 +221,7 @@ def failed(state: RunState, event: e.JoinFailed) -> None:
         return
     site = units.site_of(state, state.groups[event.group], event.target)
     site.status = "failed"
+    state.empty.pop(event.group, None)
     drop_sync_timer(state, site)
 
 
@@ -222,6 +230,7 @@ def dead(state: RunState, event: e.JoinDead) -> None:
         return
     site = units.site_of(state, state.groups[event.group], event.target)
     site.status = "dead"
+    state.empty.pop(event.group, None)
     drop_sync_timer(state, site)
     for arrivals in list(site.waiting.values()):
         for arrival in list(arrivals):

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 from treadle.kernel import units
 from treadle.kernel.lifecycle import move_external, move_gate, move_token
 from treadle.kernel.scope import Scope
-from treadle.kernel.state import ENDED, Deferred, MutexState, RunState, Stopped, Token
+from treadle.kernel.state import ENDED, MutexState, RunState, Stopped, Token
 from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.ids import ArrivalId, Frame, Frames, GroupId, TokenId
-from treadle.model.states import ExternalState, GateState, Mode, RunStatus, TokenState, Waiting
+from treadle.model.states import ExternalState, GateState, Mode, TokenState, Waiting
 
 _PASSIVE = (Waiting.MUTEX, Waiting.TRIGGER)
 _CODES = {name: code for code, name in enumerate(ENDED)}
@@ -353,49 +353,6 @@ def _moved(state: RunState, identity: TokenId, cause: str) -> Token:
     return token
 
 
-def gate_opened(state: RunState, event: e.GateOpened) -> None:
-    state.tokens[event.token].gate = GateState.OPEN
-
-
-def gate_completed(state: RunState, event: e.GateCompleted) -> None:
-    token = state.tokens[event.token]
-    assert token.gate is not None
-    token.gate = move_gate(token.gate, "gate.completed")
-    state.answers[token.id] = (token.attempt, event.data)
-    if state.status is RunStatus.PAUSED:
-        state.deferred.append(Deferred("gate", token.id, event.data))
-
-
-def gate_expired(state: RunState, event: e.GateExpired) -> None:
-    token = state.tokens[event.token]
-    assert token.gate is not None
-    token.gate = move_gate(token.gate, "gate.expired")
-
-
-def callback_received(state: RunState, event: e.CallbackReceived) -> None:
-    token = state.tokens[event.token]
-    external = token.waiting is Waiting.EXTERNAL
-    if external:
-        assert token.external is not None
-        token.external = move_external(token.external, "callback.received")
-        state.answers[token.id] = (token.attempt, [event.output, event.error.as_json() if event.error else None])
-    if state.status is RunStatus.PAUSED:
-        kind: Literal["callback", "result"] = "callback" if external else "result"
-        state.deferred.append(Deferred(kind, token.id, event.output, event.error, event.tries, event.requests))
-
-
-def child_started(state: RunState, event: e.ChildStarted) -> None:
-    state.tokens[event.token].child = event.run
-
-
-def child_ended(state: RunState, event: e.ChildEnded) -> None:
-    token = state.tokens.get(event.token)
-    if token is not None and token.child == event.run:
-        token.child = None
-        if state.status is RunStatus.PAUSED:
-            state.deferred.append(Deferred("child", event.token, event.output, event.error, status=event.status))
-
-
 HANDLERS: dict[type[e.Event], Callable[[RunState, Any], None]] = {
     e.TokenCreated: created,
     e.TokenDispatched: dispatched,
@@ -407,10 +364,4 @@ HANDLERS: dict[type[e.Event], Callable[[RunState, Any], None]] = {
     e.TokenTimedOut: timed_out,
     e.TokenCancelled: cancelled,
     e.TokenRetryScheduled: retry_scheduled,
-    e.GateOpened: gate_opened,
-    e.GateCompleted: gate_completed,
-    e.GateExpired: gate_expired,
-    e.CallbackReceived: callback_received,
-    e.ChildStarted: child_started,
-    e.ChildEnded: child_ended,
 }

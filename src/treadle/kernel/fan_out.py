@@ -209,6 +209,7 @@ def _spawn(d: Deciding, origin: Origin, firings: list[Firing], frames: Frames, o
     group = d.state.groups[identity]
     if group.total == 0:
         d.emit(e.FanOutEmpty(d.seq, d.now, firings[0].transition.id, origin.node.ref, identity))
+        d.empty.append(identity)
         return
     if shared or len(firings) == 1:
         spawn_branches(d, group, origin)

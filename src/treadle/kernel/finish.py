@@ -158,6 +158,7 @@ def terminate(d: Deciding, token: Token, output: Json, tries: int, status: str) 
 def _abandon_decisions(d: Deciding) -> None:
     d.ready.clear()
     d.dirty.clear()
+    d.empty.clear()
 
 
 def _clear_timers(d: Deciding) -> None:

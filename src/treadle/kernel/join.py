@@ -21,25 +21,21 @@ Invariants
 
 from __future__ import annotations
 
-from math import ceil
-from typing import Any, Literal
+from typing import Any
 
-from treadle.errors import EvaluationError
 from treadle.graph.execution_graph import JoinSite
 from treadle.kernel import cancel, deliver, failure, fan_out, merge, units, writing
 from treadle.kernel.deciding import Deciding, RunFails
 from treadle.kernel.evolve_groups import unspawned
-from treadle.kernel.join_merge import contributions, merged_writes
+from treadle.kernel.join_merge import merged_writes
+from treadle.kernel.join_verdict import verdict
 from treadle.kernel.route import Origin
 from treadle.kernel.state import Arrival, Group, SiteState
-from treadle.kernel.view import TokenView, group_name, item_of
+from treadle.kernel.view import group_name, item_of
 from treadle.model import effects as x
 from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.ids import TokenId
-
-Verdict = tuple[Literal["fire", "fail", "dead", "wait"], str, str]
-"""(what to do, error kind, why in words)"""
 
 
 def evaluate(d: Deciding, group: Group) -> None:
@@ -58,7 +54,7 @@ def _evaluate_site(d: Deciding, group: Group, state: SiteState) -> None:
     site = d.graph.sites[state.index]
     if state.arrived and _cancels_on_first(d, group, "on_first_completion"):
         cancel_live(d, group, state, "first completion")
-    action, kind, why = _verdict(d, group, state, site)
+    action, kind, why = verdict(d, group, state, site)
     if action == "fire" and not _blocked(d, group, site):
         fire(d, group, state, site, why)
     elif action == "fail":
@@ -66,94 +62,6 @@ def _evaluate_site(d: Deciding, group: Group, state: SiteState) -> None:
     elif action == "dead":
         _clear_timer(d, state)
         d.emit(e.JoinDead(d.seq, d.now, site.target.ref, group.id))
-
-
-def live_branches(d: Deciding, group: Group, state: SiteState) -> int:
-    """Branches that can still arrive, those not yet spawned included."""
-    rest = unspawned(group)
-    if rest and not _start_reaches(d, group, d.graph.sites[state.index]):
-        rest = 0
-    return len(state.live) + rest
-
-
-def _start_reaches(d: Deciding, group: Group, site: JoinSite) -> bool:
-    transitions = (d.graph.transitions[name] for name in group.transitions)
-    return any(t.site is site or site.reach & t.target.bit for t in transitions)
-
-
-def _verdict(d: Deciding, group: Group, state: SiteState, site: JoinSite) -> Verdict:
-    live = live_branches(d, group, state)
-    arrived, failed, total = state.arrived, len(group.failed), group.total
-    if total == 0 and not _is_the_empty_join(d, group, site):
-        return "wait" if len(group.sites) > 1 else "dead", "", ""
-    if failed and site.sync.on_branch_failure == "fail":
-        first = min(group.failed)
-        return "fail", "BRANCH_FAILED", f"branch {first} failed: {group.failed[first].message}"
-    kind = site.sync.strategy.kind
-    if kind == "all":
-        return _verdict_all(site, live, arrived, failed, total)
-    if kind == "cel":
-        return _verdict_cel(d, group, state, site, live)
-    count = site.sync.strategy.count
-    need = {"any": 1, "m_of_n": count}.get(kind, ceil(count * total / 100))
-    if arrived >= need and total:
-        return "fire", "", f"{arrived} of {total} arrived, {need} needed"
-    if arrived + live < need or not total:
-        if not failed and not arrived and total >= need:
-            # everybody so far routed away: nothing has failed, and if the rest do the same the join is dead
-            return "wait" if live else "dead", "", ""
-        why = f"{need} of {total} branches needed, {arrived} arrived and {live} can still come"
-        return "fail", "QUORUM_UNREACHABLE", why
-    return "wait", "", ""
-
-
-def _verdict_all(site: JoinSite, live: int, arrived: int, failed: int, total: int) -> Verdict:
-    if live:
-        return "wait", "", ""
-    if total == 0:
-        return "fire", "", "the group is empty"
-    if arrived or (failed and site.sync.on_branch_failure == "include_errors"):
-        return "fire", "", f"{arrived} of {total} arrived, {failed} failed, none can still come"
-    if failed:
-        return "fail", "NO_SUCCESSFUL_BRANCH", f"all {failed} branches that could arrive have failed"
-    return "dead", "", ""
-
-
-def _verdict_cel(d: Deciding, group: Group, state: SiteState, site: JoinSite, live: int) -> Verdict:
-    assert site.quorum is not None
-    arrived, failed = state.arrived, len(group.failed)
-    if live and not arrived and not failed:
-        return "wait", "", ""
-    facts: dict[str, Any] = {
-        "arrived": arrived,
-        "succeeded": arrived,
-        "failed": failed,
-        "live": live,
-        "total": group.total,
-    }
-    if any(path[:1] == ("results",) for path in site.quorum.reads):
-        facts["results"] = [value for _, value in contributions(d, group, state, site)]
-    try:
-        satisfied = site.quorum.evaluate(TokenView(d.state, group.frames, None, facts)) is True
-    except EvaluationError:
-        satisfied = False
-    if satisfied:
-        return "fire", "", f"{site.sync.strategy.expr} holds with {arrived} of {group.total} arrived"
-    if live:
-        return "wait", "", ""
-    if not arrived and not failed and group.total:
-        return "dead", "", ""
-    return "fail", "QUORUM_UNREACHABLE", f"{site.sync.strategy.expr} does not hold and no branch is left"
-
-
-def _is_the_empty_join(d: Deciding, group: Group, site: JoinSite) -> bool:
-    """Which join an empty collection satisfies: the one `on_empty` names, else the only one ahead."""
-    for name in group.transitions:
-        foreach = d.graph.transitions[name].definition.foreach
-        if foreach is not None and foreach.on_empty is not None:
-            return site.target.ref == foreach.on_empty
-    ahead = [s for s in group.sites if _start_reaches(d, group, d.graph.sites[s.index])]
-    return len(ahead) == 1 and d.graph.sites[ahead[0].index] is site
 
 
 def fire(d: Deciding, group: Group, state: SiteState, site: JoinSite, why: str, policy: str | None = None) -> None:

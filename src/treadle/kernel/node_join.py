@@ -143,7 +143,7 @@ def _fire(d: Deciding, node: GraphNode, definition: dd.NodeJoin, state: NodeJoin
     origin = _origin(d, chosen, frames)
     join.complete_visits(d, chosen)
     t = d.graph.transitions[chosen[-1].via]
-    deliver.create(d, node, t, origin, frames, common_path(chosen), origin.loops, output)
+    deliver.create(d, node, t, origin, frames, shared_path(chosen), origin.loops, output)
     d.touch(frames)
 
 
@@ -157,7 +157,7 @@ def _origin(d: Deciding, chosen: list[Arrival], frames: Frames) -> Origin:
         token = d.state.tokens.get(arrival.token)
         holds = token.mutex if token is not None and token.mutex is not None else holds
     source = d.graph.transitions[last.via].source
-    return Origin(last.token, source, common_path(chosen), frames, loops, None, holds)
+    return Origin(last.token, source, shared_path(chosen), frames, loops, None, holds)
 
 
 def shared_frames(stacks: list[Frames]) -> Frames:
@@ -171,7 +171,7 @@ def shared_frames(stacks: list[Frames]) -> Frames:
     return shared
 
 
-def common_path(chosen: list[Arrival]) -> str:
+def shared_path(chosen: list[Arrival]) -> str:
     """The path the merged tokens share: that of the fan-out they stem from."""
     if len({arrival.path for arrival in chosen}) == 1:
         return chosen[0].path

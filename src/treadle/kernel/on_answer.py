@@ -18,7 +18,7 @@ from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.ids import TokenId
 from treadle.model.requests import AnyRequest
-from treadle.model.states import ExternalState, GateState, Mode, RunStatus, TokenState, Waiting
+from treadle.model.states import ExternalState, Mode, RunStatus, TokenState, Waiting
 
 Json = Any
 
@@ -64,7 +64,7 @@ def _why_late(d: Deciding, token_id: TokenId) -> str:
 
 def start_attempt(d: Deciding, command: c.StartAttempt) -> None:
     """A queue's worker claims an attempt."""
-    token = _known(d, command.token)
+    token = known_visit(d, command.token)
     if token.state is TokenState.EXECUTING and token.worker == command.worker:
         return
     if token.state is not TokenState.DISPATCHED or token.attempt != command.attempt:
@@ -75,7 +75,7 @@ def start_attempt(d: Deciding, command: c.StartAttempt) -> None:
 
 def extend_lease(d: Deciding, command: c.ExtendLease) -> None:
     """A worker's heartbeat: only the owner of the attempt may send it."""
-    token = _known(d, command.token)
+    token = known_visit(d, command.token)
     if token.state is not TokenState.EXECUTING or token.worker != command.worker or token.attempt != command.attempt:
         raise Refused("LEASE_CONFLICT", f"attempt {command.attempt} of visit {command.token} is not yours")
     _set_lease(d, token, command.lease_until)
@@ -178,7 +178,7 @@ def lose_worker(d: Deciding, command: c.LoseWorker) -> None:
     d.effect(x.RunTask(token.id, token.attempt, token.node, token.input, queue, token.record, slot))
 
 
-def _known(d: Deciding, token_id: TokenId) -> Token:
+def known_visit(d: Deciding, token_id: TokenId) -> Token:
     token = d.state.tokens.get(token_id)
     if token is None:
         if 0 < token_id <= d.state.last_token:
@@ -187,7 +187,7 @@ def _known(d: Deciding, token_id: TokenId) -> Token:
     return token
 
 
-def _answered_before(d: Deciding, token_id: TokenId, attempt: int | None, answer: Json) -> str | None:
+def answered_before(d: Deciding, token_id: TokenId, attempt: int | None, answer: Json) -> str | None:
     """`same` or `different` if this attempt already has its answer."""
     given = d.state.answers.get(token_id)
     if given is None or (attempt is not None and given[0] != attempt):
@@ -195,46 +195,10 @@ def _answered_before(d: Deciding, token_id: TokenId, attempt: int | None, answer
     return "same" if given[1] == answer else "different"
 
 
-def complete_gate(d: Deciding, command: c.CompleteGate) -> None:
-    """A person has answered."""
-    token = d.state.tokens.get(command.token)
-    before = _answered_before(d, command.token, token.attempt if token is not None else None, command.data)
-    if before == "same":
-        return
-    if before == "different" or token is None or token.gate is not GateState.OPEN:
-        if token is None and not 0 < command.token <= d.state.last_token:
-            raise Refused("NOT_FOUND", f"run {d.state.run} has no visit {command.token}")
-        why = "it has another answer" if before else "it is not waiting for one"
-        raise Refused("INVALID_STATE", f"gate of visit {command.token} cannot be answered: {why}")
-    node = d.node(token)
-    problem = node.form.problem(command.data) if node.form is not None else None
-    if problem is not None:
-        raise Refused("SCHEMA", f"answer to {node.ref!r}: {problem}")
-    suspend.started_by(d, token, f"answer to {node.ref}")
-    d.emit(e.GateCompleted(d.seq, d.now, token.id, command.data, command.by))
-    d.effect(x.CloseGate(token.id))
-    if d.state.status is not RunStatus.PAUSED:
-        suspend.resume_with(d, token, command.data, f"person {command.by}" if command.by else "person")
-
-
-def claim_gate(d: Deciding, command: c.ClaimGate) -> None:
-    """A person takes a human task on."""
-    token = _known(d, command.token)
-    if token.gate is not GateState.OPEN:
-        raise Refused("INVALID_STATE", f"gate of visit {command.token} is not open")
-    holder = (token.detail or {}).get("claimed_by")
-    if holder == command.by:
-        return
-    if holder is not None:
-        raise Refused("INVALID_STATE", f"gate of visit {command.token} is claimed by {holder!r}")
-    d.emit(e.TokenWaiting(d.seq, d.now, token.id, Waiting.HUMAN, None, None, None, {"claimed_by": command.by}))
-    suspend.started_by(d, token, f"claim of {token.node}")
-
-
 def receive_callback(d: Deciding, command: c.ReceiveCallback) -> None:
     """A webhook worker has answered."""
     answer = [command.output, command.error.as_json() if command.error is not None else None]
-    before = _answered_before(d, command.token, command.attempt, answer)
+    before = answered_before(d, command.token, command.attempt, answer)
     if before == "same":
         return
     token = d.state.tokens.get(command.token)
@@ -280,51 +244,3 @@ def apply_callback(d: Deciding, token: Token, output: Json, error: Error | None)
         cancel.clear_timers(d, token)
         d.emit(e.TokenResumed(d.seq, d.now, token.id, "callback"))
         failure.attempt_failed(d, token, error)
-
-
-def end_child(d: Deciding, command: c.EndChild) -> None:
-    """A child run reports its end."""
-    if d.state.compensating is not None:
-        child = d.state.records[d.state.compensating].child
-        if child == command.child:
-            saga.child_compensated(d, command.token, command.child, command.status, command.error)
-            return
-    token = d.state.tokens.get(command.token)
-    if token is None or token.child != command.child:
-        return
-    d.emit(
-        e.ChildEnded(
-            d.seq,
-            d.now,
-            token.id,
-            command.child,
-            command.status,
-            command.output,
-            command.error,
-            command.compensable,
-        )
-    )
-    if d.state.status is not RunStatus.PAUSED:
-        apply_child_end(d, token, command.child, command.status, command.output, command.error, command.compensable)
-
-
-def apply_child_end(
-    d: Deciding, token: Token, child: Any, status: str, output: Json, error: Error | None, compensable: bool
-) -> None:
-    """A child's end takes effect: its output, or a failure where the list of 2.6 starts again."""
-    if status == RunStatus.COMPLETED:
-        if compensable and d.node(token).definition.compensate is None:
-            saga.record(d, token, output, child)
-        suspend.resume_with(d, token, output, "child")
-        return
-    action = d.node(token).task
-    assert action is not None
-    why = f": {error.message}" if error is not None else ""
-    failed = Error("SUBWORKFLOW_FAILED", f"child run {child} ended {status}{why}", retryable=False)
-    if action.steps[0].action.config.get("on_failure") == "catch":
-        cause = error.as_json() if error is not None else failed.as_json()
-        suspend.resume_with(d, token, {"error": {**cause, "status": status}}, "child")
-        return
-    cancel.clear_timers(d, token)
-    d.emit(e.TokenResumed(d.seq, d.now, token.id, "child"))
-    failure.attempt_failed(d, token, failed)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from treadle.kernel import cancel, failure, finish, native, on_answer, saga, signals, suspend, timers
+from treadle.kernel import cancel, failure, finish, native, on_answer, on_child, saga, signals, suspend, timers
 from treadle.kernel.deciding import Deciding, Refused
 from treadle.kernel.state import Deferred, Token
 from treadle.model import commands as c
@@ -127,7 +127,7 @@ def _carry_on(d: Deciding, token: Token, item: Deferred) -> None:
         on_answer.apply_callback(d, token, item.output, item.error)
     elif item.kind == "child":
         child = token.child
-        on_answer.apply_child_end(d, token, child, item.status or "", item.output, item.error, False)
+        on_child.apply_child_end(d, token, child, item.status or "", item.output, item.error, False)
     elif item.error is not None:
         failure.attempt_failed(d, token, item.error, item.tries)
     else:

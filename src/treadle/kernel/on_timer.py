@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treadle.kernel import cancel, failure, finish, join, suspend, triggers, units
+from treadle.kernel import cancel, failure, finish, join, suspend, timers, triggers, units
 from treadle.kernel.deciding import Deciding, Refused, RunFails
 from treadle.kernel.state import Timer, Token
 from treadle.model import commands as c
@@ -78,7 +78,10 @@ def _gate_due(d: Deciding, token: Token, _timer: Timer) -> None:
 
 
 def _gate_remind(d: Deciding, token: Token, _timer: Timer) -> None:
+    """Remind, and again after the same time, until somebody answers."""
     d.effect(x.RemindGate(token.id))
+    every = suspend.config_value(d, token, d.node(token), "remind_ms", token.input)
+    timers.start(d, d.now + int(every), "gate_remind", token)
 
 
 _TOKEN_TIMERS = {

@@ -273,6 +273,8 @@ class RunState:
     """Attempts told to stop whose result may still arrive, to be recorded as ignored."""
     deferred: list[Deferred] = field(default_factory=list)
     """What arrived while the run was paused, to be carried on when it resumes."""
+    empty: dict[GroupId, None] = field(default_factory=dict)
+    """Groups born empty whose join is not decided yet: each stands for a token to come in the scope around it."""
     idle: dict[GroupId, None] = field(default_factory=dict)
     """Groups without units; forgotten when the next group is opened, unless something has come back to them."""
     seen: set[str] = field(default_factory=set)

@@ -68,10 +68,10 @@ def _ids(rows: list[Fields], reading: Reading) -> list[str]:
     return ids
 
 
-def _free_id(base: str, taken: set[str]) -> str:
-    number, candidate = 2, base
+def _free_id(wanted: str, taken: set[str]) -> str:
+    number, candidate = 2, wanted
     while candidate in taken:
-        candidate, number = f"{base}#{number}", number + 1
+        candidate, number = f"{wanted}#{number}", number + 1
     return candidate
 
 

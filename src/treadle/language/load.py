@@ -18,7 +18,6 @@ from msgspec import Struct
 from treadle.errors import DefinitionError
 from treadle.language.assemble import assemble
 from treadle.language.canvas import is_canvas, read_canvas
-from treadle.language.checks import check
 from treadle.language.document import document_of
 from treadle.language.grammar.workflow import WORKFLOW
 from treadle.language.plain import refuse_value
@@ -132,6 +131,8 @@ def _read(source: Source, reading: Reading) -> Workflow | None:
         values, _ = WORKFLOW.read_fields(value, ROOT, reading)
     workflow = assemble(values, reading)
     if workflow is not None:
+        from treadle.language.checks import check  # brings CEL and JSON Schema: `import treadle` should not wait
+
         check(workflow, reading)
     return workflow
 

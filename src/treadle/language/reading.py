@@ -74,7 +74,6 @@ class Reading:
         hint: str | None = None,
         *,
         on_key: bool = False,
-        only_a_warning: bool = False,
     ) -> None:
         """Records a problem at a place as written. `on_key` points at the key rather than at its value."""
         if len(self.problems) >= self.settings.bounds.problems:
@@ -82,7 +81,7 @@ class Reading:
             return
         path = at.written if isinstance(at, Place) else at
         spot = self.source.spot(path, key=on_key)
-        warning = code in WARNINGS and (only_a_warning or not self.strict)
+        warning = code in WARNINGS and not self.strict
         self.problems.append(
             Problem(
                 code=code,
@@ -96,17 +95,9 @@ class Reading:
             )
         )
 
-    def problem_in(
-        self,
-        code: str,
-        canonical: Path,
-        message: str,
-        hint: str | None = None,
-        *,
-        only_a_warning: bool = False,
-    ) -> None:
+    def problem_in(self, code: str, canonical: Path, message: str, hint: str | None = None) -> None:
         """Records a problem at a place of the canonical definition."""
-        self.problem(code, self.written(canonical), message, hint, only_a_warning=only_a_warning)
+        self.problem(code, self.written(canonical), message, hint)
 
     def refused(self, refusal: Refusal) -> None:
         """Records that a document could not even be read."""

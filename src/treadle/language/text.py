@@ -9,7 +9,6 @@ from __future__ import annotations
 from treadle.language.json_text import NotJson, read_json
 from treadle.language.limits import BOUNDS, Bounds
 from treadle.language.source import Refusal, Source, Spot
-from treadle.language.yaml_text import read_yaml
 
 
 def read_text(text: str | bytes, file: str, bounds: Bounds = BOUNDS) -> list[Source]:
@@ -25,6 +24,8 @@ def read_text(text: str | bytes, file: str, bounds: Bounds = BOUNDS) -> list[Sou
 
 
 def _yaml(text: str, file: str, bounds: Bounds) -> list[Source]:
+    from treadle.language.yaml_text import read_yaml  # ruamel.yaml takes longer to import than all of ours
+
     return [Source(value, file, marks, text=text) for value, marks in read_yaml(text, bounds)]
 
 

@@ -99,6 +99,14 @@ class ClaimGate(Command, tag="claim_gate", frozen=True):
     by: str
 
 
+class DelegateGate(Command, tag="delegate_gate", frozen=True):
+    """Hand a human task to somebody else."""
+
+    token: TokenId
+    to: str
+    by: str
+
+
 class ReceiveCallback(Command, tag="receive_callback", frozen=True):
     token: TokenId
     attempt: int

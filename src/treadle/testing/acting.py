@@ -187,7 +187,9 @@ def _crash(stage: Stage, step: s.Crash) -> None:
 def _start(stage: Stage, step: s.StartRun) -> Rejection | None:
     start = step.start
     workflow = start.workflow or stage.world.state(stage.main).graph.workflow_name
-    run = stage.world.start(workflow, start.input, entity=start.entity, idempotency_key=start.idempotency_key)
+    run = stage.world.start(
+        workflow, start.input, entity=start.entity, idempotency_key=start.idempotency_key, name=start.name
+    )
     if isinstance(run, Rejection):
         return run
     if start.name is not None:

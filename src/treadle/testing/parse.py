@@ -60,10 +60,11 @@ def _some(place: Place) -> list[Place]:
 def _runs(fields: dict[str, Place]) -> bool:
     """Whether anything is started: a refused definition cannot be, and a deploy warning may be all that is
     asked."""
-    given = [key for key in _RUNNING if key in fields]
-    if "deploy_error" in fields and given:
-        fields[given[0]].refuse(f"`{given[0]}` makes no sense beside `deploy_error`: nothing runs", key=True)
-    return "deploy_error" not in fields and ("deploy_warning" not in fields or bool(given))
+    for key in ("steps", "expect"):
+        if "deploy_error" in fields and key in fields:
+            fields[key].refuse(f"`{key}` makes no sense beside `deploy_error`: nothing runs", key=True)
+    given = any(key in fields for key in _RUNNING)
+    return "deploy_error" not in fields and ("deploy_warning" not in fields or given)
 
 
 def _problem(place: Place) -> DeployExpected:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from itertools import chain, count
 from random import Random
 from typing import Any
 
@@ -63,7 +64,6 @@ class World:
         self._projections: dict[RunId, Projection] = {}
         self._checked: dict[RunId, int] = {}
         self._happened = 0
-        self._started = 0
         self.engine = Engine(self._around)
 
     @property
@@ -93,8 +93,12 @@ class World:
         *,
         entity: EntityRef | None = None,
         idempotency_key: str | None = None,
+        name: str | None = None,
     ) -> RunId | Rejection:
-        """Starts a run of the newest version; the same idempotency key gives the same run again."""
+        """Starts a run of the newest version; the same idempotency key gives the same run again.
+
+        Its id is its name, else its workflow's, numbered where that is taken: tasks of other runs can send to it.
+        """
         if idempotency_key is not None:
             known = instantly(self._around.store.find_run_by_key(workflow, idempotency_key))
             if known is not None:
@@ -102,8 +106,7 @@ class World:
         deployed = self._around.catalog.find(workflow)
         if deployed is None:
             return Rejection("NOT_FOUND", f"there is no workflow {workflow!r}, deploy it first")
-        self._started += 1
-        run = RunId(f"run-{self._started}")
+        run = self._free_id(name or workflow)
         command = StartRun(
             run=run,
             input=input,
@@ -113,6 +116,11 @@ class World:
         )
         rejection = self._ask(lambda: self.engine.start(workflow, deployed.version, command))
         return run if rejection is None else rejection
+
+    def _free_id(self, name: str) -> RunId:
+        taken = set(self._around.runs)
+        numbered = (RunId(f"{name}-{number}") for number in count(2))
+        return next(run for run in chain([RunId(name)], numbered) if run not in taken)
 
     def send(self, run: RunId, command: Command) -> Rejection | None:
         """One command from outside, to its commit; None when it was accepted."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.language.definitions import codes, flow, loaded, table
+from tests.unit.language.definitions import codes, flow, table
 
 ROWS = table("dataflow.yaml")
 
@@ -19,13 +19,6 @@ def test_reads_and_writes(row: dict[str, Any]) -> None:
 def test_dataflow_is_checked_only_when_nothing_else_is_wrong() -> None:
     definition = flow({"a": {"ouput": {"state.x": "$.x"}, "input": {"y": "$.state.x"}}})
     assert codes(definition) == ["UNKNOWN_FIELD"]
-
-
-def test_strict_does_not_forbid_to_look_at_the_final_state() -> None:
-    definition = flow({"a": {"output": {"state.x": "$.x"}}}, strict=True)
-    assert loaded(definition).workflow is not None
-    assert [problem.code for problem in loaded(definition).warnings] == ["UNREAD_WRITE"]
-    assert loaded({**definition, "output": {"y": 1}}).workflow is None
 
 
 def test_a_large_workflow_is_checked_in_about_linear_work() -> None:

@@ -182,9 +182,7 @@ def test_a_text_that_only_mentions_the_last_error_does_not() -> None:
         ({"strategy": "any"}, {"strategy": d.Strategy("any")}),
         ({"strategy": {"percent": 60}}, {"strategy": d.Strategy("percent", 60)}),
         ({"strategy": {"cel": "arrived > 1"}}, {"strategy": d.Strategy("cel", expr="arrived > 1")}),
-        ({"wait_for": {"first_n": 2}}, {"strategy": d.Strategy("m_of_n", 2)}),
         ({"on_timeout": "proceed", "timeout_ms": 5}, {"on_timeout": "proceed_with_available", "timeout_ms": 5}),
-        ({"on_completion": "cancel_remaining"}, {"on_early_complete": "cancel"}),
         ({"timeout_ms": None}, {}),
         (
             {"merge": {"source": "$._branch.output.v", "target": "$.state.all", "strategy": "collect"}},

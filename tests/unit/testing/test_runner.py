@@ -57,7 +57,7 @@ def test_a_scenario_that_holds() -> None:
 def test_a_failure_says_what_was_expected_and_shows_the_history() -> None:
     result = told(CHAIN + "expect: {visits: {a: 2, b: 1}}", "expect:", "visits.a: expected 2, was 1")
     assert result.history is not None
-    assert "run-1  w v1  completed" in result.history and "run.completed" in result.history
+    assert "w  w v1  completed" in result.history and "run.completed" in result.history
     assert str(result).startswith("f:2 chain: failed")
 
 
@@ -191,3 +191,16 @@ def test_an_engine_that_breaks_is_a_failure_with_its_history(monkeypatch: pytest
 def test_an_invariant_that_does_not_hold_fails_the_scenario(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("treadle.testing.world.violations", lambda _graph, _state: ["two tokens in one place"])
     told(CHAIN + "expect: {status: completed}", "an invariant does not hold", "two tokens in one place")
+
+
+def test_a_run_can_be_sent_to_by_its_name() -> None:
+    holds("""
+scenario: send
+definitions:
+  - {workflow: w, nodes: {wait: {action: {kind: signal, name: go}}}}
+  - {workflow: other, nodes: {tell: {action: {kind: send, signal: go, run: second}}}}
+steps:
+  - start: {workflow: w, as: second}
+  - start: {workflow: other, as: teller}
+expect: {status: running, runs: {second: {status: completed}, teller: {status: completed}, w: {status: running}}}
+""")

@@ -67,17 +67,16 @@ def _function(at: Path, step: Step, reading: Reading) -> None:
 
 def _deadlines(ref: str, node: Node, run_ms: int | None, reading: Reading) -> None:
     """An inner deadline longer than an outer one never strikes: action < task < workflow."""
-    if node.task is None:
-        return
+    steps, task_ms = (node.task.steps, node.task.timeout_ms) if node.task is not None else ([], None)
     of_task = [
         (("nodes", ref, "timeout_ms"), node.timeout_ms, f"of the node `{ref}`"),
-        (("nodes", ref, "task", "timeout_ms"), node.task.timeout_ms, f"of the task of `{ref}`"),
+        (("nodes", ref, "task", "timeout_ms"), task_ms, f"of the task of `{ref}`"),
     ]
-    for at, task_ms, whose in of_task:
-        _longer(at, task_ms, run_ms, whose, "of the workflow", reading)
+    for at, inner, whose in of_task:
+        _longer(at, inner, run_ms, whose, "of the workflow", reading)
     limits = [(ms, whose) for _, ms, whose in of_task if ms is not None]
     outer, owner = min(limits, default=(run_ms, "of the workflow"))
-    for number, step in enumerate(node.task.steps):
+    for number, step in enumerate(steps):
         place: Path = ("nodes", ref, "task", "steps", number, "action", "execution", "timeout_ms")
         inner = step.action.execution.timeout_ms if step.action.execution is not None else None
         _longer(place, inner, outer, f"of the action in `{ref}`", owner, reading)

@@ -1,9 +1,8 @@
 """Writes to the run's state that nobody reads.
 
-A write is read if any expression reads the path, a part of it or something it is part of;
-`_branch.output.x` reads what the branch wrote to `state.x`. `output.…` is always read: it is the result. A
-workflow that declares no result at all (no `output`, no `output.…` target) leaves its final state to be
-looked at, so there one warning says it for all writes, and it stays a warning even under `strict`.
+A write is read if any expression reads the path, a part of it or something it is part of; `_branch.output.x` reads what
+the branch wrote to `state.x`. `output.…` is always read: it is the result. A workflow that declares no result at all (no
+`output`, no `output.…` target) leaves its final state to be looked at by people; there one warning stands for all.
 """
 
 from __future__ import annotations
@@ -53,13 +52,7 @@ def _no_result(unread: list[Write], reading: Reading) -> None:
     names = list(dict.fromkeys(f"`{_shown(write)}`" for write in unread))
     listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     message = f"the workflow declares no result, and nobody reads {listed}"
-    reading.problem_in(
-        "UNREAD_WRITE",
-        unread[0].at,
-        message,
-        f"say what comes out: {_as_result(unread[0])}",
-        only_a_warning=True,
-    )
+    reading.problem_in("UNREAD_WRITE", unread[0].at, message, f"say what comes out: {_as_result(unread[0])}")
 
 
 def _shown(write: Write) -> str:

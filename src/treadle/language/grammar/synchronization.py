@@ -34,7 +34,6 @@ _QUORUM = OneKey(
         "percent": (Whole(1, 100), "So many percent of the branches, rounded up"),
         "cel": (CelText(), "An expression over arrived, succeeded, failed, live, total, results and state"),
     },
-    also={"first_n": "m_of_n"},
 )
 STRATEGY = Adapt(
     Forms(
@@ -96,7 +95,7 @@ SYNCHRONIZATION = Record(
             also=("joins_transition",),
             required=True,
         ),
-        Field("strategy", STRATEGY, "When the join fires", also=("wait_for",), default="all"),
+        Field("strategy", STRATEGY, "When the join fires", default="all"),
         Field("timeout_ms", TIMEOUT, "Longest wait, from the first arrival"),
         Field(
             "on_timeout",
@@ -113,12 +112,15 @@ SYNCHRONIZATION = Record(
         ),
         Field(
             "on_early_complete",
-            Choice("abandon", "cancel", "pass_through", "block", also={"cancel_remaining": "cancel"}),
+            Choice("abandon", "cancel", "pass_through", "block"),
             "What becomes of the rest when the join fires before all are in",
-            also=("on_completion",),
             default="abandon",
         ),
         Field("merge", _MERGE, "How the branches' results become one value"),
     ),
     d.Synchronization,
+    hints={
+        "wait_for": "that is `strategy`: all, any, {m_of_n: M}, {percent: P} or {cel: …}",
+        "on_completion": "that is `on_early_complete: cancel`",
+    },
 )

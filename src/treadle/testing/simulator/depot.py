@@ -16,8 +16,7 @@ from treadle.model.ids import RunId
 from treadle.store.memory import SHARD, MemoryStore
 from treadle.store.port import Commit, Fence, OutboxRow, RunRow, TimerRow
 from treadle.testing.instant import instantly
-from treadle.testing.simulator.draw import Draw
-from treadle.testing.simulator.plan import Plan
+from treadle.testing.simulator.faults import Faults
 from treadle.testing.simulator.schedule import Schedule
 
 LEASE_MS = 300
@@ -32,17 +31,14 @@ class Unknown(Exception):
 
 
 class Depot:
-    """See the module's docstring. `calm` is set when faults are over."""
+    """See the module's docstring."""
 
-    def __init__(self, plan: Plan, schedule: Schedule) -> None:
+    def __init__(self, shards: int, schedule: Schedule, faults: Faults) -> None:
         self._store = MemoryStore()
-        self._plan = plan
+        self._shards = shards
         self._schedule = schedule
-        self._draw = Draw(plan.seed, "store")
+        self._faults = faults
         self.witness: Witness = lambda _commits, _fence: None
-        self.calm = False
-        self.refused: dict[str, int] = {}
-        """Commits refused, by kind: how the guard knows that fences were tried."""
 
     @property
     def now(self) -> int:
@@ -50,22 +46,22 @@ class Depot:
         return self._schedule.now
 
     def shard_of(self, run: RunId) -> int:
-        return crc32(run.encode()) % self._plan.shards
+        return crc32(run.encode()) % self._shards
 
     def lease(self, shard: int, owner: str) -> Fence | None:
         return instantly(self._store.lease(shard, owner, self.now, LEASE_MS))
 
     def commit(self, commits: Sequence[Commit], fence: Fence) -> list[OutboxRow]:
         """One transaction. Raises StoreConflict, and nothing has happened; or Unknown, and nobody knows."""
-        if not self.calm and self._draw.chance(self._plan.rate_of("unknown_lost")):
+        if self._faults.happens("unknown_lost"):
             raise Unknown
         try:
             rows = instantly(self._store.commit(commits, fence))
         except StoreConflict as conflict:
-            self.refused[conflict.kind] = self.refused.get(conflict.kind, 0) + 1
+            self._faults.seen[f"refused {conflict.kind}"] += 1
             raise
         self.witness(commits, fence)
-        if not self.calm and self._draw.chance(self._plan.rate_of("unknown_done")):
+        if self._faults.happens("unknown_done"):
             raise Unknown
         return rows
 

@@ -84,15 +84,15 @@ class Engine(Host):
 
     def about_to_step(self) -> bool:
         world = self.world
-        if world.calm:
+        if world.faults.calm:
             return True
-        if world.happens("crash", 0.15):
+        if world.faults.happens("crash", 0.15):
             self.die()
             world.schedule.spawn(self._come_back(), None, world.draw.between(*DOWN_MS))
             return False
-        if world.happens("stall", 0.2):
+        if world.faults.happens("stall", 0.2):
             self.stalled_until = world.schedule.now + world.draw.between(*STALL_MS)
-        if world.happens("clock_skew", 0.3):
+        if world.faults.happens("clock_skew", 0.3):
             self.skew = world.draw.between(-SKEW_MS, SKEW_MS)
         return True
 
@@ -283,13 +283,13 @@ class Engine(Host):
         """The fast path: whatever is lost here, house-keeping finds in the store."""
         for commit in commits:
             for effect in commit.effects:
-                if isinstance(effect, SetTimer) and not self.world.happens("lost_notice"):
+                if isinstance(effect, SetTimer) and not self.world.faults.happens("lost_notice"):
                     self.world.schedule.spawn(self._watch(commit.run, effect.timer, effect.due), self)
         for row in rows:
-            if self.world.happens("lost_notice"):
+            if self.world.faults.happens("lost_notice"):
                 continue
             self.deliver(row)
-            if not self.world.calm:
+            if not self.world.faults.calm:
                 yield 0
 
     def deliver(self, row: OutboxRow) -> None:

@@ -14,7 +14,7 @@ from treadle.model.commands import Command
 from treadle.model.errors import Rejection
 from treadle.model.ids import RunId
 from treadle.testing.simulator.draw import Draw
-from treadle.testing.simulator.plan import Plan
+from treadle.testing.simulator.faults import Faults
 from treadle.testing.simulator.schedule import Host, Process, Schedule
 
 if TYPE_CHECKING:
@@ -55,16 +55,15 @@ Answered = Callable[[Letter], None]
 
 
 class Post:
-    """See the module's docstring. `calm` is set when faults are over."""
+    """See the module's docstring."""
 
-    def __init__(self, plan: Plan, schedule: Schedule) -> None:
-        self._plan = plan
+    def __init__(self, draw: Draw, schedule: Schedule, faults: Faults) -> None:
         self._schedule = schedule
-        self._draw = Draw(plan.seed, "post")
+        self._draw = draw
+        self._faults = faults
         self.engines: list[Engine] = []
         self.letters: list[Letter] = []
         """Everything ever written, in order: the clients' journal."""
-        self.calm = False
 
     def send(
         self,
@@ -86,11 +85,11 @@ class Post:
         sent = 0
         while letter.answered_at is None and (tries is None or sent < tries):
             sent += 1
-            if self._happens("duplicate_message"):
+            if self._faults.happens("duplicate_message"):
                 self._schedule.spawn(self._again(letter), None, self._draw.between(1, LATE_MS))
-            if self._happens("late_message"):
+            if self._faults.happens("late_message"):
                 self._schedule.spawn(self._again(letter), None, self._draw.between(PATIENCE_MS, LATE_MS))
-            elif not self._happens("lost_message"):
+            elif not self._faults.happens("lost_message"):
                 yield self._draw.between(0, 3)
                 self._hand_over(letter)
             yield PATIENCE_MS
@@ -108,12 +107,17 @@ class Post:
     def answer(self, letter: Letter, rejection: Rejection | None) -> None:
         """What became of a letter, on its way back to the sender. The first answer is the one it goes by."""
         letter.decided += 1
-        if letter.answered_at is not None or self._happens("lost_reply"):
+        if letter.answered_at is not None or self._faults.happens("lost_reply"):
             return
         letter.answered_at = self._schedule.now
         letter.rejection = rejection
         if letter.on_answer is not None:
             letter.on_answer(letter)
 
-    def _happens(self, fault: str) -> bool:
-        return not self.calm and self._draw.chance(self._plan.rate_of(fault))
+
+def answered(letter: Letter) -> Process:
+    """Until a letter has its answer."""
+    wait = 3
+    while letter.answered_at is None:
+        yield wait
+        wait = min(wait * 2, PATIENCE_MS)

@@ -1,6 +1,11 @@
-"""The reference store keeps the port's contract."""
+"""The port's contract, for every store there is: today the reference store.
+
+A store that waits for something real needs a runner in place of `instantly`; the tests themselves stay as they are.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import pytest
 
@@ -24,11 +29,20 @@ def commit(seq: int, *events: e.Event, run: RunId = RUN, effects: tuple[f.Effect
     return Commit(run, seq, events, effects, RunStatus.RUNNING)
 
 
-def opened() -> tuple[MemoryStore, Fence]:
-    store = MemoryStore()
+STORES: list[Callable[[], Store]] = [MemoryStore]
+
+
+@pytest.fixture(params=STORES, ids=lambda made: made.__name__)
+def store(request: pytest.FixtureRequest) -> Store:
+    made: Store = request.param()
+    return made
+
+
+def held(store: Store) -> Fence:
+    """The store's shard, leased for 100 ms from 0."""
     fence = instantly(store.lease(SHARD, "a", 0, 100))
     assert fence is not None
-    return store, fence
+    return fence
 
 
 def test_the_port_stays_small() -> None:
@@ -36,8 +50,8 @@ def test_the_port_stays_small() -> None:
     assert len(verbs) <= 15
 
 
-def test_history_is_what_was_committed_from_any_point_on() -> None:
-    store, fence = opened()
+def test_history_is_what_was_committed_from_any_point_on(store: Store) -> None:
+    fence = held(store)
     instantly(store.commit([commit(0, started(), e.RunPaused(2, 5, "ann"))], fence))
     instantly(store.commit([commit(2, e.RunResumed(3, 6, "ann"))], fence))
     assert [event.type for event in instantly(store.history(RUN))] == ["run.started", "run.paused", "run.resumed"]
@@ -46,8 +60,8 @@ def test_history_is_what_was_committed_from_any_point_on() -> None:
     assert instantly(store.history(RunId("nobody"))) == []
 
 
-def test_a_decision_on_an_old_version_is_refused_and_writes_nothing() -> None:
-    store, fence = opened()
+def test_a_decision_on_an_old_version_is_refused_and_writes_nothing(store: Store) -> None:
+    fence = held(store)
     other = RunId("r2")
     instantly(store.commit([commit(0, started())], fence))
     stale = commit(0, started())
@@ -57,27 +71,27 @@ def test_a_decision_on_an_old_version_is_refused_and_writes_nothing() -> None:
     assert instantly(store.find_run(other)) is None
 
 
-def test_history_cannot_have_a_gap() -> None:
-    store, fence = opened()
+def test_history_cannot_have_a_gap(store: Store) -> None:
+    fence = held(store)
     with pytest.raises(StoreConflict, match="cannot follow 1"):
         instantly(store.commit([commit(0, started(), e.RunPaused(3, 5, "ann"))], fence))
 
 
-def test_a_run_begins_with_its_start() -> None:
-    store, fence = opened()
+def test_a_run_begins_with_its_start(store: Store) -> None:
+    fence = held(store)
     with pytest.raises(StoreConflict, match="does not start it"):
         instantly(store.commit([commit(0, e.RunPaused(1, 5, "ann"))], fence))
 
 
-def test_two_decisions_about_one_run_share_a_transaction() -> None:
-    store, fence = opened()
+def test_two_decisions_about_one_run_share_a_transaction(store: Store) -> None:
+    fence = held(store)
     instantly(store.commit([commit(0, started()), commit(1, e.RunPaused(2, 0, "ann"))], fence))
     row = instantly(store.find_run(RUN))
     assert row is not None and row.seq == 2
 
 
-def test_a_zombie_is_fenced_off() -> None:
-    store, fence = opened()
+def test_a_zombie_is_fenced_off(store: Store) -> None:
+    fence = held(store)
     assert instantly(store.lease(SHARD, "b", 50, 100)) is None
     heir = instantly(store.lease(SHARD, "b", 100, 100))
     assert heir is not None and heir.epoch > fence.epoch
@@ -87,8 +101,8 @@ def test_a_zombie_is_fenced_off() -> None:
     instantly(store.commit([commit(0, started())], heir))
 
 
-def test_renewing_a_lease_keeps_its_epoch_and_releasing_it_lets_others_in() -> None:
-    store, fence = opened()
+def test_renewing_a_lease_keeps_its_epoch_and_releasing_it_lets_others_in(store: Store) -> None:
+    fence = held(store)
     assert instantly(store.lease(SHARD, "a", 90, 100)) == fence
     instantly(store.release(fence))
     heir = instantly(store.lease(SHARD, "b", 91, 100))
@@ -97,8 +111,8 @@ def test_renewing_a_lease_keeps_its_epoch_and_releasing_it_lets_others_in() -> N
     assert instantly(store.lease(SHARD, "c", 92, 100)) is None
 
 
-def test_effects_stay_in_the_outbox_until_they_are_acknowledged() -> None:
-    store, fence = opened()
+def test_effects_stay_in_the_outbox_until_they_are_acknowledged(store: Store) -> None:
+    fence = held(store)
     work = (f.RunTask(TokenId(1), 1, "a", {}), f.CloseGate(TokenId(2)))
     rows = instantly(store.commit([commit(0, started(), effects=work)], fence))
     assert [row.effect for row in rows] == list(work)
@@ -109,8 +123,8 @@ def test_effects_stay_in_the_outbox_until_they_are_acknowledged() -> None:
     assert instantly(store.outbox(SHARD, after=rows[1].id)) == []
 
 
-def test_timers_are_found_by_due_time_until_they_fire_or_are_cleared() -> None:
-    store, fence = opened()
+def test_timers_are_found_by_due_time_until_they_fire_or_are_cleared(store: Store) -> None:
+    fence = held(store)
     one, two, three = TimerId(1), TimerId(2), TimerId(3)
     effects = (f.SetTimer(one, 30), f.SetTimer(two, 20), f.SetTimer(three, 10), f.SetTimer(three, 40))
     assert instantly(store.commit([commit(0, started(), effects=effects)], fence)) == []
@@ -121,8 +135,8 @@ def test_timers_are_found_by_due_time_until_they_fire_or_are_cleared() -> None:
     assert [row.timer for row in instantly(store.timers(SHARD))] == [one]
 
 
-def test_an_idempotency_key_names_one_run_of_a_workflow() -> None:
-    store, fence = opened()
+def test_an_idempotency_key_names_one_run_of_a_workflow(store: Store) -> None:
+    fence = held(store)
     instantly(store.commit([commit(0, started(key="k"))], fence))
     row = instantly(store.find_run_by_key("w", "k"))
     assert row is not None and row.run == RUN
@@ -133,16 +147,15 @@ def test_an_idempotency_key_names_one_run_of_a_workflow() -> None:
     assert refused.value.kind == "DUPLICATE"
 
 
-def test_only_runs_that_may_still_do_something_are_unfinished() -> None:
-    store, fence = opened()
+def test_only_runs_that_may_still_do_something_are_unfinished(store: Store) -> None:
+    fence = held(store)
     over = RunId("r2")
     ended = Commit(over, 0, (started(over), e.RunCancelled(2, 0, "ann")), (), RunStatus.CANCELLED)
     instantly(store.commit([commit(0, started()), ended], fence))
     assert [row.run for row in instantly(store.unfinished(SHARD))] == [RUN]
 
 
-def test_deploying_the_same_again_gives_the_same_version() -> None:
-    store = MemoryStore()
+def test_deploying_the_same_again_gives_the_same_version(store: Store) -> None:
     assert instantly(store.put_workflow("w", "h1", {"a": 1})).version == 1
     assert instantly(store.put_workflow("w", "h1", {"a": 1})).version == 1
     assert instantly(store.put_workflow("w", "h2", {"a": 2})).version == 2

@@ -1,0 +1,63 @@
+"""Child runs report their end to the visit that waits for them (2.7, 2.6 step 9)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.kernel import cancel, failure, saga, suspend
+from treadle.kernel.deciding import Deciding
+from treadle.kernel.state import Token
+from treadle.model import commands as c
+from treadle.model import events as e
+from treadle.model.errors import Error
+from treadle.model.states import RunStatus
+
+Json = Any
+
+
+def end_child(d: Deciding, command: c.EndChild) -> None:
+    """A child run reports its end."""
+    if d.state.compensating is not None:
+        child = d.state.records[d.state.compensating].child
+        if child == command.child:
+            saga.child_compensated(d, command.token, command.child, command.status, command.error)
+            return
+    token = d.state.tokens.get(command.token)
+    if token is None or token.child != command.child:
+        return
+    d.emit(
+        e.ChildEnded(
+            d.seq,
+            d.now,
+            token.id,
+            command.child,
+            command.status,
+            command.output,
+            command.error,
+            command.compensable,
+        )
+    )
+    if d.state.status is not RunStatus.PAUSED:
+        apply_child_end(d, token, command.child, command.status, command.output, command.error, command.compensable)
+
+
+def apply_child_end(
+    d: Deciding, token: Token, child: Any, status: str, output: Json, error: Error | None, compensable: bool
+) -> None:
+    """A child's end takes effect: its output, or a failure where the list of 2.6 starts again."""
+    if status == RunStatus.COMPLETED:
+        if compensable and d.node(token).definition.compensate is None:
+            saga.record(d, token, output, child)
+        suspend.resume_with(d, token, output, "child")
+        return
+    action = d.node(token).task
+    assert action is not None
+    why = f": {error.message}" if error is not None else ""
+    failed = Error("SUBWORKFLOW_FAILED", f"child run {child} ended {status}{why}", retryable=False)
+    if action.steps[0].action.config.get("on_failure") == "catch":
+        cause = error.as_json() if error is not None else failed.as_json()
+        suspend.resume_with(d, token, {"error": {**cause, "status": status}}, "child")
+        return
+    cancel.clear_timers(d, token)
+    d.emit(e.TokenResumed(d.seq, d.now, token.id, "child"))
+    failure.attempt_failed(d, token, failed)
