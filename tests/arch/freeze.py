@@ -49,7 +49,11 @@ def strings_of(kind: type) -> Iterator[str]:
         name = kind.__name__ if config.tag is None else f"{config.tag_field} = {config.tag}"
         if config.tag is not None:
             yield name
-        yield from (f"{name} . {field}" for field in kind.__struct_encode_fields__)
+        # What is stored as an array has its place in the name: a field may be appended, never inserted or moved.
+        places = kind.__struct_encode_fields__ if config.array_like else ()
+        yield from (f"{name} [{place}] {field}" for place, field in enumerate(places))
+        if not config.array_like:
+            yield from (f"{name} . {field}" for field in kind.__struct_encode_fields__)
 
 
 def frozen() -> list[str]:

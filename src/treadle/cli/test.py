@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from treadle.errors import ScenarioError
-from treadle.testing.documents import read_file
+from treadle.testing.documents import Document, read_file
 from treadle.testing.report import paint
 from treadle.testing.runner import ScenarioResult, run_document, unreadable
 
@@ -81,25 +81,23 @@ def _scenario_files(paths: Iterable[Path]) -> Iterator[Path]:
 
 def _play(files: Sequence[Path], match: str, *, quiet: bool) -> Iterator[ScenarioResult]:
     began = time.perf_counter()
+    found = [document for file in files for document in _read(file, match)]
     bar = Progress(console=Console(stderr=True), transient=True, disable=quiet or not sys.stderr.isatty())
-    shown = bar.add_task("scenarios", total=None, visible=False)
+    shown = bar.add_task("", total=len(found), visible=False)
     with bar:
-        for file in files:
-            for result in _play_file(file, match):
-                yield result
-                late = time.perf_counter() - began > PATIENCE_S
-                bar.update(shown, advance=1, visible=late, description=f"{file.name}")
+        for document in found:
+            yield document if isinstance(document, ScenarioResult) else run_document(document)
+            late = time.perf_counter() - began > PATIENCE_S
+            bar.update(shown, advance=1, visible=late, description=Path(document.file).name)
 
 
-def _play_file(file: Path, match: str) -> Iterator[ScenarioResult]:
+def _read(file: Path, match: str) -> list[Document | ScenarioResult]:
+    """The documents of a file that are asked for, or the result of one that cannot be read."""
     try:
         documents = read_file(file)
     except ScenarioError as problem:
-        yield unreadable(str(file), problem)
-        return
-    for document in documents:
-        if match in document.title:
-            yield run_document(document)
+        return [unreadable(str(file), problem)]
+    return [document for document in documents if match in document.title]
 
 
 def _show_json(results: Sequence[ScenarioResult]) -> None:

@@ -1,7 +1,7 @@
 """Definition → ExecutionGraph: adjacency, tiers, join sites, reachability, compiled expressions.
 
-Expects a checked definition: a mistake an author could make has been reported by `language` before. Deterministic: the
-same definition gives the same graph and the same hash on every machine.
+Expects a checked definition: a mistake an author could make has been reported by `language` before. Deterministic:
+the same definition gives the same graph and the same hash on every machine.
 """
 
 from __future__ import annotations

@@ -5,8 +5,7 @@ tiers presorted, its inbound transitions, its triggers; reachability is a bit ma
 closures.
 
 A *join site* is the static half of a join: (target node, the group name its synchronization refers to). The dynamic
-half,
-one per group instance, is in the run's state.
+half, one per group instance, is in the run's state.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Withdrawing: tokens, branches, nodes, groups, the whole run (2.8, A6).
 
 A token becomes `cancelled` at once; then whoever works for it is told to stop. What was cancelled counts as ended,
-never as failed:
-nothing follows from it, but the joins around it are looked at again.
+never as failed: nothing follows from it, but the joins around it are looked at again.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """One command being decided: the transient record that every rule writes into.
 
 Owns the order of things. A rule *emits* an event, which is folded into the state at once, so the next rule sees it;
-it asks for
-*effects*; it puts tokens that may begin on `ready` and groups whose joins may have changed on `dirty`. `decide`
-works both off
-until nothing is left to decide.
+it asks for *effects*; it puts tokens that may begin on `ready`, groups whose joins may have changed on `dirty`, and
+groups that were born empty on `empty`: each of those stands for a token to come and is looked at before anything
+else. `decide` works all three off until nothing is left to decide.
 """
 
 from __future__ import annotations

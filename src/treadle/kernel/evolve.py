@@ -1,8 +1,8 @@
 """The only way a run's state changes: one event folded in, in place. Replay is this function over the history.
 
 Promises: no decision is taken here (a handler reads nothing but the event, the state and the static graph), every
-handler costs
-O(what the event names), and an event that does not fit the state raises `InvalidTransition` instead of bending it.
+handler costs O(what the event names), and an event that does not fit the state raises `InvalidTransition` instead of
+bending it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Carrying out a dispatch: counting, limits, groups, frames, paths, lazy spawning (2.2, 2.3).
 
 A dispatch is all or nothing, so it has two halves. `plan` only reads: it evaluates counts and collections and checks
-every limit,
-and either returns what will be done or raises. `carry_out` only writes: it opens the groups and delivers the tokens.
+every limit, and either returns what will be done or raises. `carry_out` only writes: it opens the groups and delivers
+the tokens.
 
 Numbering within one dispatch:
 

@@ -1,13 +1,11 @@
 """The lifecycles of token, run, gate and external task: every legal move, as data. Nobody else names a next state.
 
 Theory of operation. A move is (state, cause) → state, where the cause is the stored type of the event that records
-it. Two
-events mean different things in different places and carry a variant after a slash: a token resumed from a mutex or a
-retry backoff has not begun (→ pending), resumed from any other wait it goes on executing.
+it. Two events mean different things in different places and carry a variant after a slash: a token resumed from a
+mutex or a retry backoff has not begun (→ pending), resumed from any other wait it goes on executing.
 
-`evolve` calls `move` for every event; a missing row is an `InvalidTransition`, a bug of ours and never of the
-author. The tests
-hand in a recorder and fail for a row never taken; docs/lifecycle.md is drawn from these tables.
+`evolve` calls `move` for every event; a missing row is an `InvalidTransition`, a bug of ours and never of the author.
+The tests hand in a recorder and fail for a row never taken; docs/lifecycle.md is drawn from these tables.
 """
 
 from __future__ import annotations

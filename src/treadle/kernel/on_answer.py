@@ -1,8 +1,7 @@
 """Answers to visits: task results, lost workers, gate answers, callbacks, ended children (2.7, 2.16 "Answers").
 
 Every answer is checked against the visit's attempt before it means anything. The same answer again is accepted
-without effect;
-another one, or one that comes too late, is refused or recorded as ignored, never applied.
+without effect; another one, or one that comes too late, is refused or recorded as ignored, never applied.
 """
 
 from __future__ import annotations

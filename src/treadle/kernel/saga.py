@@ -1,10 +1,9 @@
 """Compensation: undoing completed visits, one at a time, in reverse order of completion (2.10).
 
 A record is left in the transaction that completes its visit. When a failure is unhandled, everything in flight has
-been cancelled and
-the records are worked off from the newest to the oldest: a compensation token for a visit, a request to the child
-for a completed
-child run. Exactly one is running at any time, and its progress is an event, so a crash resumes where it was.
+been cancelled and the records are worked off from the newest to the oldest: a compensation token for a visit, a
+request to the child for a completed child run. Exactly one is running at any time, and its progress is an event, so a
+crash resumes where it was.
 """
 
 from __future__ import annotations

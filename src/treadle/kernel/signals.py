@@ -1,8 +1,7 @@
 """Signals: each is taken by exactly one waiter, the one that has waited longest for its name and key, once (A9).
 
 A waiter is a visit of a `signal` action or an armed trigger. A waiter without a key takes any signal of its name; a
-waiter with a key
-only one with the same key.
+waiter with a key only one with the same key.
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
 """The state of one run: what the kernel is given, and the fold of the run's history.
 
-Owns the shapes; `evolve` alone changes them. Only live things are kept: an ended visit leaves one byte (`ended`),
-and a failed one
-stays while an operator may still retry it. Everything is found by id in O(1); groups keep counters, so that no
-decision scans tokens.
+Owns the shapes; `evolve` alone changes them. Only live things are kept: an ended visit leaves one byte (`ended`), and
+a failed one stays while an operator may still retry it. Everything is found by id in O(1); groups keep counters, so
+that no decision scans tokens.
 
-A *unit* is what a join may wait for: a live token (its id), or an arrival held at a join (minus its id). A visit
-that has executed
-and waits for siblings is represented by its arrivals.
+A *unit* is what a join may wait for: a live token (its id), or an arrival held at a join (minus its id). A visit that
+has executed and waits for siblings is represented by its arrivals.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Triggered transitions (A2): armed when a token arrives at the node, withdrawn when its visit ends in any way.
 
-An interrupting trigger ends the visit and withdraws every other course: exactly one is taken. A node that only
-waited for triggers
-completes; one whose work was under way is cancelled. A trigger that does not interrupt starts a token beside the visit.
+An interrupting trigger ends the visit and withdraws every other course: exactly one is taken. A node that only waited
+for triggers completes; one whose work was under way is cancelled. A trigger that does not interrupt starts a token
+beside the visit.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ A unit is live for a join of a group it is in if it can reach the join by the st
 line below:
  1. an arrival held at a join of group G will leave G and all inside it: it is live for no join of those;
  2. outside its group an abandoned branch's units count for nothing (2.16): "an outer join never waits for stragglers
- nobody wants";
+    nobody wants";
  3. a branch whose arrival is held counts as arrived only while none of its units is live.
 """
 

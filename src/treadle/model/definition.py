@@ -1,8 +1,8 @@
 """The canonical definition: what any dialect (YAML, JSON, builder, canvas) is normalised to.
 
-Owns the field names of spec page 1. One instance is one immutable version of a workflow. Conditions and mappings
-stay plain JSON here, in canonical form (see below); `graph` compiles them. Fields whose default is
-None mean "not given"; `omit_defaults` keeps the canonical document minimal, and therefore its hash stable.
+Owns the field names of spec page 1. One instance is one immutable version of a workflow. Conditions and mappings stay
+plain JSON here, in canonical form (see below); `graph` compiles them. Fields whose default is None mean "not given";
+`omit_defaults` keeps the canonical document minimal, and therefore its hash stable.
 
 Canonical forms:
   condition   a dict with `type` (comparison, exists, in_set, array_length, and, or, not, cel); a CEL string has become

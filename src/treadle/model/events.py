@@ -1,8 +1,7 @@
 """Everything that can have happened in a run (2.17). The set is closed; the tags are stored and never change.
 
-History is the truth: `kernel.evolve` folds these records into the run's state, so each carries all that its
-change of state needs, and beyond that it says *why*. `seq` is gap-free within a run, `at` is milliseconds since the
-epoch.
+History is the truth: `kernel.evolve` folds these records into the run's state, so each carries all that its change of
+state needs, and beyond that it says *why*. `seq` is gap-free within a run, `at` is milliseconds since the epoch.
 """
 
 from __future__ import annotations

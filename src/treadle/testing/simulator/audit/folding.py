@@ -1,0 +1,310 @@
+"""How the record takes an event in. Only what events say, nothing that would have to be decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from treadle.model import events as e
+from treadle.testing.simulator.audit.lifecycle import move, move_run
+from treadle.testing.simulator.audit.record import Arrival, Group, JoinRecord, Record, Timer, Visit
+
+
+def _created(record: Record, event: e.TokenCreated) -> None:
+    visit = record.new_visit(event)
+    record.expect(event.token == len(record.visits), "ids", f"visit {event.token} is not the next one")
+    if not visit.compensation:
+        record.forward_visits += 1
+        _see(record, event.frames)
+
+
+def _see(record: Record, frames: Any) -> None:
+    for group, index in frames:
+        record.groups[group].seen.add(index)
+
+
+def _dispatched(record: Record, event: e.TokenDispatched) -> None:
+    visit = move(record, event)
+    if visit is None:
+        return
+    if event.recovery:
+        same = event.attempt == visit.attempt and event.recovery == visit.recovery + 1
+        record.expect(same, "attempts", f"visit {visit.id}: recovery {event.recovery} of attempt {event.attempt}")
+    else:
+        record.expect(event.attempt == visit.attempt + 1, "attempts", f"visit {visit.id} skips to {event.attempt}")
+    visit.attempt, visit.recovery, visit.worker = event.attempt, event.recovery, None
+    visit.begun = True
+    visit.reason = "queue" if event.queue is not None else None
+
+
+def _started(record: Record, event: e.TokenStarted) -> None:
+    first = (visit := record.visits.get(event.token)) is not None and visit.state == "pending"
+    visit = move(record, event)
+    if visit is None:
+        return
+    expected = visit.attempt + 1 if first else visit.attempt
+    record.expect(event.attempt == expected, "attempts", f"visit {visit.id} starts attempt {event.attempt}")
+    visit.attempt, visit.worker, visit.begun, visit.reason = event.attempt, event.worker, True, None
+
+
+def _waiting(record: Record, event: e.TokenWaiting) -> None:
+    before = record.visits[event.token].state
+    visit = move(record, event)
+    if visit is None:
+        return
+    if before == "pending":
+        record.expect(event.reason == "mutex", "lifecycle", f"visit {visit.id} waits for {event.reason} before it began")
+    if before != "waiting":
+        visit.waiting_since = event.seq
+    visit.reason, visit.detail = event.reason.value, event.detail
+    if event.reason == "siblings":
+        record.doing.ended.append(visit.id)
+        _drop_timers(record, visit)
+
+
+def _resumed(record: Record, event: e.TokenResumed) -> None:
+    visit = move(record, event)
+    if visit is not None:
+        if event.by in ("mutex", "retry"):
+            visit.state = "pending"
+        visit.reason = visit.detail = None
+
+
+def _ended(record: Record, event: e.Event) -> None:
+    visit = move(record, event)
+    if visit is None:
+        arrival = getattr(event, "arrival", None)
+        record.expect(arrival in record.arrivals, "arrivals", f"arrival {arrival} is withdrawn and is not there")
+        _withdraw(record, arrival)
+        return
+    record.doing.ended.append(visit.id)
+    visit.reason = visit.detail = None
+    visit.held = False
+    if visit.gate == "open":
+        visit.gate = "closed"
+    _drop_timers(record, visit)
+    for arrival in [a.id for a in record.arrivals.values() if a.token == visit.id]:
+        _withdraw(record, arrival)
+    if isinstance(event, e.TokenFailed | e.TokenTimedOut) and event.fails is not None:
+        record.groups[event.fails[0]].failed.add(event.fails[1])
+
+
+def _drop_timers(record: Record, visit: Visit) -> None:
+    for timer in visit.timers:
+        record.timers.pop(timer, None)
+    visit.timers.clear()
+
+
+def _withdraw(record: Record, identity: Any) -> None:
+    arrival = record.arrivals.pop(identity, None)
+    if arrival is not None and arrival.group is None:
+        record.node_joins[arrival.target, arrival.item].remove(identity)
+
+
+def _retry_scheduled(record: Record, event: e.TokenRetryScheduled) -> None:
+    visit = move(record, event)
+    if visit is None:
+        return
+    _drop_timers(record, visit)
+    visit.reason = "timer"
+    if event.by is not None:
+        visit.state, visit.reason, visit.held = "pending", None, False
+        visit.retried += 1
+        for group, branch in visit.frames:
+            record.groups[group].failed.discard(branch)
+    record.expect(event.attempt == visit.attempt + 1, "attempts", f"visit {visit.id} will try {event.attempt}")
+
+
+def _group_opened(record: Record, event: e.GroupOpened) -> None:
+    chart = record.chart
+    around = any(record.groups[group].isolating for group, _ in event.frames)
+    sites = chart.sites_of(event.names)
+    record.groups[event.group] = Group(
+        event.group,
+        list(event.names),
+        event.origin,
+        event.node,
+        event.path,
+        event.frames,
+        event.total,
+        list(event.transitions),
+        event.replicated,
+        bool(sites) or (event.replicated and around),
+        event.open,
+        event.max_in_flight,
+        [JoinRecord(site) for site in sites],
+    )
+    record.doing.opened.add(event.group)
+
+
+def _grew(record: Record, event: e.GroupGrew) -> None:
+    group = record.groups[event.group]
+    record.expect(group.open, "groups", f"group {group.id} grows and is not open")
+    record.expect(event.total >= group.total, "groups", f"group {group.id} shrinks to {event.total}")
+    group.total = event.total
+
+
+def _closed(record: Record, event: e.GroupClosed) -> None:
+    record.groups[event.group].open = False
+
+
+def _arrived(record: Record, event: e.JoinArrived) -> None:
+    _see(record, event.frames)
+    visit = record.visits.get(event.token)
+    if visit is not None:
+        visit.held = True
+    if event.absorbed:
+        return
+    record.arrivals[event.arrival] = Arrival(
+        event.arrival,
+        event.token,
+        event.target,
+        event.via,
+        event.path,
+        event.frames,
+        event.group,
+        event.item,
+        event.value,
+        event.loops or {},
+    )
+    if event.group is None:
+        record.node_joins.setdefault((event.target, event.item), []).append(event.arrival)
+
+
+def _timer_set(record: Record, event: e.TimerSet) -> None:
+    record.timers[event.timer] = Timer(event.due, event.purpose, event.token, event.group, event.target)
+    visit = record.visits.get(event.token or 0)
+    if visit is None:
+        return
+    if event.purpose == "lease":
+        for old in [t for t in visit.timers if record.timers[t].purpose == "lease"]:
+            visit.timers.discard(old)
+            del record.timers[old]
+    visit.timers.add(event.timer)
+
+
+def _timer_fired(record: Record, event: e.TimerFired) -> None:
+    timer = record.timers.pop(event.timer, None)
+    record.store_timers.pop(event.timer, None)
+    if timer is not None:
+        record.doing.timers_fired.append(timer)
+        if timer.token is not None:
+            record.visits[timer.token].timers.discard(event.timer)
+
+
+def _run_ended(record: Record, event: e.Event) -> None:
+    move_run(record, event)
+    record.ends.append(event)
+    record.timers.clear()
+
+
+def _run_resumed(record: Record, event: e.RunResumed) -> None:
+    move_run(record, event)
+    for timer in record.timers.values():
+        timer.due += event.shift_ms
+    if event.deadline is not None:
+        record.timers = {i: t for i, t in record.timers.items() if t.purpose != "run"}
+
+
+def _run_moved(record: Record, event: e.Event) -> None:
+    move_run(record, event)
+    if isinstance(event, e.RunStarted):
+        record.started = event
+
+
+def _gate_opened(record: Record, event: e.GateOpened) -> None:
+    record.visits[event.token].gate = "open"
+
+
+def _gate_decided(record: Record, event: e.GateCompleted | e.GateExpired) -> None:
+    record.visits[event.token].gate = "decided"
+
+
+def _callback(record: Record, event: e.CallbackReceived) -> None:
+    record.visits[event.token].deferred = (event.output, event.error)
+
+
+def _child_started(record: Record, event: e.ChildStarted) -> None:
+    record.visits[event.token].child = event.run
+    record.children[event.run] = None
+
+
+def _child_ended(record: Record, event: e.ChildEnded) -> None:
+    record.visits[event.token].child = None
+    record.children[event.run] = event
+
+
+def _signal_received(record: Record, event: e.SignalReceived) -> None:
+    record.signals[event.signal] = event
+
+
+def _signal_taken(record: Record, event: e.SignalTaken) -> None:
+    record.signals.pop(event.signal, None)
+
+
+def _context(record: Record, event: e.ContextUpdated) -> None:
+    write(record, event.scope, event.writes)
+
+
+def write(record: Record, scope: Any, writes: Any) -> None:
+    """Values as they were written; a deeper or shallower path than another hides it, as in any tree."""
+    values = record.scopes.setdefault(scope, {})
+    for path, value in writes:
+        values[tuple(path)] = value
+
+
+def _undo(status: str) -> Callable[[Record, Any], None]:
+    def take(record: Record, event: Any) -> None:
+        record.undo[event.record] = status
+
+    return take
+
+
+def _entity(record: Record, event: e.EntityMoved) -> None:
+    record.entity = event
+
+
+FOLD: dict[type[e.Event], Callable[[Record, Any], None]] = {
+    e.RunStarted: _run_moved,
+    e.RunPaused: _run_moved,
+    e.RunResumed: _run_resumed,
+    e.RunCompleted: _run_ended,
+    e.RunFailed: _run_ended,
+    e.RunCancelled: _run_ended,
+    e.RunTimedOut: _run_ended,
+    e.RunCompensating: _run_moved,
+    e.RunCompensated: _run_ended,
+    e.RunCompensationFailed: _run_ended,
+    e.TokenCreated: _created,
+    e.TokenDispatched: _dispatched,
+    e.TokenStarted: _started,
+    e.TokenWaiting: _waiting,
+    e.TokenResumed: _resumed,
+    e.TokenCompleted: _ended,
+    e.TokenFailed: _ended,
+    e.TokenTimedOut: _ended,
+    e.TokenCancelled: _ended,
+    e.TokenRetryScheduled: _retry_scheduled,
+    e.GroupOpened: _group_opened,
+    e.GroupGrew: _grew,
+    e.GroupClosed: _closed,
+    e.JoinArrived: _arrived,
+    e.TimerSet: _timer_set,
+    e.TimerFired: _timer_fired,
+    e.GateOpened: _gate_opened,
+    e.GateCompleted: _gate_decided,
+    e.GateExpired: _gate_decided,
+    e.CallbackReceived: _callback,
+    e.ChildStarted: _child_started,
+    e.ChildEnded: _child_ended,
+    e.SignalReceived: _signal_received,
+    e.SignalTaken: _signal_taken,
+    e.ContextUpdated: _context,
+    e.CompensationRecorded: _undo("recorded"),
+    e.CompensationStarted: _undo("running"),
+    e.CompensationCompleted: _undo("completed"),
+    e.CompensationFailed: _undo("failed"),
+    e.CompensationSkipped: _undo("skipped"),
+    e.EntityMoved: _entity,
+}
+"""Joins fold themselves, in `joins` and `node_joins`, because what they do is what is being checked."""
