@@ -38,7 +38,8 @@ def perform(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
     except Refused as refusal:
         failure.fail_token(d, token, Error(refusal.rejection.kind, refusal.rejection.message))
     else:
-        complete.complete_visit(d, token, output)
+        if token.id in d.state.tokens:  # what it asked for may have withdrawn it, too
+            complete.complete_visit(d, token, output)
 
 
 def _request(d: Deciding, token: Token, node: GraphNode, value: Json) -> AnyRequest:

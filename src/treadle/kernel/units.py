@@ -69,8 +69,9 @@ def abandon(state: RunState, group: Group, branches: list[int]) -> None:
     for branch in branches:
         for unit in units_of(group, branch):
             frames, bit, popped = _standing(state, unit)
-            outer = frames[: position(frames, group.id)]
-            _count_live(state, outer, bit, -1, popped)
+            place = position(frames, group.id)
+            if not any(index in state.groups[inner].abandoned for inner, index in frames[place + 1 :]):
+                _count_live(state, frames[:place], bit, -1, popped)
         group.abandoned[branch] = None
 
 
@@ -131,19 +132,19 @@ def _count_arrival(state: RunState, arrival: Arrival, delta: int) -> None:
 def _count(state: RunState, unit: int, frames: Frames, bit: int, delta: int, popped: int | None = None) -> None:
     groups = state.groups
     counting = popped is None
+    wanted = True
     for identity, index in reversed(frames):
         group = groups[identity]
         if delta > 0:
             _join_members(state, group, index, unit)
         else:
             _leave_members(state, group, index, unit)
-        if counting:
-            if group.sites:
-                _adjust(state, group, index, bit, delta)
-            counting = index not in group.abandoned
-        elif identity == popped:
-            counting = index not in group.abandoned
-            popped = None
+        if counting and wanted and group.sites:
+            _adjust(state, group, index, bit, delta)
+        if identity == popped:
+            counting = True
+        if index in group.abandoned:
+            wanted = False
 
 
 def _count_live(state: RunState, frames: Frames, bit: int, delta: int, popped: int | None) -> None:

@@ -1,0 +1,74 @@
+"""Random runs, played: a graph, a script of commands, and a look at everything after each of them.
+
+Owns what "everything" is: the numbered invariants, the world's books, and that a run whose debts are all paid ends.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from random import Random
+
+from hypothesis import settings
+
+from tests.driving import RUN, Driven, Shelf, graph_of, problems
+from tests.property import graphs, moves
+from treadle.graph.compile import compile_graph
+from treadle.model import commands as c
+from treadle.model.events import ParentLink
+from treadle.model.ids import RunId, TokenId
+
+CATALOG = Shelf(graph_of({"workflow": graphs.CHILD, "nodes": {"only": {}}}))
+COMMANDS_MAX = 40
+"""Of the disturbed part of a script; enough for every generated graph to end within it."""
+
+SCALE = float(os.environ.get("TREADLE_PROPERTY_SCALE", "1"))
+"""Multiplies the number of examples, for a long search."""
+
+Watch = Callable[[Driven, c.Command], None]
+
+
+def examples(count: int) -> settings:
+    """So many random runs in an ordinary test; more when asked for."""
+    return settings(max_examples=max(1, int(count * SCALE)))
+
+
+def seeds(count: int) -> range:
+    """Fresh seeds for runs that are drawn with a plain generator: no shrinking, but larger and far more of them."""
+    first = Random().randrange(10**9)
+    return range(first, first + max(1, int(count * SCALE)))
+
+
+def started(random: Random) -> Driven:
+    """A random graph's run, just begun. Now and then it is somebody's child."""
+    driven = Driven(compile_graph(graphs.workflow_from(random)), CATALOG)
+    parent = ParentLink(RunId("parent"), TokenId(1)) if random.random() < 0.2 else None
+    driven.do(c.StartRun(RUN, {}, parent=parent, depth=1 if parent else 0, depth_max=10))
+    return driven
+
+
+def disturb(driven: Driven, random: Random, watch: Watch) -> None:
+    """A script of anything that can happen, `watch` being called after each command."""
+    for _ in range(random.randrange(COMMANDS_MAX)):
+        command = moves.choose(driven, random)
+        if command is not None:
+            driven.do(command)
+            watch(driven, command)
+
+
+def pay_debts(driven: Driven, random: Random, watch: Watch) -> None:
+    """Everybody answers until the run has ended."""
+    for command in moves.drain(driven, random):
+        driven.do(command)
+        watch(driven, command)
+
+
+def holds(driven: Driven, _command: c.Command) -> None:
+    """All numbered invariants, and the books."""
+    found = problems(driven)
+    assert not found, told(driven, found)
+
+
+def told(driven: Driven, found: list[str]) -> str:
+    """What a failing property prints: the problem, the compact log, and the file to keep it as a regression."""
+    return "\n".join(["", *found, "", driven.log(), "", "as a regression: " + driven.recipe(found[0] if found else "")])
