@@ -116,7 +116,11 @@ class Driven:
         frozen = self.state.status is RunStatus.PAUSED and isinstance(command, c.FireTimer)
         if not frozen:
             self.outside.act(command)
-        decision = decide(self.graph, self.state, command, self.now, self.catalog)
+        try:
+            decision = decide(self.graph, self.state, command, self.now, self.catalog)
+        except Exception as problem:
+            problem.add_note(f"deciding {command}\n{self.log()}\nas a regression: {self.recipe(str(problem))}")
+            raise
         self.history.extend(decision.events)
         self.blocks.append(pack_events(decision.events))
         for effect in decision.effects:

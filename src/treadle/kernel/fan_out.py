@@ -126,37 +126,41 @@ def carry_out(d: Deciding, origin: Origin, firings: list[Firing]) -> None:
     if len(firings) == 1 and not firings[0].grouped and not origin.node.forks:
         deliver.deliver(d, firings[0].transition, origin, origin.frames, origin.path)
         return
-    tokens = sum(firing.copies for firing in firings)
-    segmented = origin.node.forks or tokens > 1 or any(firing.grouped for firing in firings)
-    frames = origin.frames
-    fork = _open_fork(d, origin, firings) if origin.node.forks else None
+    bundles = _bundles(firings)
+    segmented = origin.node.forks or _tokens(firings) > 1 or any(firing.grouped for firing in firings)
+    stem = f"{origin.path}.{origin.node.ref}." if segmented else origin.path
+    fork = _open_fork(d, origin, bundles) if origin.node.forks else None
     ordinal = 0
+    for branch, bundle in enumerate(bundles):
+        frames = (*origin.frames, (fork, branch)) if fork is not None else origin.frames
+        if bundle[0].grouped:
+            _spawn(d, origin, bundle, frames, ordinal)
+        else:
+            deliver.deliver(d, bundle[0].transition, origin, frames, f"{stem}{ordinal}" if segmented else stem)
+        ordinal += _tokens(bundle)
+
+
+def _bundles(firings: list[Firing]) -> list[list[Firing]]:
+    """Firings with one declared group name go together; every other one is on its own."""
+    bundles: list[list[Firing]] = []
     named: dict[str, list[Firing]] = {}
     for firing in firings:
-        if firing.grouped and firing.transition.definition.sibling_group is not None:
-            named.setdefault(firing.transition.definition.sibling_group, []).append(firing)
-    for branch, firing in enumerate(firings):
-        inner = (*frames, (fork, branch)) if fork is not None else frames
         name = firing.transition.definition.sibling_group
-        if not firing.grouped:
-            path = f"{origin.path}.{origin.node.ref}.{ordinal}" if segmented else origin.path
-            deliver.deliver(d, firing.transition, origin, inner, path)
-            ordinal += 1
-        elif name is None:
-            _spawn(d, origin, [firing], inner, ordinal)
-            ordinal += firing.copies
-        elif named[name][0] is firing:
-            together = named[name]
-            _spawn(d, origin, together, inner, ordinal)
-            ordinal += _tokens(together)
+        if name is not None and name in named:
+            named[name].append(firing)
+            continue
+        bundles.append([firing])
+        if name is not None:
+            named[name] = bundles[-1]
+    return bundles
 
 
 def _tokens(firings: list[Firing]) -> int:
     return sum(firing.copies for firing in firings)
 
 
-def _open_fork(d: Deciding, origin: Origin, firings: list[Firing]) -> GroupId:
-    """The outer group of a visit whose node some join names: one branch per transition."""
+def _open_fork(d: Deciding, origin: Origin, bundles: list[list[Firing]]) -> GroupId:
+    """The outer group of a visit whose node some join names: one branch for each thing it starts."""
     identity = GroupId(d.state.last_group + 1)
     d.emit(
         e.GroupOpened(
@@ -168,8 +172,8 @@ def _open_fork(d: Deciding, origin: Origin, firings: list[Firing]) -> GroupId:
             origin.node.ref,
             origin.path,
             origin.frames,
-            len(firings),
-            [firing.transition.id for firing in firings],
+            len(bundles),
+            [firing.transition.id for bundle in bundles for firing in bundle],
             loops=origin.loops,
         )
     )

@@ -72,27 +72,26 @@ def occur(d: Deciding, token: Token, t: GraphTransition, signal: Signal | None) 
 
 
 def _interrupt(d: Deciding, token: Token, t: GraphTransition, signal: Signal | None, by: str) -> None:
+    """The visit ends: completed if it only waited for triggers, cancelled if its own work was under way or queued."""
     node = d.node(token)
-    origin = Origin(token.id, node, token.path, token.frames, token.loops, None, token.mutex)
-    if node.task is None and token.state is TokenState.WAITING and token.waiting is Waiting.TRIGGER:
-        output = signal.data if signal is not None else {}
-        if node.outputs or node.read:
-            try:
-                apply_output(d, token, output)
-            except BadOutput as bad:
-                failure.fail_token(d, token, bad.error)
-                return
-        cancel.stop_outside(d, token)
-        d.emit(e.TokenResumed(d.seq, d.now, token.id, by))
-        d.emit(e.TokenCompleted(d.seq, d.now, token.id, output))
-    elif node.task is None and token.state is TokenState.PENDING:
+    mutex = node.definition.mutex
+    holds = token.mutex if mutex is not None and mutex.keep else None
+    origin = Origin(token.id, node, token.path, token.frames, token.loops, None, holds)
+    cancel.stop_outside(d, token)
+    if token.state is TokenState.PENDING:  # the trigger was there before the token: it begins all the same
         d.emit(e.TokenStarted(d.seq, d.now, token.id, 1))
-        cancel.stop_outside(d, token)
-        d.emit(e.TokenCompleted(d.seq, d.now, token.id, signal.data if signal is not None else {}))
+    if node.task is None and token.waiting is not Waiting.MUTEX:
+        output = signal.data if signal is not None else {}
+        try:
+            if node.outputs or node.read:
+                apply_output(d, token, output)
+        except BadOutput as bad:
+            failure.fail_token(d, token, bad.error)
+            return
+        if token.state is TokenState.WAITING:
+            d.emit(e.TokenResumed(d.seq, d.now, token.id, by))
+        d.emit(e.TokenCompleted(d.seq, d.now, token.id, output))
     else:
-        cancel.stop_outside(d, token)
-        if token.state is TokenState.PENDING:
-            d.emit(e.TokenStarted(d.seq, d.now, token.id, 1))
         d.emit(e.TokenCancelled(d.seq, d.now, token.id, by, "interrupted"))
     _follow(d, token, origin, t)
 

@@ -91,7 +91,7 @@ class Record(Shape):
                 if result is not BAD:
                     values[field.name] = result
         sound = self._required(values, given, at, reading)
-        return values, self._exclusive(given, at, reading) and sound
+        return values, self._exclusive(values, given, at, reading) and sound
 
     def _unknown(self, key: str, at: Place, reading: Reading) -> None:
         known = [field.name for field in self.fields]
@@ -114,7 +114,7 @@ class Record(Shape):
                     reading.problem("BAD_VALUE", at, message, field.doc.split(".")[0])
         return sound
 
-    def _exclusive(self, given: dict[str, str], at: Place, reading: Reading) -> bool:
+    def _exclusive(self, values: dict[str, Any], given: dict[str, str], at: Place, reading: Reading) -> bool:
         sound = True
         for rule in self.one_of:
             present = [name for name in given if name in rule.names]
@@ -127,6 +127,8 @@ class Record(Shape):
             elif rule.required and not present:
                 sound = False
                 reading.problem("BAD_VALUE", at, f"{words_of(self.name)} needs one of {listed}")
+            elif rule.required and present[0] not in values:
+                sound = False
         return sound
 
     def make(self, values: dict[str, Any]) -> Any:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from zlib import crc32
 
 from treadle.errors import StoreConflict
+from treadle.model.commands import Command
 from treadle.model.events import Event
 from treadle.model.ids import RunId
 from treadle.store.memory import SHARD, MemoryStore
@@ -23,7 +24,7 @@ LEASE_MS = 300
 EVERYTHING = 1 << 30
 """A simulated store is small: whoever polls it reads all there is."""
 
-Witness = Callable[[Sequence[Commit], Fence], None]
+Witness = Callable[[Sequence[Commit], Sequence[Command], Fence], None]
 
 
 class Unknown(Exception):
@@ -38,7 +39,7 @@ class Depot:
         self._shards = shards
         self._schedule = schedule
         self._faults = faults
-        self.witness: Witness = lambda _commits, _fence: None
+        self.witness: Witness = lambda _commits, _causes, _fence: None
 
     @property
     def now(self) -> int:
@@ -51,8 +52,9 @@ class Depot:
     def lease(self, shard: int, owner: str) -> Fence | None:
         return instantly(self._store.lease(shard, owner, self.now, LEASE_MS))
 
-    def commit(self, commits: Sequence[Commit], fence: Fence) -> list[OutboxRow]:
-        """One transaction. Raises StoreConflict, and nothing has happened; or Unknown, and nobody knows."""
+    def commit(self, commits: Sequence[Commit], causes: Sequence[Command], fence: Fence) -> list[OutboxRow]:
+        """One transaction. Raises StoreConflict, and nothing has happened; or Unknown, and nobody knows. The `causes`
+        are for the witness: which command led to which commit."""
         if self._faults.happens("unknown_lost"):
             raise Unknown
         try:
@@ -60,7 +62,7 @@ class Depot:
         except StoreConflict as conflict:
             self._faults.seen[f"refused {conflict.kind}"] += 1
             raise
-        self.witness(commits, fence)
+        self.witness(commits, causes, fence)
         if self._faults.happens("unknown_done"):
             raise Unknown
         return rows

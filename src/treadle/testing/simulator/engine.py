@@ -27,7 +27,7 @@ from treadle.errors import StoreConflict
 from treadle.kernel.decide import decide
 from treadle.kernel.evolve import replay
 from treadle.kernel.state import RunState
-from treadle.model.commands import FireTimer, LoseWorker, StartRun
+from treadle.model.commands import Command, FireTimer, LoseWorker, StartRun
 from treadle.model.decision import Decision
 from treadle.model.effects import RunTask, SetTimer
 from treadle.model.errors import Rejection
@@ -159,7 +159,7 @@ class Engine(Host):
             for token in list(state.tokens.values()) if state is not None else ():
                 key = (row.run, token.id, token.attempt)
                 if key not in waiting and key not in self.executing and _is_executed_locally(state, token.id):
-                    self.world.post.send(row.run, LoseWorker(token.id, token.attempt), host=self, tries=3)
+                    self.world.post.send(row.run, LoseWorker(token.id, token.attempt), host=self)
 
     def _fire_due_timers(self) -> None:
         depot = self.world.depot
@@ -216,11 +216,13 @@ class Engine(Host):
             return
         answers: list[tuple[Letter, Rejection | None]] = []
         commits: list[Commit] = []
+        causes: list[Command] = []
         for letter in letters:
             answers.append((letter, self._decide(letter, commits)))
+            causes += [letter.command] * (len(commits) - len(causes))
         yield self.world.draw.between(0, 2)
         try:
-            rows = self.world.depot.commit(commits, fence)
+            rows = self.world.depot.commit(commits, causes, fence)
         except (StoreConflict, Unknown) as problem:
             self._drop_states(shard)
             if isinstance(problem, StoreConflict) and problem.kind == "LEASE_CONFLICT":

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from treadle.kernel.state import RunState
+from treadle.model.commands import Command
 from treadle.model.definition import Node, Workflow
 from treadle.model.events import RunStarted
 from treadle.model.ids import RunId
@@ -86,12 +87,12 @@ class World:
         if state is not None:
             self.auditor.compare(run, state)
 
-    def _witness(self, commits: Sequence[Commit], fence: Fence) -> None:
-        for commit in commits:
+    def _witness(self, commits: Sequence[Commit], causes: Sequence[Command], fence: Fence) -> None:
+        for commit, cause in zip(commits, causes, strict=True):
             if commit.events and isinstance(commit.events[0], RunStarted):
                 self.runs.append(commit.run)
             self.coverage.committed(commit)
-            self.auditor.committed(commit, fence, self.depot.now, self.depot.shard_of(commit.run))
+            self.auditor.committed(commit, cause, fence, self.depot.now, self.depot.shard_of(commit.run))
 
     def live(self) -> None:
         """Both phases, and the final audit. Raises Violation or KernelRaised."""

@@ -75,7 +75,7 @@ def _ended(record: Record, event: e.Event) -> None:
     if visit is None:
         arrival = getattr(event, "arrival", None)
         record.expect(arrival in record.arrivals, "arrivals", f"arrival {arrival} is withdrawn and is not there")
-        _withdraw(record, arrival)
+        withdraw(record, arrival)
         return
     record.doing.ended.append(visit.id)
     visit.reason = visit.detail = None
@@ -84,7 +84,7 @@ def _ended(record: Record, event: e.Event) -> None:
         visit.gate = "closed"
     _drop_timers(record, visit)
     for arrival in [a.id for a in record.arrivals.values() if a.token == visit.id]:
-        _withdraw(record, arrival)
+        withdraw(record, arrival)
     if isinstance(event, e.TokenFailed | e.TokenTimedOut) and event.fails is not None:
         record.groups[event.fails[0]].failed.add(event.fails[1])
 
@@ -95,7 +95,8 @@ def _drop_timers(record: Record, visit: Visit) -> None:
     visit.timers.clear()
 
 
-def _withdraw(record: Record, identity: Any) -> None:
+def withdraw(record: Record, identity: Any) -> None:
+    """An arrival is used or withdrawn."""
     arrival = record.arrivals.pop(identity, None)
     if arrival is not None and arrival.group is None:
         record.node_joins[arrival.target, arrival.item].remove(identity)
@@ -108,7 +109,7 @@ def _retry_scheduled(record: Record, event: e.TokenRetryScheduled) -> None:
     _drop_timers(record, visit)
     visit.reason = "timer"
     if event.by is not None:
-        visit.state, visit.reason, visit.held = "pending", None, False
+        visit.state, visit.reason, visit.held, visit.routed = "pending", None, False, False
         visit.retried += 1
         for group, branch in visit.frames:
             record.groups[group].failed.discard(branch)

@@ -76,5 +76,12 @@ def move_run(record: Record, event: e.Event) -> None:
 
 def check_paused(record: Record, event: e.Event) -> None:
     """Nothing moves while the run is paused."""
-    if record.status == "paused" and event.type in NOT_WHILE_PAUSED:
+    if record.status == "paused" and event.type in NOT_WHILE_PAUSED and not _is_recovery(record, event):
         record.complain("paused", f"{event.type} while the run is paused")
+
+
+def _is_recovery(record: Record, event: e.Event) -> bool:
+    """The same attempt handed out again because its worker is gone is nothing new."""
+    if isinstance(event, e.TokenStarted):
+        return record.visits[event.token].recovery > 0
+    return isinstance(event, e.TokenDispatched) and event.recovery > 0

@@ -49,6 +49,8 @@ class Visit:
     retried: int = 0
     waiting_since: int = 0
     begun: bool = False
+    routed: bool = False
+    """Its work has succeeded and what follows from it was started."""
     deferred: Any = None
     """A result that came while the run was paused: (output, error)."""
 

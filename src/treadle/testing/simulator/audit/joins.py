@@ -1,0 +1,317 @@
+"""Joins on groups, recounted from the events: every firing, failure and death must follow from arithmetic (2.5, 2.16, A7).
+
+Theory of operation. When a join of group G at target J says something, the auditor goes through everything that stands
+anywhere in the run, asks of each in which branch of G it is and whether it can still get to J, and so finds for every
+branch whether it is live, arrived, failed or ended. From these four sets and the definition follows what the join has to
+do, and that is compared. After every commit the same question is asked of every join that has said nothing: it must have
+had to wait. Two things may overrule arithmetic, and each leaves its trace in the commit: the join's clock, and a
+cancellation of the group.
+"""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import NamedTuple
+
+from treadle.model import commands as c
+from treadle.model import events as e
+from treadle.model.ids import Frames
+from treadle.testing.simulator.audit.folding import withdraw, write
+from treadle.testing.simulator.audit.merges import check_merge
+from treadle.testing.simulator.audit.record import Arrival, Group, JoinRecord, Record
+
+LATE_KINDS = frozenset({"MIN_SUCCESS_NOT_MET", "MERGE_TYPE", "SCHEMA"})
+"""A join that was to fire, and could not."""
+
+
+class Tally(NamedTuple):
+    """The branches of a group, as one of its joins sees them."""
+
+    live: set[int]
+    arrived: set[int]
+    cursor: int
+    """Branches that do not exist yet and could arrive."""
+
+    @property
+    def coming(self) -> int:
+        return len(self.live) + self.cursor
+
+
+def tally(record: Record, group: Group, join: JoinRecord) -> Tally:
+    """Count, from scratch."""
+    members = record.chart.members(join.site)
+    live: set[int] = set()
+    waiting: set[int] = set()
+    for unit in record.units():
+        place = place_of(unit.frames, group.id)
+        if place is None or _is_abandoned(record, unit.frames[place + 1 :]):
+            continue
+        branch = unit.frames[place][1]
+        if not isinstance(unit, Arrival):
+            if unit.node in members:
+                live.add(branch)
+        elif unit.group == group.id and unit.target == join.site.target:
+            waiting.add(branch)
+        elif not _leaves(unit, place) and unit.target in members:
+            live.add(branch)
+    return Tally(live, waiting - live, _cursor(record, group, join))
+
+
+def place_of(frames: Frames, group: int) -> int | None:
+    """Where in a stack a group's frame is."""
+    return next((place for place, frame in enumerate(frames) if frame[0] == group), None)
+
+
+def _leaves(arrival: Arrival, place: int) -> bool:
+    """Whether the join it waits at takes off the frame at `place`."""
+    own = place_of(arrival.frames, arrival.group) if arrival.group is not None else None
+    return own is not None and own <= place
+
+
+def _is_abandoned(record: Record, inner: Frames) -> bool:
+    return any(index in record.groups[group].abandoned for group, index in inner)
+
+
+def _cursor(record: Record, group: Group, join: JoinRecord) -> int:
+    if group.withdrawn or any(other.status in ("fired", "failed") for other in group.joins):
+        return 0
+    if not any(record.chart.leads_to(record.transition(t), join.site) for t in group.transitions):
+        return 0
+    return group.total - len(group.seen)
+
+
+Verdict = tuple[str, frozenset[str]]
+"""(fire | fail | dead | wait, the error kinds that would be right)"""
+FIRE: Verdict = ("fire", frozenset())
+DEAD: Verdict = ("dead", frozenset())
+WAIT: Verdict = ("wait", frozenset())
+
+
+def _fail(*kinds: str) -> Verdict:
+    return "fail", frozenset(kinds)
+
+
+def verdict(record: Record, group: Group, join: JoinRecord, seen: Tally) -> Verdict:
+    """What the join has to do, by 2.5 and 2.16."""
+    sync = join.site.sync
+    arrived, failed, coming = len(seen.arrived), len(group.failed), seen.coming
+    if group.total == 0 and not _is_for_the_empty(record, group, join):
+        return WAIT if len(group.joins) > 1 else DEAD
+    if failed and sync.on_branch_failure == "fail":
+        return _fail("BRANCH_FAILED")
+    kind = sync.strategy.kind
+    if kind == "all":
+        if coming:
+            return WAIT
+        if arrived or not group.total or (failed and sync.on_branch_failure == "include_errors"):
+            return FIRE
+        return _fail("NO_SUCCESSFUL_BRANCH") if failed else DEAD
+    if kind == "cel":
+        return _computed(group, sync.strategy.expr or "", arrived, failed, coming)
+    need = {"any": 1, "m_of_n": sync.strategy.count}.get(kind, ceil(sync.strategy.count * group.total / 100))
+    if group.total and arrived >= need:
+        return FIRE
+    if group.total and arrived + coming >= need:
+        return WAIT
+    if group.total and not arrived and not failed and not coming:
+        return DEAD
+    return _fail("QUORUM_UNREACHABLE", "NO_SUCCESSFUL_BRANCH")
+
+
+COMPUTED = {
+    "arrived * 2 >= total": lambda arrived, failed, live, total: arrived * 2 >= total,
+    "arrived >= 1 && failed == 0": lambda arrived, failed, live, total: arrived >= 1 and failed == 0,
+    "succeeded + failed >= total": lambda arrived, failed, live, total: arrived + failed >= total,
+    "live == 0 && arrived > 0": lambda arrived, failed, live, total: live == 0 and arrived > 0,
+}
+"""What the generator's computed joins mean."""
+
+
+def _computed(group: Group, expr: str, arrived: int, failed: int, coming: int) -> Verdict:
+    if coming and not arrived and not failed:
+        return WAIT
+    if COMPUTED[expr](arrived, failed, coming, group.total):
+        return FIRE
+    if coming:
+        return WAIT
+    return DEAD if not arrived and not failed and group.total else _fail("QUORUM_UNREACHABLE")
+
+
+def _is_for_the_empty(record: Record, group: Group, join: JoinRecord) -> bool:
+    for name in group.transitions:
+        foreach = record.transition(name).foreach
+        if foreach is not None and foreach.on_empty is not None:
+            return join.site.target == foreach.on_empty
+    ahead = [
+        other
+        for other in group.joins
+        if any(record.chart.leads_to(record.transition(t), other.site) for t in group.transitions)
+    ]
+    return ahead == [join]
+
+
+def is_overruled(record: Record, group: Group, join: JoinRecord) -> bool:
+    """Whether the join's clock has run out, or the group was cancelled, in this very commit."""
+    clock = any(
+        timer.purpose == "sync" and (timer.group, timer.target) == (group.id, join.site.target)
+        for timer in record.doing.timers_fired
+    )
+    return clock or is_cancelled(record, group)
+
+
+def is_cancelled(record: Record, group: Group) -> bool:
+    """Whether this commit cancels the group: an operator, a transition's `cancels`, or a `cancel_group` action."""
+    called = {name.split(":", 1)[1] for name in group.names}
+    cause = record.doing.cause
+    if isinstance(cause, c.CancelGroup) and cause.group in called:
+        return True
+    for event in record.doing.events:
+        if isinstance(event, e.TokenCreated | e.JoinArrived) and event.via is not None:
+            spec = record.transition(event.via).cancels
+            if spec is not None and called & set(spec.groups):
+                return True
+        elif isinstance(event, e.GroupOpened):
+            specs = [record.transition(t).cancels for t in event.transitions]
+            if any(spec is not None and called & set(spec.groups) for spec in specs):
+                return True
+    return any(_cancels_groups(record, visit.node, called) for visit in _just_native(record))
+
+
+def _just_native(record: Record) -> list[object]:
+    started = [event.token for event in record.doing.events if isinstance(event, e.TokenStarted)]
+    return [record.visits[token] for token in started]
+
+
+def _cancels_groups(record: Record, ref: str, called: set[str]) -> bool:
+    task = record.node(ref).task
+    action = task.steps[0].action if task is not None else None
+    return action is not None and action.kind == "cancel_group" and action.config.get("group") in called
+
+
+def on_arrival(record: Record, event: e.JoinArrived) -> None:
+    """An arrival is held at the innermost group that answers, as long as its join is open; later it is absorbed."""
+    site = record.chart.site_of(event.via)
+    if event.group is None or site is None:
+        return
+    answering = [g for g, _ in reversed(event.frames) if site.key in record.groups[g].names]
+    record.expect(answering[:1] == [event.group], "arrivals", f"held at group {event.group}, innermost is {answering[:1]}")
+    join = record.groups[event.group].join_at(event.target)
+    if join is None:
+        record.complain("arrivals", f"group {event.group} has no join at {event.target}")
+        return
+    fits = (join.status == "open") != event.absorbed
+    record.expect(fits, "arrivals", f"arrival at a {join.status} join of group {event.group}: absorbed={event.absorbed}")
+    if event.absorbed and join.status == "fired" and join.site.sync.on_early_complete == "pass_through":
+        record.doing.owed.append((event.target, record.groups[event.group].frames))
+
+
+def on_fired(record: Record, event: e.JoinFired) -> None:
+    """A join of a group has fired: was it to, and does it do what follows?"""
+    if event.group is None:
+        return
+    group = record.groups[event.group]
+    join = group.join_at(event.target)
+    if join is None or join.status != "open":
+        record.complain("fires once", f"group {group.id} at {event.target} fires and is {join.status if join else None}")
+        return
+    seen = tally(record, group, join)
+    _check_numbers(record, event, group, seen)
+    overruled = is_overruled(record, group, join)
+    action, _ = verdict(record, group, join, seen)
+    what = f"group {group.id} at {event.target}: {join.site.sync.strategy} with {seen}, failed {group.failed} of {group.total}"
+    record.expect(action == "fire" or overruled, "quorum", f"{what}: fires and should {action}")
+    least = join.site.sync.min_success_count
+    record.expect(least is None or len(seen.arrived) >= least, "quorum", f"{what}: below min_success_count {least}")
+    record.expect(overruled or not is_blocked(record, group, join), "block", f"{what}: an earlier instance is not drained")
+    check_merge(record, event, group, join, seen.arrived)
+    _take_firing(record, event, group, join, seen)
+
+
+def _check_numbers(record: Record, event: e.JoinFired, group: Group, seen: Tally) -> None:
+    said = (event.arrived, event.failed, event.total)
+    counted = (len(seen.arrived), len(group.failed), group.total)
+    record.expect(said == counted, "quorum", f"group {group.id} at {event.target} says {said}, counted {counted}")
+
+
+def _take_firing(record: Record, event: e.JoinFired, group: Group, join: JoinRecord, seen: Tally) -> None:
+    rest = join.site.sync.on_early_complete if seen.live else None
+    record.expect(event.rest == rest, "rest", f"group {group.id}: rest is {event.rest}, live {seen.live} → {rest}")
+    join.status = "fired"
+    join.firings += 1
+    record.doing.owed.append((event.target, group.frames))
+    for arrival in [a for a in record.arrivals.values() if a.group == group.id and a.target == event.target]:
+        withdraw(record, arrival.id)
+    if rest in ("abandon", "block"):
+        group.abandoned |= seen.live
+    write(record, record.isolating_frame(group.frames), event.writes)
+
+
+def on_failed(record: Record, event: e.JoinFailed) -> None:
+    """A fan-in has failed: for a reason that holds."""
+    if event.group is None:
+        return
+    group = record.groups[event.group]
+    join = group.join_at(event.target)
+    if join is None or join.status != "open":
+        record.complain("fires once", f"group {group.id} at {event.target} fails and is {join.status if join else None}")
+        return
+    seen = tally(record, group, join)
+    action, kinds = verdict(record, group, join, seen)
+    kind = event.error.kind
+    overruled = is_overruled(record, group, join)
+    right = (
+        kind in kinds
+        or (kind in LATE_KINDS and (action == "fire" or overruled))
+        or (kind == "SYNC_TIMEOUT" and overruled)
+    )
+    text = f"group {group.id} at {event.target} fails {kind} with {seen}, failed {group.failed}: should {action} {set(kinds)}"
+    record.expect(right, "quorum", text)
+    join.status = "failed"
+    if event.fails is not None:
+        record.groups[event.fails[0]].failed.add(event.fails[1])
+
+
+def on_dead(record: Record, event: e.JoinDead) -> None:
+    """A join nobody can reach any more."""
+    group = record.groups[event.group or 0]
+    join = group.join_at(event.target)
+    if join is None or join.status != "open":
+        record.complain("fires once", f"group {group.id} at {event.target} dies and is not open")
+        return
+    seen = tally(record, group, join)
+    action, _ = verdict(record, group, join, seen)
+    allowed = action == "dead" or is_overruled(record, group, join)
+    record.expect(allowed, "quorum", f"group {group.id} at {event.target} dies with {seen}, should {action}")
+    join.status = "dead"
+
+
+def is_blocked(record: Record, group: Group, join: JoinRecord) -> bool:
+    """A7: another instance, same item and target, has fired and not yet drained."""
+    if join.site.sync.on_early_complete != "block":
+        return False
+    inside = {frame for unit in record.units() for frame in unit.frames}
+    for other in record.groups.values():
+        twin = other.join_at(join.site.target)
+        if other is group or twin is None or twin.status != "fired" or twin.site.key != join.site.key:
+            continue
+        if record.item(other.frames) == record.item(group.frames) and any(
+            (other.id, branch) in inside for branch in other.abandoned
+        ):
+            return True
+    return False
+
+
+def settled(record: Record) -> None:
+    """After a commit no join may be left that has something to do."""
+    if record.status != "running":
+        return
+    for group in record.groups.values():
+        for join in group.joins:
+            if join.status != "open":
+                continue
+            seen = tally(record, group, join)
+            action, kinds = verdict(record, group, join, seen)
+            if action == "wait" or (action == "fire" and is_blocked(record, group, join)):
+                continue
+            text = f"group {group.id} at {join.site.target} waits with {seen}, failed {group.failed} of {group.total}"
+            record.complain("join asleep", f"{text}: should {action} {set(kinds) or ''}")
