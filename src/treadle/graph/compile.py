@@ -196,14 +196,18 @@ def _site_of(
 
 def _link(nodes: dict[str, GraphNode], transitions: dict[str, GraphTransition]) -> None:
     """Adjacency: tiers by ascending priority, definition order within a tier."""
-    for node in nodes.values():
-        out = [t for t in transitions.values() if t.source is node]
-        routed = [t for t in out if t.definition.trigger is None]
+    out: dict[str, list[GraphTransition]] = {ref: [] for ref in nodes}
+    inbound: dict[str, list[GraphTransition]] = {ref: [] for ref in nodes}
+    for t in transitions.values():
+        out[t.source.ref].append(t)
+        inbound[t.target.ref].append(t)
+    for ref, node in nodes.items():
+        routed = [t for t in out[ref] if t.definition.trigger is None]
         node.success = _tiers([t for t in routed if t.definition.on in ("success", "always")])
         node.failure = _tiers([t for t in routed if t.definition.on in ("failure", "always")])
-        node.triggers = tuple(t for t in out if t.definition.trigger is not None)
-        node.inbound = tuple(t for t in transitions.values() if t.target is node)
-        node.terminal = not out
+        node.triggers = tuple(t for t in out[ref] if t.definition.trigger is not None)
+        node.inbound = tuple(inbound[ref])
+        node.terminal = not out[ref]
 
 
 def _tiers(transitions: list[GraphTransition]) -> tuple[tuple[GraphTransition, ...], ...]:

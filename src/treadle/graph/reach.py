@@ -9,34 +9,51 @@ from treadle.graph.execution_graph import GraphNode, GraphTransition, JoinSite
 
 
 def fill_reach(nodes: dict[str, GraphNode]) -> None:
-    """`reach` of every node: all nodes one hop or more away. A fixed point; graphs are small and this is deploy
-    time."""
-    successors = {node: _successor_mask(node) for node in nodes.values()}
-    for node, mask in successors.items():
-        node.reach = mask
-    by_index = list(nodes.values())
-    changed = True
-    while changed:
-        changed = False
-        for node in by_index:
-            mask = node.reach
-            for other in by_index:
-                if mask >> other.index & 1:
-                    mask |= other.reach
-            if mask != node.reach:
-                node.reach = mask
-                changed = True
+    """`reach` of every node: all nodes one hop or more away.
+
+    A work list: a node whose mask has grown makes its predecessors look again. Starting with the nodes last met by a
+    depth-first walk, an acyclic graph is done in one pass.
+    """
+    successors = {node.ref: _successors(node) for node in nodes.values()}
+    predecessors: dict[str, set[str]] = {ref: set() for ref in nodes}
+    for ref, targets in successors.items():
+        for target in targets:
+            predecessors[target].add(ref)
+    waiting = dict.fromkeys(_postorder(successors))
+    while waiting:
+        ref = next(iter(waiting))
+        del waiting[ref]
+        mask = 0
+        for target in successors[ref]:
+            mask |= nodes[target].bit | nodes[target].reach
+        if mask != nodes[ref].reach:
+            nodes[ref].reach = mask
+            waiting.update(dict.fromkeys(predecessors[ref]))
 
 
-def _successor_mask(node: GraphNode) -> int:
-    mask = 0
-    for tiers in (node.success, node.failure):
-        for tier in tiers:
-            for transition in tier:
-                mask |= transition.target.bit
-    for transition in node.triggers:
-        mask |= transition.target.bit
-    return mask
+def _successors(node: GraphNode) -> list[str]:
+    tiers = (*node.success, *node.failure, node.triggers)
+    return list(dict.fromkeys(t.target.ref for tier in tiers for t in tier))
+
+
+def _postorder(successors: dict[str, list[str]]) -> list[str]:
+    """Every node after those it leads to, as far as cycles allow."""
+    seen: set[str] = set()
+    order: list[str] = []
+    for root in successors:
+        stack = [(root, iter(successors[root]))] if root not in seen else []
+        seen.add(root)
+        while stack:
+            ref, ahead = stack[-1]
+            for target in ahead:
+                if target not in seen:
+                    seen.add(target)
+                    stack.append((target, iter(successors[target])))
+                    break
+            else:
+                order.append(ref)
+                stack.pop()
+    return order
 
 
 def fill_site_reach(transitions: tuple[GraphTransition, ...], sites: tuple[JoinSite, ...]) -> None:

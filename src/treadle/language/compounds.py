@@ -72,9 +72,7 @@ class MapOf(Shape):
 
 
 class Forms(Shape):
-    """Alternatives told apart by their JSON type. `writes` chooses the one that a canonical value is written
-    with.
-    """
+    """Alternatives told apart by their JSON type. `writes` chooses the one that a canonical value is written with."""
 
     def __init__(self, wants: str, *, writes: Callable[[Any], Shape] | None = None, **forms: Shape) -> None:
         self.wants = wants

@@ -131,9 +131,7 @@ class MappingValue(Shape):
 
 
 class TargetPath(PathText):
-    """A place that may be written: below `state` or `output`. Written with its leading `$.`, or, as a key,
-    without.
-    """
+    """A place that may be written: below `state` or `output`. Written with its leading `$.`, or, as a key, without."""
 
     wants = "a target such as `state.votes` or `output.total`"
 

@@ -214,9 +214,7 @@ def words_of(name: str) -> str:
 
 
 class OneKey(Shape):
-    """A map with exactly one of several keys, each with its own shape: `{m_of_n: 2}`. Canonical: (key,
-    value).
-    """
+    """A map with exactly one of several keys, each with its own shape: `{m_of_n: 2}`. Canonical: (key, value)."""
 
     def __init__(self, keys: Mapping[str, tuple[Shape, str]], also: Mapping[str, str] | None = None) -> None:
         self.keys = dict(keys)

@@ -30,9 +30,7 @@ def _yaml(text: str, file: str, bounds: Bounds) -> list[Source]:
 
 
 def _as_yaml_or(not_json: NotJson, text: str, file: str, bounds: Bounds) -> list[Source]:
-    """A text in braces may be YAML's flow style. If it is neither, the error of the likelier dialect helps
-    more.
-    """
+    """A text in braces may be YAML's flow style. If it is neither, the error of the likelier dialect helps more."""
     try:
         return _yaml(text, file, bounds)
     except Refusal:

@@ -12,9 +12,7 @@ from treadle.model.definition import Synchronization, Transition
 
 
 def check(flow: Flow, reading: Reading) -> None:
-    """UNKNOWN_SIBLING_GROUP, SPAWN_COUNT, JOIN_CONFLICT, QUORUM_TOO_LARGE, ON_EMPTY_REQUIRED,
-    JOIN_WITHOUT_FAN_OUT.
-    """
+    """UNKNOWN_SIBLING_GROUP, SPAWN_COUNT, JOIN_CONFLICT, QUORUM_TOO_LARGE, ON_EMPTY_REQUIRED, JOIN_WITHOUT_FAN_OUT."""
     names = known_groups(flow)
     for at, name in _named(flow):
         if name not in names:
@@ -52,9 +50,7 @@ def makes_group(transition: Transition) -> bool:
 
 
 def started_by(flow: Flow, name: str) -> list[Edge]:
-    """The transitions whose firing makes the group called `name`: declared name, then transition id, then
-    node ref.
-    """
+    """The transitions whose firing makes the group called `name`: declared name, then transition id, then node ref."""
     declared = [edge for edge in flow.edges if edge[1].sibling_group == name]
     if declared:
         return declared

@@ -63,9 +63,7 @@ class Regions:
         return [(self.reach_from(a), self.reach_from(b)) for a, b in pairs]
 
     def _both(self, ref: str, one: Transition, other: Transition) -> bool:
-        """Whether one visit can follow both transitions: same tier, same outcome, no trigger, not
-        `first_match`.
-        """
+        """Whether one visit can follow both transitions: same tier, same outcome, no trigger, not `first_match`."""
         return (
             one.trigger is None
             and other.trigger is None

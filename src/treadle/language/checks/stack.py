@@ -98,9 +98,7 @@ def _without_join(
     flow: Flow,
     reading: Reading,
 ) -> None:
-    """Joined by its own names, by the node that started it, by a group around it, or by a node that counts
-    tokens.
-    """
+    """Joined by its own names, by the node that started it, by a group around it, or by a node that counts tokens."""
     below = flow.reach([transition.to])
     if any(flow.workflow.nodes[ref].join is not None for ref in below):
         return

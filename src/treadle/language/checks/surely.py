@@ -90,9 +90,7 @@ class Sure:
         return facts
 
     def _alternatives(self, edges: list[Edge]) -> list[list[Edge]]:
-        """Each inbound transition on its own, but the branches of an unconditional fork that are awaited,
-        together.
-        """
+        """Each inbound transition on its own, but the branches of an unconditional fork that are awaited, together."""
         sites: dict[str, list[Edge]] = {}
         alone: list[list[Edge]] = []
         for edge in edges:
@@ -115,9 +113,7 @@ class Sure:
         )
 
     def leaving(self, transition: Transition) -> int:
-        """What is sure when the transition's condition is evaluated: of its node's own writes, only after
-        success.
-        """
+        """What is sure when the transition's condition is evaluated: of its node's own writes, only after success."""
         succeeded = transition.on == "success" and transition.trigger is None
         return self.before[transition.from_] | (self._own[transition.from_] if succeeded else 0)
 

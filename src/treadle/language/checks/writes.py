@@ -91,9 +91,7 @@ class Visibility:
         return self._seen[ref]
 
     def _beside(self, writer: str, reader: str) -> bool:
-        """Whether the writer may run at the same time and is not hidden in a branch that the reader is not
-        part of.
-        """
+        """Whether the writer may run at the same time and is not hidden in a branch that the reader is not part of."""
         for name in self.regions.isolating:
             region = self.regions.strictly_inside(name)
             if writer in region and reader not in region:

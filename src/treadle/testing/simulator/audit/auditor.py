@@ -97,7 +97,7 @@ class Auditor:
         watched = self.runs.get(commit.run) or self._begin(commit.run, events)
         self._fold(watched, events)
         record = watched.record
-        record.doing = Doing(cause, now, record.seq, events=[])
+        record.doing = Doing(cause, now, record.seq, events=events)
         for effect in commit.effects:
             record.take_effect(effect)
         for event in events:
@@ -135,7 +135,6 @@ class Auditor:
 
     def _take(self, record: Record, event: e.Event) -> None:
         record.doing.seq = event.seq
-        record.doing.events.append(event)
         record.seq = event.seq
         lifecycle.check_paused(record, event)
         try:

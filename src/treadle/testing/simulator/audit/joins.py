@@ -236,8 +236,7 @@ def _check_numbers(record: Record, event: e.JoinFired, group: Group, seen: Tally
 def _take_firing(record: Record, event: e.JoinFired, group: Group, join: JoinRecord, seen: Tally) -> None:
     rest = join.site.sync.on_early_complete if seen.live else None
     record.expect(event.rest == rest, "rest", f"group {group.id}: rest is {event.rest}, live {seen.live} → {rest}")
-    join.status = "fired"
-    join.firings += 1
+    _decided(record, group, join, "fired")
     record.doing.owed.append((event.target, group.frames))
     for arrival in [a for a in record.arrivals.values() if a.group == group.id and a.target == event.target]:
         withdraw(record, arrival.id)
@@ -266,7 +265,7 @@ def on_failed(record: Record, event: e.JoinFailed) -> None:
     )
     text = f"group {group.id} at {event.target} fails {kind} with {seen}, failed {group.failed}: should {action} {set(kinds)}"
     record.expect(right, "quorum", text)
-    join.status = "failed"
+    _decided(record, group, join, "failed")
     if event.fails is not None:
         record.groups[event.fails[0]].failed.add(event.fails[1])
 
@@ -282,7 +281,14 @@ def on_dead(record: Record, event: e.JoinDead) -> None:
     action, _ = verdict(record, group, join, seen)
     allowed = action == "dead" or is_overruled(record, group, join)
     record.expect(allowed, "quorum", f"group {group.id} at {event.target} dies with {seen}, should {action}")
-    join.status = "dead"
+    _decided(record, group, join, "dead")
+
+
+def _decided(record: Record, group: Group, join: JoinRecord, status: str) -> None:
+    """A join leaves `open` once, and its clock stops."""
+    join.status = status
+    mine = (group.id, join.site.target)
+    record.timers = {i: t for i, t in record.timers.items() if (t.group, t.target) != mine}
 
 
 def is_blocked(record: Record, group: Group, join: JoinRecord) -> bool:

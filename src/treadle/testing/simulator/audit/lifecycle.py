@@ -32,7 +32,7 @@ RUN: dict[str, tuple[str, frozenset[str]]] = {
     "run.timed_out": ("timed_out", frozenset({"running"})),
     "run.compensating": (
         "compensating",
-        frozenset({"failed", "cancelled", "timed_out", "completed", "compensation_failed"}),
+        frozenset({"failed", "cancelled", "timed_out", "completed", "compensation_failed", "compensated"}),
     ),
     "run.compensated": ("compensated", frozenset({"compensating"})),
     "run.compensation_failed": ("compensation_failed", frozenset({"compensating"})),

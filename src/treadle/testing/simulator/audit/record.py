@@ -81,7 +81,6 @@ class JoinRecord:
 
     site: Site
     status: str = "open"
-    firings: int = 0
 
 
 @dataclass(slots=True)
@@ -125,7 +124,7 @@ class Timer:
 
 @dataclass(slots=True)
 class Doing:
-    """What the commit being looked at has done so far."""
+    """The commit being looked at: all its events, and what those taken in so far have done."""
 
     cause: Command | None
     now: int

@@ -1,0 +1,99 @@
+"""Messages come twice: the second time nothing happens, whether it comes at once or much later.
+
+What may be recorded all the same (2.16, "Answers"): that a result came too late (`result.ignored`) and that a callback was
+refused. What may be sent again: the report of an ended child, because the first one may be what was lost.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.driving import RUN, TASK, Driven, graph_of, problems
+from tests.property.playing import disturb, examples, holds, seeds, started, told
+from treadle.model import commands as c
+from treadle.model import effects as x
+from treadle.model.codec import pack_events
+from treadle.model.decision import Decision
+from treadle.model.errors import Error
+
+randoms = st.randoms(use_true_random=False)
+
+RECORDED = {"result.ignored", "callback.refused"}
+NOTHING = pack_events([])
+MESSAGES = (c.StartRun, c.FinishAttempt, c.FailAttempt, c.FireTimer, c.SendSignal, c.ReceiveCallback, c.EndChild, c.AddSiblings)
+"""What machines deliver, at least once and at any time. An operator's command is about the run as it is now."""
+
+
+def changes(decision: Decision) -> list[str]:
+    """What a repeated delivery did and must not do."""
+    events = [event.type for event in decision.events if event.type not in RECORDED]
+    effects = [type(effect).__name__ for effect in decision.effects if not isinstance(effect, x.NotifyParent)]
+    return events + effects
+
+
+def again_at_once(driven: Driven, command: c.Command) -> None:
+    found = changes(driven.do(command))
+    assert not found, told(driven, [f"the second {command} did something: {found}"])
+
+
+@examples(500)
+@given(randoms)
+def test_a_command_delivered_twice_changes_nothing_the_second_time(random: Random) -> None:
+    driven = started(random)
+    again_at_once(driven, driven.commands[0][1])
+    disturb(driven, random, again_at_once)
+
+
+def test_a_command_delivered_twice_changes_nothing_in_large_runs_either() -> None:
+    for seed in seeds(500):
+        random = Random(seed)
+        driven = started(random)
+        disturb(driven, random, again_at_once)
+        found = problems(driven)
+        assert not found, told(driven, [f"seed {seed}", *found])
+
+
+def much_later(driven: Driven, random: Random) -> None:
+    """Any message that has meant something so far comes once more, now."""
+    heard = [command for (_, command), block in zip(driven.commands, driven.blocks, strict=True) if block != NOTHING]
+    command = random.choice([command for command in heard if isinstance(command, MESSAGES)])
+    found = changes(driven.do(command))
+    assert not found, told(driven, [f"the belated second {command} did something: {found}"])
+    holds(driven, command)
+
+
+def test_a_message_that_comes_again_much_later_changes_nothing() -> None:
+    for seed in seeds(700):
+        random = Random(seed)
+        driven = started(random)
+        disturb(driven, random, lambda driven, _command, random=random: much_later(driven, random))
+
+
+ONCE = {"nodes": {"a": TASK, "b": {}}, "transitions": [{"from": "a", "to": "b"}]}
+
+
+def test_a_late_result_is_recorded_as_ignored_only_once() -> None:
+    driven = Driven(graph_of({"nodes": {"a": TASK, "b": TASK}, "start": ["a", "b"]})).start()
+    driven.do(c.CancelToken(driven.token("a").id))
+    counts = []
+    for _ in range(3):
+        driven.do(c.FinishAttempt(1, 1, {}))
+        counts.append(driven.count("result.ignored"))
+    assert counts == [1, 1, 1], driven.log()
+
+
+@pytest.mark.parametrize("answer", [c.FinishAttempt(1, 1, {"v": 1}), c.FailAttempt(1, 1, Error("TASK_FAILED", "no"))])
+def test_an_answer_after_an_answer_is_no_event(answer: c.Command) -> None:
+    driven = Driven(graph_of(ONCE)).start()
+    driven.do(c.FinishAttempt(1, 1, {"v": 0}))
+    assert not driven.do(answer).events
+
+
+def test_a_run_is_started_once() -> None:
+    driven = Driven(graph_of(ONCE)).start({"x": 1})
+    decision = driven.do(c.StartRun(RUN, {"x": 2}))
+    assert (decision.events, decision.effects, decision.rejection) == ([], [], None)
