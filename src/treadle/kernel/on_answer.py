@@ -86,6 +86,8 @@ def _set_lease(d: Deciding, token: Token, until: int | None) -> None:
         return
     for timer in token.timers:
         if d.state.timers[timer].purpose == "lease":
+            if d.state.timers[timer].due == until:
+                return
             d.effect(x.ClearTimer(timer))
     timers.start(d, until, "lease", token)
 
@@ -154,6 +156,8 @@ def lose_worker(d: Deciding, command: c.LoseWorker) -> None:
     """Whoever executed the attempt is gone: hand the same attempt out again, with the same key, unless it is poison."""
     token = d.state.tokens.get(command.token)
     if token is None or token.attempt != command.attempt:
+        return
+    if command.recovery is not None and command.recovery != token.recoveries:
         return
     if token.state not in (TokenState.EXECUTING, TokenState.DISPATCHED):
         return

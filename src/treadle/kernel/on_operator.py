@@ -94,11 +94,13 @@ def extend_timeout(d: Deciding, command: c.ExtendTimeout) -> None:
     if command.ms <= 0:
         raise Refused("BAD_REQUEST", f"a timeout is extended by a positive number of ms, got {command.ms}")
     deadline = d.now + command.ms
-    for timer in d.state.timers.values():
-        if timer.purpose == "run":
-            d.effect(x.ClearTimer(timer.id))
+    before = [timer for timer in d.state.timers.values() if timer.purpose == "run"]
     if d.state.status is RunStatus.RUNNING:
+        if any(timer.due == deadline for timer in before):
+            return
         d.emit(e.RunPaused(d.seq, d.now, command.by, "to extend the deadline"))
+    for timer in before:
+        d.effect(x.ClearTimer(timer.id))
     _resume(d, command.by, deadline)
 
 

@@ -49,7 +49,7 @@ def _attempt(d: Deciding, token: Token, _timer: Timer) -> None:
 def _lease(d: Deciding, token: Token, _timer: Timer) -> None:
     from treadle.kernel.on_answer import lose_worker
 
-    lose_worker(d, c.LoseWorker(token.id, token.attempt))
+    lose_worker(d, c.LoseWorker(token.id, token.attempt, token.recoveries))
 
 
 def _trigger(d: Deciding, token: Token, timer: Timer) -> None:

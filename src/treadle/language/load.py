@@ -144,7 +144,7 @@ def _loaded(workflow: Workflow | None, reading: Reading) -> Loaded:
     if reading.dropped:
         problems.append(reading.rest())
     return Loaded(
-        workflow=None if reading.failed() else workflow,
+        workflow=None if reading.failed else workflow,
         problems=problems,
         name=name if isinstance(name, str) else None,
     )

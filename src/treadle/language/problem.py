@@ -1,5 +1,4 @@
-"""What is wrong with a definition, as data: `Problem`, the closed list of codes, and how its place is
-written.
+"""What is wrong with a definition, as data: `Problem`, the closed list of codes, and how a place is written.
 
 Owns codes and severities. Promises that a problem always names a place a person can go to.
 Must not know how problems are found, nor how they are shown.

@@ -9,11 +9,11 @@ line.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from treadle.language.limits import BOUNDS, Bounds
 from treadle.language.problem import WARNINGS, Path, Problem, did_you_mean, path_text
-from treadle.language.source import Refusal, Source
+from treadle.language.source import Refusal, Source, Spot
 
 Json = Any
 
@@ -59,7 +59,10 @@ class Reading:
         self.settings = settings
         self.problems: list[Problem] = []
         self.strict = settings.strict
+        self.failed = False
+        """Whether anything so far forbids deploying."""
         self.dropped = 0
+        """Problems beyond the bound: counted, not kept."""
         self.cycles_allowed = True
         """False for a canvas, whose edges cannot carry what would end a cycle."""
         self._written: dict[Path, Path] = {}
@@ -67,33 +70,11 @@ class Reading:
         self.local: Mapping[str, Json] = source.value if isinstance(source.value, dict) else {}
 
     def problem(
-        self,
-        code: str,
-        at: Place | Path,
-        message: str,
-        hint: str | None = None,
-        *,
-        on_key: bool = False,
+        self, code: str, at: Place | Path, message: str, hint: str | None = None, *, on_key: bool = False
     ) -> None:
         """Records a problem at a place as written. `on_key` points at the key rather than at its value."""
-        if len(self.problems) >= self.settings.bounds.problems:
-            self.dropped += 1
-            return
         path = at.written if isinstance(at, Place) else at
-        spot = self.source.spot(path, key=on_key)
-        warning = code in WARNINGS and not self.strict
-        self.problems.append(
-            Problem(
-                code=code,
-                message=message,
-                severity="warning" if warning else "error",
-                at=path_text((*self.source.root, *path)),
-                file=self.source.file,
-                line=spot.line if spot else None,
-                column=spot.column if spot else None,
-                hint=hint,
-            )
-        )
+        self._record(code, path, message, hint, self.source.spot(path, key=on_key))
 
     def problem_in(self, code: str, canonical: Path, message: str, hint: str | None = None) -> None:
         """Records a problem at a place of the canonical definition."""
@@ -102,23 +83,35 @@ class Reading:
     def refused(self, refusal: Refusal) -> None:
         """Records that a document could not even be read."""
         spot = refusal.spot or self.source.spot(refusal.path)
-        self.problems.append(
-            Problem(
-                code="BAD_VALUE",
-                message=refusal.message,
-                severity="error",
-                at=path_text((*self.source.root, *refusal.path)),
-                file=self.source.file,
-                line=spot.line if spot else None,
-                column=spot.column if spot else None,
-                hint=refusal.hint,
-            )
-        )
+        self._record("BAD_VALUE", refusal.path, refusal.message, refusal.hint, spot)
+
+    def _record(self, code: str, path: Path, message: str, hint: str | None, spot: Spot | None) -> None:
+        severity = self._severity(code)
+        if self.is_full():
+            self.drop(code)
+            return
+        self.failed = self.failed or severity == "error"
+        at = path_text((*self.source.root, *path))
+        line, column = spot if spot is not None else (None, None)
+        self.problems.append(Problem(code, message, severity, at, self.source.file, line, column, hint))
+
+    def _severity(self, code: str) -> Literal["error", "warning"]:
+        return "warning" if code in WARNINGS and not self.strict else "error"
+
+    def is_full(self) -> bool:
+        """Whether further problems are only counted; finding a hint for them would be work for nobody."""
+        return len(self.problems) >= self.settings.bounds.problems
+
+    def drop(self, code: str) -> None:
+        """Counts a problem beyond the bound. It is not shown, but an error stays an error."""
+        self.dropped += 1
+        self.failed = self.failed or self._severity(code) == "error"
 
     def rest(self) -> Problem:
         """What to say of the problems beyond the bound."""
+        severity: Literal["error", "warning"] = "error" if self.failed else "warning"
         message = f"{self.dropped} more problems are not shown"
-        return Problem("BAD_VALUE", message, "error", at="", file=self.source.file, hint="mend the first ones first")
+        return Problem("BAD_VALUE", message, severity, "", self.source.file, hint="mend the first ones first")
 
     def unknown(self, code: str, at: Place | Path, what: str, name: str, known: Iterable[str]) -> None:
         """Records a name that does not exist, with the nearest one that does."""
@@ -157,10 +150,6 @@ class Reading:
                 return self.written(path) if start[0] in ("tasks", "actions") else path
         return canonical
 
-    def failed(self) -> bool:
-        """Whether anything so far forbids deploying."""
-        return any(problem.severity == "error" for problem in self.problems)
-
     def named(self, section: str, name: str, read: Reader) -> Any:
         """The task or action of that name, read once; None if neither the document nor the library has it."""
         if (section, name) not in self._named:
@@ -179,6 +168,7 @@ class Reading:
         other.local = self.settings.library or {}
         result = read(shared[name], ROOT, other)
         self.problems.extend(other.problems)
+        self.failed = self.failed or other.failed
         return result
 
     def known_names(self, section: str) -> list[str]:

@@ -94,6 +94,9 @@ class Record(Shape):
         return values, self._exclusive(values, given, at, reading) and sound
 
     def _unknown(self, key: str, at: Place, reading: Reading) -> None:
+        if reading.is_full():
+            reading.drop("UNKNOWN_FIELD")
+            return
         known = [field.name for field in self.fields]
         hint = self.hints.get(key) or did_you_mean(key, self.spellings) or f"known fields: {', '.join(known)}"
         article = "an" if self.name[0].lower() in "aeiou" else "a"

@@ -74,6 +74,8 @@ class LoseWorker(Command, tag="lose_worker", frozen=True):
 
     token: TokenId
     attempt: int
+    recovery: int | None = None
+    """How many losses of this attempt the sender knew of: makes a repeated delivery recognisable. None: unfenced."""
 
 
 class FireTimer(Command, tag="fire_timer", frozen=True):

@@ -85,6 +85,17 @@ def test_the_number_of_problems_is_bounded() -> None:
     assert "500 more" in loaded(flow(nodes)).problems[-1].message
 
 
+def test_an_error_beyond_the_bound_still_forbids_deploying() -> None:
+    nodes: dict[str, Any] = {f"n{index}": {} for index in range(600)}
+    only_warnings = loaded(flow(nodes, start="n0"))
+    assert only_warnings.workflow is not None
+    assert only_warnings.errors == []
+    nodes["n0"] = {"input": {"x": "$.state.never_written"}}  # found last, when there is no more room
+    found = loaded(flow(nodes, start="n0"))
+    assert found.workflow is None
+    assert [problem.message for problem in found.errors] == ["100 more problems are not shown"]
+
+
 @pytest.mark.parametrize("value", [None, 7, "text", [1], [], {}, {"workflow": "w", "nodes": None}])
 def test_what_is_no_definition_is_a_problem_and_not_an_exception(value: Any) -> None:
     assert loaded(value).errors

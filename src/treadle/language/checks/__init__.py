@@ -18,6 +18,6 @@ def check(workflow: Workflow, reading: Reading) -> None:
     flow = Flow(workflow)
     for find in (expressions.check, tasks.check, groups.check, graph.check, stack.check):
         find(flow, reading)
-    if not reading.failed():
+    if not reading.failed:
         dataflow.check(flow, reading)
         unread.check(flow, reading)

@@ -24,8 +24,6 @@ class Flow:
         for edge in self.edges:
             self.out[edge[1].from_].append(edge)
             self.into[edge[1].to].append(edge)
-        self._after: dict[str, frozenset[str]] = {}
-        self._owned: dict[str, frozenset[str]] = {}
 
     @cached_property
     def item_variables(self) -> tuple[str, ...]:
@@ -48,16 +46,3 @@ class Flow:
                     seen.add(transition.to)
                     todo.append(transition.to)
         return frozenset(seen)
-
-    def after(self, ref: str) -> frozenset[str]:
-        """The nodes that can be visited after a visit of `ref`; `ref` itself only if it lies on a cycle."""
-        if ref not in self._after:
-            self._after[ref] = self.reach(transition.to for _, transition in self.out[ref])
-        return self._after[ref]
-
-    def owned(self, ref: str) -> frozenset[str]:
-        """The nodes that no run can visit before its first visit of `ref`, which is one of them."""
-        if ref not in self._owned:
-            others = [start for start in self.workflow.start if start != ref]
-            self._owned[ref] = self.live - self.reach(others, lambda transition: transition.to != ref)
-        return self._owned[ref]

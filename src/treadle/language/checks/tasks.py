@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from treadle.language.checks.flow import Flow
 from treadle.language.grammar.action import needed_keys
-from treadle.language.grammar.kinds import SUSPENDING
+from treadle.language.grammar.kinds import CONFIG_ONLY, SUSPENDING
 from treadle.language.problem import Path
 from treadle.language.reading import Reading
 from treadle.model.definition import Mapping, Node, Step, Task
@@ -47,13 +47,15 @@ def _suspending(at: Path, task: Task, reading: Reading) -> None:
 def _needed(at: Path, step: Step, given: Mapping | str | None, reading: Reading) -> None:
     """A needed key may also come from the input: the step's, or the task's where the step maps none."""
     source = step.input_mapping if step.input_mapping is not None else given
-    if isinstance(source, str):
-        return
-    supplied = {key.split(".")[0] for key in source or {}}
+    anything = isinstance(source, str)
+    supplied = set() if isinstance(source, str) else {key.split(".")[0] for key in source or {}}
     for field in needed_keys(step.action.kind):
-        if field.name not in step.action.config and field.name not in supplied:
-            message = f"a `{step.action.kind}` action needs `{field.name}`, here or in its input"
-            reading.problem_in("BAD_VALUE", at, message, field.doc)
+        elsewhere = field.name not in CONFIG_ONLY
+        if field.name in step.action.config or (elsewhere and (anything or field.name in supplied)):
+            continue
+        where = ", here or in its input" if elsewhere else ""
+        message = f"a `{step.action.kind}` action needs `{field.name}`{where}"
+        reading.problem_in("BAD_VALUE", at, message, field.doc)
 
 
 def _function(at: Path, step: Step, reading: Reading) -> None:

@@ -34,6 +34,10 @@ SUSPENDING = frozenset({"human", "wait", "signal", "workflow_call", "webhook"})
 """Kinds whose token waits: each must be the only step of its task."""
 
 
+CONFIG_ONLY = frozenset({"function", "values", "condition", "template"})
+"""Needed keys that say what the action *is*: compiled or looked up before any input is known, never taken from it."""
+
+
 class Sourced(Shape):
     """A value of some shape, or a source that gives it at run time."""
 

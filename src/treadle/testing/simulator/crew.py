@@ -69,7 +69,9 @@ class Crew:
             self._serve(run, effect)
             if self._world.faults.happens("duplicate_effect"):
                 self._serve(run, effect)
-        elif key not in engine.executing:
+        elif key in engine.executing:
+            engine.wanted_again.add(key)
+        else:
             engine.executing.add(key)
             self._world.schedule.spawn(self._execute(engine, run, effect), engine)
 
@@ -79,12 +81,19 @@ class Crew:
 
     def _execute(self, engine: Engine, run: RunId, effect: RunTask) -> Process:
         key = (run, effect.token, effect.attempt)
+        yield from self._attempt(engine, run, effect)
+        while key in engine.wanted_again:
+            engine.wanted_again.discard(key)
+            yield from self._attempt(engine, run, effect)
+        engine.executing.discard(key)
+
+    def _attempt(self, engine: Engine, run: RunId, effect: RunTask) -> Process:
+        key = (run, effect.token, effect.attempt)
         if effect.slot is not None:
             yield self._draw.pick(DURATION_MS)
             claim = self._world.post.send(run, c.StartAttempt(effect.token, effect.attempt), host=engine)
             yield from answered(claim)
             if claim.rejection is not None:
-                engine.executing.discard(key)
                 return
         yield self._draw.pick(DURATION_MS)
         if self._is_silent(run, effect):
@@ -92,7 +101,6 @@ class Crew:
         if key not in self._stopped or self._draw.chance(0.5):
             letter = self._world.post.send(run, self._result(effect, None), host=engine)
             yield from answered(letter)
-        engine.executing.discard(key)
 
     def _is_silent(self, run: RunId, effect: RunTask) -> bool:
         """Only where somebody watches the clock; a task that hangs without a deadline hangs for ever."""

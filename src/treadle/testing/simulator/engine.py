@@ -75,6 +75,8 @@ class Engine(Host):
         self.inbox: deque[Letter] = deque()
         self.executing: set[tuple[RunId, int, int]] = set()
         """Attempts in progress here: (run, token, attempt)."""
+        self.wanted_again: set[tuple[RunId, int, int]] = set()
+        """Those of them that were handed out once more meanwhile: somebody thought this engine gone."""
         self.delivering: set[int] = set()
         """Outbox rows a courier of this engine is busy with."""
         self._firing: set[tuple[RunId, TimerId]] = set()

@@ -109,7 +109,7 @@ def _retry_scheduled(record: Record, event: e.TokenRetryScheduled) -> None:
     _drop_timers(record, visit)
     visit.reason = "timer"
     if event.by is not None:
-        visit.state, visit.reason, visit.held, visit.routed = "pending", None, False, False
+        visit.state, visit.reason, visit.held, visit.routed, visit.begun = "pending", None, False, False, False
         visit.retried += 1
         for group, branch in visit.frames:
             record.groups[group].failed.discard(branch)
@@ -201,6 +201,7 @@ def _run_ended(record: Record, event: e.Event) -> None:
 
 def _run_resumed(record: Record, event: e.RunResumed) -> None:
     move_run(record, event)
+    record.reopened |= event.reopened
     for timer in record.timers.values():
         timer.due += event.shift_ms
     if event.deadline is not None:

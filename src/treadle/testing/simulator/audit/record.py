@@ -167,6 +167,7 @@ class Record:
         self.entity: e.EntityMoved | None = None
         self.ends: list[e.Event] = []
         self.forward_visits = 0
+        self.reopened = False
         self.doing = Doing(None, 0)
         self.complaints: list[tuple[str, str]] = []
         self.rounds: dict[tuple[str, Frame | None], set[str]] = {}

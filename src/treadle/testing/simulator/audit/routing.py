@@ -126,7 +126,7 @@ def _check_lazy(record: Record) -> None:
         flying = {
             index
             for visit in record.live_visits()
-            if not visit.held
+            if not visit.held and not visit.retried
             for identity, index in visit.frames
             if identity == group.id
         }
