@@ -84,7 +84,7 @@ def slot_of(d: Deciding, token: Token, node: GraphNode) -> x.Slot | None:
 
 def _pass(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
     """No task: straight through, or wait if only triggers lead out."""
-    d.emit(e.TokenStarted(d.seq, d.now, token.id, 1, None, value))
+    d.emit(e.TokenStarted(d.seq, d.now, token.id, token.attempt + 1, None, value))
     if node.triggers and not node.success:
         d.emit(
             e.TokenWaiting(

@@ -76,9 +76,9 @@ def unspawned(group: Group) -> int:
 
 def grew(state: RunState, event: e.GroupGrew) -> None:
     group = state.groups[event.group]
-    group.total = event.total
+    before, group.total = group.total, event.total
     if event.items is not None:
-        group.items = [*(group.items or ()), *event.items]
+        group.items = [*(group.items if group.items is not None else [None] * before), *event.items]
     if event.command is not None:
         state.seen.add(event.command)
 

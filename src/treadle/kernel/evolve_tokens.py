@@ -227,6 +227,8 @@ def retry_scheduled(state: RunState, event: e.TokenRetryScheduled) -> None:
         _reopen(state, token)
     else:
         _close_outside(token, "token.retry_scheduled")
+        if token.waiting is Waiting.SIGNAL:
+            _forget_waiter(state, token.detail["signal"], token.id)
     token.state = move_token(token.state, "token.retry_scheduled")
     token.version += 1
     token.attempts += event.tries
@@ -234,6 +236,7 @@ def retry_scheduled(state: RunState, event: e.TokenRetryScheduled) -> None:
     token.child = None
     token.gate = None
     token.waiting = None if event.by is not None else Waiting.TIMER
+    token.detail = None
     token.error = event.error
     token.output = None
     token.worker = None
@@ -276,6 +279,7 @@ def end(state: RunState, token: Token) -> None:
         state.mutexes[token.detail["mutex"]].queue.remove(token.id)
     token.waiting = None
     token.when = None
+    token.child = None
 
 
 def leave(state: RunState, token: Token) -> None:

@@ -244,6 +244,7 @@ def spawn_branches(d: Deciding, group: Group, origin: Origin | None = None) -> N
     while unspawned(group) and (group.max_in_flight is None or in_flight(group) < group.max_in_flight):
         index = group.spawned
         frames = (*group.frames, (group.id, index))
+        check_tokens(d, origin, transitions[0], width)  # a lazy branch comes later than its group was counted
         for place in range(width):
             path = f"{group.path}.{group.node}.{group.ordinal + index * width + place}"
             deliver.deliver(d, transitions[place], origin, frames, path)

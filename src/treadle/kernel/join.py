@@ -204,7 +204,8 @@ def _join_error(kind: str, why: str, group: Group, site: JoinSite) -> Error:
 
 def complete_now(d: Deciding, group: Group, join: str, by: str) -> None:
     """A group was cancelled: `fire` its join with what has arrived, or let it `drop`."""
-    d.emit(e.GroupClosed(d.seq, d.now, group.id, by, withdrawn=True))
+    if not group.withdrawn:
+        d.emit(e.GroupClosed(d.seq, d.now, group.id, by, withdrawn=True))
     open_sites = [state for state in group.sites if state.status == "open"]
     chosen = next((s for s in open_sites if s.waiting), open_sites[0] if open_sites else None)
     for state in open_sites:

@@ -56,6 +56,7 @@ RUN: dict[tuple[str, str], R] = {
     (R.PAUSED, "run.resumed"): R.RUNNING,
     (R.RUNNING, "run.completed"): R.COMPLETED,
     (R.RUNNING, "run.failed"): R.FAILED,
+    (R.PAUSED, "run.failed"): R.FAILED,
     (R.RUNNING, "run.cancelled"): R.CANCELLED,
     (R.PAUSED, "run.cancelled"): R.CANCELLED,
     (R.RUNNING, "run.timed_out"): R.TIMED_OUT,

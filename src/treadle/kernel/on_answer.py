@@ -66,6 +66,8 @@ def start_attempt(d: Deciding, command: c.StartAttempt) -> None:
     token = known_visit(d, command.token)
     if token.state is TokenState.EXECUTING and token.worker == command.worker:
         return
+    if not d.running:
+        raise Refused("INVALID_STATE", f"run {d.state.run} is {d.state.status}: nothing begins")
     if token.state is not TokenState.DISPATCHED or token.attempt != command.attempt:
         raise Refused("LEASE_CONFLICT", f"attempt {command.attempt} of visit {command.token} is not on offer")
     d.emit(e.TokenStarted(d.seq, d.now, token.id, command.attempt, command.worker, None, command.lease_until))
@@ -144,11 +146,15 @@ def apply_result(d: Deciding, token: Token, output: Json, tries: int, requests: 
     if requests:
         try:
             native.apply_requests(d, token, requests)
+            refused = None
         except Refused as refusal:
-            failure.fail_token(d, token, Error(refusal.rejection.kind, refusal.rejection.message))
-            return
+            refused = Error(refusal.rejection.kind, refusal.rejection.message)
         if token.id not in d.state.tokens:
-            return  # it has cancelled itself
+            failure.refuse_late(d, token.id, token.attempt, "the visit has withdrawn itself")
+            return
+        if refused is not None:
+            failure.fail_token(d, token, refused)
+            return
     complete.complete_visit(d, token, output, tries)
 
 

@@ -10,7 +10,7 @@ from treadle.kernel.state import Token
 from treadle.model import commands as c
 from treadle.model import events as e
 from treadle.model.errors import Error
-from treadle.model.states import RunStatus
+from treadle.model.states import RunStatus, Waiting
 
 Json = Any
 
@@ -18,12 +18,13 @@ Json = Any
 def end_child(d: Deciding, command: c.EndChild) -> None:
     """A child run reports its end."""
     if d.state.compensating is not None:
-        child = d.state.records[d.state.compensating].child
-        if child == command.child:
+        asked = d.state.records[d.state.compensating].child
+        undone = command.status in (RunStatus.COMPENSATED, RunStatus.COMPENSATION_FAILED)
+        if asked == command.child and undone:  # anything else is its old report, delivered again
             saga.child_compensated(d, command.token, command.child, command.status, command.error)
             return
     token = d.state.tokens.get(command.token)
-    if token is None or token.child != command.child:
+    if token is None or token.child != command.child or token.waiting is not Waiting.SUBWORKFLOW:
         return
     d.emit(
         e.ChildEnded(

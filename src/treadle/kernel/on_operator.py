@@ -152,6 +152,8 @@ def retry_token(d: Deciding, command: c.RetryToken) -> None:
         known = 0 < command.token <= d.state.last_token
         kind = "INVALID_STATE" if known else "NOT_FOUND"
         raise Refused(kind, f"visit {command.token} is not failed, or can no longer be retried")
+    if command.attempt is not None and command.attempt != token.attempt:
+        return
     if token.state not in (TokenState.FAILED, TokenState.TIMED_OUT):
         if token.error is None and token.attempt > 1:
             return
@@ -183,8 +185,8 @@ def compensate_run(d: Deciding, _command: c.CompensateRun) -> None:
         if d.state.status in (RunStatus.COMPENSATED, RunStatus.COMPENSATION_FAILED):
             finish.tell_parent(d)
         return
-    if not saga.begin(d, "parent"):
-        finish.tell_parent(d)
+    d.emit(e.RunCompensating(d.seq, d.now, "parent"))
+    saga.advance(d)
 
 
 def _resume_compensation(d: Deciding) -> None:

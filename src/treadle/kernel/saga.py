@@ -12,7 +12,7 @@ from typing import Any
 
 from treadle.errors import EvaluationError
 from treadle.expression.view import DictView
-from treadle.kernel import finish, timers
+from treadle.kernel import cancel, finish, timers
 from treadle.kernel.deciding import Deciding
 from treadle.kernel.state import Record, Stopped, Token
 from treadle.model import effects as x
@@ -151,6 +151,7 @@ def compensation_token_failed(d: Deciding, token: Token, error: Error) -> None:
     """A visit could not be undone: halt, or go on with the others, as configured. Never another saga."""
     assert token.record is not None
     record = token.record
+    cancel.clear_timers(d, token)
     if error.kind == "TASK_TIMEOUT":
         d.emit(e.TokenTimedOut(d.seq, d.now, token.id, error, d.now))
     else:
@@ -168,15 +169,13 @@ def record_failed(d: Deciding, record: RecordId, error: Error) -> None:
     finish.tell_parent(d)
 
 
-def child_compensated(d: Deciding, token: TokenId, child: RunId, status: str, error: Error | None) -> bool:
-    """A child this run had asked to undo its work reports. False: it was not about compensation."""
+def child_compensated(d: Deciding, token: TokenId, child: RunId, status: str, error: Error | None) -> None:
+    """The child this run has asked to undo its work reports."""
     current = d.state.compensating
-    if current is None or d.state.records[current].child != child:
-        return False
+    assert current is not None
     if status == RunStatus.COMPENSATED:
         d.emit(e.CompensationCompleted(d.seq, d.now, current))
         advance(d)
     else:
         text = f"child run {child} of visit {token} could not be compensated: it is {status}"
         record_failed(d, current, error or Error("SUBWORKFLOW_FAILED", text))
-    return True

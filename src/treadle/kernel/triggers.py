@@ -79,7 +79,7 @@ def _interrupt(d: Deciding, token: Token, t: GraphTransition, signal: Signal | N
     origin = Origin(token.id, node, token.path, token.frames, token.loops, None, holds)
     cancel.stop_outside(d, token)
     if token.state is TokenState.PENDING:  # the trigger was there before the token: it begins all the same
-        d.emit(e.TokenStarted(d.seq, d.now, token.id, 1))
+        d.emit(e.TokenStarted(d.seq, d.now, token.id, token.attempt + 1))
     if node.task is None and token.waiting is not Waiting.MUTEX:
         output = signal.data if signal is not None else {}
         try:

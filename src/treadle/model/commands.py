@@ -145,6 +145,8 @@ class CancelToken(Command, tag="cancel_token", frozen=True):
 class RetryToken(Command, tag="retry_token", frozen=True):
     token: TokenId
     by: str = "operator"
+    attempt: int | None = None
+    """The attempt that failed: makes a repeated delivery recognisable. None: whichever."""
 
 
 class PauseRun(Command, tag="pause_run", frozen=True):

@@ -229,6 +229,8 @@ def _retry_scheduled(run: Projection, event: e.TokenRetryScheduled) -> None:
 
 def _token_ended(state: TokenState) -> Callable[[Projection, Any], None]:
     def read(run: Projection, event: Any) -> None:
+        if not event.token:  # an arrival that stood alone at a join: no visit ends with it
+            return
         visit = run.visits[event.token]
         held, visit.state, visit.waiting = visit.waiting is Waiting.SIBLINGS, state, None
         visit.error = getattr(event, "error", None)

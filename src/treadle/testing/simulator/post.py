@@ -29,7 +29,7 @@ LATE_MS = 900
 class Letter:
     """One command to one run, and what became of it."""
 
-    __slots__ = ("answered_at", "command", "decided", "on_answer", "rejection", "run", "sent_at", "workflow")
+    __slots__ = ("answered_at", "command", "copies", "on_answer", "rejection", "run", "sent_at", "workflow")
 
     def __init__(
         self, run: RunId, command: Command, sent_at: int, workflow: str = "", on_answer: Answered | None = None
@@ -42,8 +42,8 @@ class Letter:
         self.answered_at: int | None = None
         self.rejection: Rejection | None = None
         """Once answered: None means accepted."""
-        self.decided = 0
-        """How often an engine decided it and committed what followed, as far as the engine knows."""
+        self.copies = 0
+        """How often it has reached an engine."""
         self.on_answer = on_answer
 
     @property
@@ -102,11 +102,11 @@ class Post:
     def _hand_over(self, letter: Letter) -> None:
         owners = [engine for engine in self.engines if engine.up and engine.owns(letter.run)]
         if owners:
+            letter.copies += 1
             self._draw.pick(owners).receive(letter)
 
     def answer(self, letter: Letter, rejection: Rejection | None) -> None:
         """What became of a letter, on its way back to the sender. The first answer is the one it goes by."""
-        letter.decided += 1
         if letter.answered_at is not None or self._faults.happens("lost_reply"):
             return
         letter.answered_at = self._schedule.now

@@ -67,9 +67,11 @@ def on_taken(record: Record, event: e.SignalTaken) -> None:
         return
     visit = record.visits[event.token]
     detail = visit.detail if visit.reason == "signal" else None
-    if detail is None or detail["key"] is not None:
+    if detail is None or detail["key"] is not None or detail["signal"] != signal.name:
+        triggers = [t.trigger.signal for t in record.chart.out[visit.node] if t.trigger is not None]
+        waits = detail is not None and detail["signal"] == signal.name
+        record.expect(waits or signal.name in triggers, "signals", f"visit {visit.id} does not wait for {signal.name}")
         return
-    record.expect(detail["signal"] == signal.name, "signals", f"visit {visit.id} waits for {detail['signal']}")
     for other in record.visits.values():
         if other.reason == "signal" and other.detail["signal"] == signal.name and other.detail["key"] is None:
             fair = other.waiting_since >= visit.waiting_since

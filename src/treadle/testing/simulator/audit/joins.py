@@ -18,7 +18,7 @@ from treadle.model import events as e
 from treadle.model.ids import Frames
 from treadle.testing.simulator.audit.folding import withdraw, write
 from treadle.testing.simulator.audit.merges import check_merge
-from treadle.testing.simulator.audit.record import Arrival, Group, JoinRecord, Record, Visit
+from treadle.testing.simulator.audit.record import Arrival, Group, JoinRecord, Record
 
 LATE_KINDS = frozenset({"MIN_SUCCESS_NOT_MET", "MERGE_TYPE", "SCHEMA"})
 """A join that was to fire, and could not."""
@@ -165,27 +165,24 @@ def is_cancelled(record: Record, group: Group) -> bool:
     cause = record.doing.cause
     if isinstance(cause, c.CancelGroup) and cause.group in called:
         return True
-    for event in record.doing.events:
-        if isinstance(event, e.TokenCreated | e.JoinArrived) and event.via is not None:
-            spec = record.transition(event.via).cancels
-            if spec is not None and called & set(spec.groups):
-                return True
-        elif isinstance(event, e.GroupOpened):
-            specs = [record.transition(t).cancels for t in event.transitions]
-            if any(spec is not None and called & set(spec.groups) for spec in specs):
-                return True
-    return any(_cancels_groups(record, visit.node, called) for visit in _just_started(record))
+    acting = [record.visits[token] for token in _touched(record)]
+    return any(_cancels(record, visit.node, called) for visit in acting)
 
 
-def _just_started(record: Record) -> list[Visit]:
-    started = [event.token for event in record.doing.events if isinstance(event, e.TokenStarted)]
-    return [record.visits[token] for token in started if token in record.visits]
+def _touched(record: Record) -> list[int]:
+    """Visits that something has happened to in this commit, whatever came of it."""
+    named = (getattr(event, "token", None) for event in record.doing.events)
+    origins = (event.origin for event in record.doing.events if isinstance(event, e.TokenCreated | e.GroupOpened))
+    return [token for token in dict.fromkeys((*named, *origins)) if token in record.visits]
 
 
-def _cancels_groups(record: Record, ref: str, called: set[str]) -> bool:
+def _cancels(record: Record, ref: str, called: set[str]) -> bool:
+    """Whether a visit of this node could cancel the group: by its action, or by a transition out of it."""
     task = record.node(ref).task
     action = task.steps[0].action if task is not None else None
-    return action is not None and action.kind == "cancel_group" and action.config.get("group") in called
+    if action is not None and action.kind == "cancel_group" and action.config.get("group") in called:
+        return True
+    return any(t.cancels is not None and called & set(t.cancels.groups) for t in record.chart.out[ref])
 
 
 def on_arrival(record: Record, event: e.JoinArrived) -> None:

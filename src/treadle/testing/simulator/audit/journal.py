@@ -1,7 +1,7 @@
 """The clients' letters against the histories: what was accepted is there, what was refused is not, nothing is invented.
 
-A letter that was decided more than once (its answer got lost, or the network doubled it) may be refused the second time
-although the first time counted; of those only "what was accepted is there" is asked.
+A letter of which several copies arrived (its answer got lost, or the network doubled it) may be refused once although
+another time it counted; of those only "what was accepted is there" is asked.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def check_letters(
         count = find(letter.command, histories[letter.run])
         if letter.accepted:
             record.expect(count == 1, "acknowledged", f"{letter.command} was accepted and is in history {count} times")
-        elif letter.decided == 1:
+        elif letter.copies == 1:
             record.expect(count == 0, "refused", f"{letter.command} was refused {letter.rejection} and is in history")
 
 
@@ -56,11 +56,11 @@ def _gate(command: c.CompleteGate, history: History) -> int:
 
 
 def _callback(command: c.ReceiveCallback, history: History) -> int:
-    wanted = (command.token, command.attempt, command.output)
+    wanted = (command.token, command.attempt, command.output, command.error)
     return sum(
         1
         for event in history
-        if isinstance(event, e.CallbackReceived) and (event.token, event.attempt, event.output) == wanted
+        if isinstance(event, e.CallbackReceived) and (event.token, event.attempt, event.output, event.error) == wanted
     )
 
 

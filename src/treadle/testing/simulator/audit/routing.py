@@ -127,8 +127,12 @@ def _check_lazy(record: Record) -> None:
             index
             for visit in record.live_visits()
             if not visit.held and not visit.retried
-            for identity, index in visit.frames
-            if identity == group.id
+            for place, (identity, index) in enumerate(visit.frames)
+            if identity == group.id and not _is_straggler(record, visit.frames[place + 1 :])
         }
         text = f"group {group.id} has {len(flying)} branches in flight, max_in_flight is {group.max_in_flight}"
         record.expect(len(flying) <= group.max_in_flight, "lazy", text)
+
+
+def _is_straggler(record: Record, inner: Frames) -> bool:
+    return any(index in record.groups[group].abandoned for group, index in inner)
