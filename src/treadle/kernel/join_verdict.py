@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from math import ceil
 from typing import Any, Literal
 
 from treadle.errors import EvaluationError
@@ -45,9 +44,11 @@ def verdict(d: Deciding, group: Group, state: SiteState, site: JoinSite) -> Verd
     if kind == "cel":
         return _verdict_cel(d, group, state, site, live)
     count = site.sync.strategy.count
-    need = {"any": 1, "m_of_n": count}.get(kind, ceil(count * total / 100))
+    need = {"any": 1, "m_of_n": count}.get(kind, -(-count * total // 100))
     if arrived >= need and total:
         return "fire", "", f"{arrived} of {total} arrived, {need} needed"
+    if kind == "percent" and live:
+        return "wait", "", ""  # A10: a share is judged when nobody can come any more, a number as soon as it is certain
     if arrived + live < need or not total:
         if not failed and not arrived and total >= need:
             # everybody so far routed away: nothing has failed, and if the rest do the same the join is dead

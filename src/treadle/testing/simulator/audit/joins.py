@@ -54,7 +54,21 @@ def tally(record: Record, group: Group, join: JoinRecord) -> Tally:
             waiting.add(branch)
         elif not _leaves(unit, place) and unit.target in members:
             live.add(branch)
+    live |= _cursors_inside(record, group, join)
     return Tally(live, waiting - live, _cursor(record, group, join))
+
+
+def _cursors_inside(record: Record, group: Group, join: JoinRecord) -> set[int]:
+    """Branches in which a lazy group is under way: what it has not begun yet will come, too."""
+    found: set[int] = set()
+    for inner in record.groups.values():
+        if inner.max_in_flight is None or len(inner.seen) == inner.total or inner.id == group.id:
+            continue
+        place = place_of(inner.frames, group.id)
+        busy = any(frame[0] == inner.id for unit in record.units() for frame in unit.frames)
+        if place is not None and busy and _cursor(record, inner, join):
+            found.add(inner.frames[place][1])
+    return found
 
 
 def place_of(frames: Frames, group: int) -> int | None:
