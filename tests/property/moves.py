@@ -95,7 +95,7 @@ def failures(driven: Driven, random: Random) -> list[c.Command]:
         match answer:
             case c.FinishAttempt(token, attempt):
                 found.append(c.FailAttempt(token, attempt, error, worker=answer.worker))
-                found.append(c.LoseWorker(token, attempt))
+                found.append(c.LoseWorker(token, attempt, driven.state.tokens[token].recoveries))
             case c.ReceiveCallback(token, attempt):
                 found.append(c.ReceiveCallback(token, attempt, None, error))
             case c.EndChild(token, child):
@@ -144,7 +144,7 @@ def stale(driven: Driven, random: Random) -> list[c.Command]:
         c.FailAttempt(token, attempt, RETRYABLE),
         c.ReceiveCallback(token, attempt, {"v": 9}),
         c.CompleteGate(token, {"v": 9}),
-        c.LoseWorker(token, attempt),
+        c.LoseWorker(token, attempt, random.randrange(2)),
     ]
     if _is_current(driven.state, token, attempt):
         wrong = wrong[-2:]

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 from random import Random
 
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 from tests.driving import RUN, Driven, Shelf, graph_of, problems
 from tests.property import graphs, moves
@@ -28,9 +28,13 @@ SCALE = float(os.environ.get("TREADLE_PROPERTY_SCALE", "1"))
 Watch = Callable[[Driven, c.Command], None]
 
 
+PHASES = [Phase.explicit, Phase.generate] if "TREADLE_PROPERTY_QUICK" in os.environ else list(Phase)
+"""Quick: to find a failure is enough, it need not be made small."""
+
+
 def examples(count: int) -> settings:
     """So many random runs in an ordinary test; more when asked for."""
-    return settings(max_examples=max(1, int(count * SCALE)))
+    return settings(max_examples=max(1, int(count * SCALE)), phases=PHASES)
 
 
 def seeds(count: int) -> range:

@@ -110,7 +110,7 @@ def _verdict(shape: Shape, total: int, arrived: int, failed: int, live: int) -> 
     need = {"any": 1, "two": 2, "three": 3, "half": ceil(total / 2), "most": ceil(67 * total / 100)}[shape.strategy]
     if arrived >= need:
         return "fired"
-    if arrived + live >= need:
+    if arrived + live >= need or (live and shape.strategy in ("half", "most")):  # A10: a percentage is judged at the end
         return None
     if arrived or failed:
         return "QUORUM_UNREACHABLE"

@@ -31,9 +31,9 @@ def begin(d: Deciding, token: Token) -> None:
     if not d.running:
         return
     node = d.node(token)
-    if d.state.entity is not None and token.attempt == 0:
+    if d.state.entity is not None:
         entity.arrive(d, node, token.id)
-    if node.triggers and token.attempt == 0 and triggers.on_arrival(d, token):
+    if node.triggers and triggers.take_kept_signals(d, token):
         return
     if node.definition.mutex is not None and not _admitted(d, token, node):
         return

@@ -27,32 +27,48 @@ def cancel_token(d: Deciding, token: Token, by: str, reason: str | None = None) 
 
 def stop_outside(d: Deciding, token: Token) -> None:
     """Tell executor, gate, timers and child of a visit that is about to end that nobody wants them any more."""
+    stop_attempt(d, token)
+    clear_timers(d, token)
+
+
+def stop_attempt(d: Deciding, token: Token) -> None:
+    """As `stop_outside`, when only this attempt ends: the clocks of the node's triggers go on."""
     if (
         token.state in (TokenState.DISPATCHED, TokenState.EXECUTING) and d.node(token).task is not None
     ) or token.waiting is Waiting.EXTERNAL:
         d.effect(x.StopTask(token.id, token.attempt))
     if token.gate is GateState.OPEN:
         d.effect(x.CloseGate(token.id))
-    clear_timers(d, token)
     if token.child is not None:
         d.effect(x.CancelChild(token.child))
 
 
-def clear_timers(d: Deciding, token: Token) -> None:
-    """Ask for every timer of a visit to be forgotten; one that fires all the same finds nothing to do."""
+def clear_timers(d: Deciding, token: Token, *, triggers: bool = True) -> None:
+    """Ask for a visit's timers to be forgotten, perhaps not those of its triggers; one that fires all the same finds
+    nothing to do."""
     for timer in token.timers:
-        d.effect(x.ClearTimer(timer))
+        if triggers or d.state.timers[timer].purpose != "trigger":
+            d.effect(x.ClearTimer(timer))
 
 
 def cancel_units(d: Deciding, unit_ids: Iterable[int], by: str, reason: str | None = None) -> None:
     """Withdraw units: live tokens, and arrivals together with the visits that wait as them."""
     for unit in unit_ids:
-        if unit > 0:
+        lazy = units.cursor_group(unit)
+        if lazy is not None:
+            withdraw_cursor(d, d.state.groups[lazy], by)
+        elif unit > 0:
             token = d.state.tokens.get(TokenId(unit))
             if token is not None and token.state is not TokenState.FAILED:
                 cancel_token(d, token, by, reason)
         else:
             _cancel_arrival(d, -unit, by, reason)
+
+
+def withdraw_cursor(d: Deciding, group: Group, by: str) -> None:
+    """Branches that have not begun never will."""
+    if units.unspawned(group) or group.open:
+        d.emit(e.GroupClosed(d.seq, d.now, group.id, by, withdrawn=True))
 
 
 def _cancel_arrival(d: Deciding, identity: int, by: str, reason: str | None) -> None:
@@ -79,6 +95,7 @@ def cancel_group_units(
     held = {
         -identity for site in group.sites if site.status == "open" for ids in site.waiting.values() for identity in ids
     }
+    withdraw_cursor(d, group, by)
     for branch in list(group.members):
         if branch != keep:
             chosen = [u for u in units.units_of(group, branch) if u != spared and (arrivals or u not in held)]
@@ -92,6 +109,8 @@ def cancel_all(d: Deciding, by: str, reason: str | None = None) -> None:
             cancel_token(d, token, by, reason)
     for identity in list(d.state.arrivals):
         _cancel_arrival(d, identity, by, reason)
+    for group in list(d.state.cursors):
+        withdraw_cursor(d, d.state.groups[group], by)
 
 
 def cancel_nodes(d: Deciding, refs: list[str], item: Frame | None, by: str, spared: int = 0) -> None:
@@ -115,7 +134,8 @@ def item_units(d: Deciding, item: Frame | None) -> list[int]:
     live = [
         t.id for t in d.state.tokens.values() if not t.held and t.state not in (TokenState.FAILED, TokenState.TIMED_OUT)
     ]
-    return [*live, *(-identity for identity in d.state.arrivals)]
+    cursors = [units.CURSOR - group for group in d.state.cursors]
+    return [*live, *(-identity for identity in d.state.arrivals), *cursors]
 
 
 def groups_named(d: Deciding, name: str, frames: Frames, item: Frame | None) -> list[Group]:

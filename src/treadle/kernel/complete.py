@@ -37,6 +37,7 @@ def complete_visit(d: Deciding, token: Token, output: Json, tries: int = 0) -> N
             fail_token(d, token, bad.error)
             return
     if node.definition.terminates is not None:
+        _record(d, token, output)
         terminate(d, token, output, tries, node.definition.terminates)
         return
     if node.next is not None and d.state.entity is None and node.definition.compensate is None:
@@ -49,11 +50,17 @@ def complete_visit(d: Deciding, token: Token, output: Json, tries: int = 0) -> N
     except RoutingFailed as failed:
         fail_token(d, token, failed.error)
         return
+    _record(d, token, output)
+    _leave(d, token, origin, firings, output, tries)
+
+
+def _record(d: Deciding, token: Token, output: Json) -> None:
+    """What a successful visit leaves behind, whichever way it goes on: how to undo it, and where its entity is."""
+    node = d.node(token)
     if node.definition.compensate is not None:
         saga.record(d, token, output)
     if d.state.entity is not None:
         entity.outcome(d, node, token.id, success=True)
-    _leave(d, token, origin, firings, output, tries)
 
 
 def _hop(d: Deciding, token: Token, t: GraphTransition, output: Json, tries: int) -> None:
@@ -91,7 +98,7 @@ def _leave(d: Deciding, token: Token, origin: Origin, firings: list[fan_out.Firi
         if token.arrivals:
             awaiting = _awaiting(d, token)
             detail = {"at": sorted({d.state.arrivals[a].target for a in token.arrivals})}
-            d.emit(e.TokenWaiting(d.seq, d.now, token.id, Waiting.SIBLINGS, None, awaiting, output, detail))
+            d.emit(e.TokenWaiting(d.seq, d.now, token.id, Waiting.SIBLINGS, None, awaiting, output, detail, tries))
         else:
             d.emit(e.TokenCompleted(d.seq, d.now, token.id, output, tries))
     if frames:

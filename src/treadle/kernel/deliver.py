@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from treadle.expression.paths import MISSING
 from treadle.graph.execution_graph import GraphNode, GraphTransition, JoinSite
-from treadle.kernel import cancel, entity, merge, node_join, units
+from treadle.kernel import cancel, entity, merge, node_join, timers, units, writing
 from treadle.kernel.deciding import Deciding
 from treadle.kernel.evolve_tokens import scope_frame
 from treadle.kernel.join_merge import contributions
@@ -16,6 +16,7 @@ from treadle.kernel.view import TokenView, branch_output, item_of
 from treadle.model import effects as x
 from treadle.model import events as e
 from treadle.model.errors import Error
+from treadle.model.events import Write
 from treadle.model.ids import ArrivalId, Frames, TimerId, TokenId
 
 if TYPE_CHECKING:
@@ -33,7 +34,15 @@ def deliver(d: Deciding, t: GraphTransition, origin: Origin, frames: Frames, pat
         loops = {**(loops or {}), t.id: (loops or {}).get(t.id, 0) + 1}
     if t.site is not None:
         _arrive(d, t, t.site, origin, frames, path, loops)
-    elif t.target.definition.join is not None:
+    else:
+        enter(d, t, origin, frames, path, loops)
+
+
+def enter(
+    d: Deciding, t: GraphTransition, origin: Origin, frames: Frames, path: str, loops: dict[str, int] | None
+) -> None:
+    """Come to the target itself: held at the node's own join if it has one, else a new visit."""
+    if t.target.definition.join is not None:
         node_join.arrive(d, t, origin, frames, path, loops, item_of(d.state, frames))
     else:
         create(d, t.target, t, origin, frames, path, loops)
@@ -71,6 +80,8 @@ def create(
         event.holds = mutex.name
     d.emit(event)
     d.ready.append(identity)
+    if node.triggers:
+        timers.arm(d, d.state.tokens[identity])
     return identity
 
 
@@ -87,7 +98,7 @@ def _arrive(
     if group is None:
         if not _passes_silently(d, site):
             d.emit(e.JoinMismatch(d.seq, d.now, origin.token, t.id, site.sync.sibling_group))
-        create(d, t.target, t, origin, frames, path, loops)
+        enter(d, t, origin, frames, path, loops)
         return
     state = units.site_of(d.state, group, site.target.ref)
     if state.status == "open":
@@ -100,7 +111,8 @@ def _arrive(
     d.emit(e.JoinArrived(d.seq, d.now, ArrivalId(0), holder, t.target.ref, t.id, path, frames, group.id, absorbed=True))
     d.touch(frames)
     if state.status == "fired" and site.sync.on_early_complete == "pass_through":
-        create(d, t.target, t, origin, group.frames, group.path, loops)
+        alone = origin._replace(attached=False)
+        enter(d, t, alone, group.frames, group.path, loops)
 
 
 def _hold(
@@ -143,8 +155,10 @@ def _on_arrival(d: Deciding, site: JoinSite, state: SiteState, group: Group) -> 
             value = merge.STRATEGIES[spec.strategy](contributions(d, group, state, site))
         except merge.MergeType:
             return  # reported when the join fires
-        scope = scope_frame(d.state, group.frames)
-        d.emit(e.ContextUpdated(d.seq, d.now, [(site.merge_target, value)], scope, streamed=True))
+        writes: list[Write] = [(site.merge_target, value)]
+        if writing.merge_problem(d, group.frames, writes) is None:
+            scope = scope_frame(d.state, group.frames)
+            d.emit(e.ContextUpdated(d.seq, d.now, writes, scope, streamed=True))
 
 
 def answering(d: Deciding, frames: Frames, key: str) -> Group | None:

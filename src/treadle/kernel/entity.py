@@ -19,7 +19,8 @@ def enter(d: Deciding) -> None:
 
 def arrive(d: Deciding, node: GraphNode, token: TokenId) -> None:
     """A visit begins: the entity is at its node."""
-    if travels(d):
+    position = d.state.position
+    if travels(d) and position is not None and position.node != node.ref:
         d.emit(e.EntityMoved(d.seq, d.now, "arrived", node=node.ref, token=token))
 
 

@@ -15,6 +15,7 @@ from treadle.kernel.evolve_tokens import (
     release_mutex,
     scope_at,
     scope_frame,
+    spawn_progress,
     withdraw_arrival,
 )
 from treadle.kernel.state import Arrival, Group, NodeJoinState, RunState, SiteState, Token
@@ -51,6 +52,7 @@ def opened(state: RunState, event: e.GroupOpened) -> None:
     state.last_group = event.group
     if sites and not event.total:
         state.empty[event.group] = None
+    units.update_cursor(state, group)
 
 
 def _sweep(state: RunState, event: e.GroupOpened) -> None:
@@ -60,18 +62,11 @@ def _sweep(state: RunState, event: e.GroupOpened) -> None:
         around.update(group for group, _ in state.groups[pending].frames)
     for identity in list(state.idle):
         group = state.groups[identity]
-        if identity in around or group.retained or unspawned(group):
+        if identity in around or group.retained or units.unspawned(group):
             continue
         if all(site.status != "open" for site in group.sites):
             del state.idle[identity]
             forget_group(state, identity)
-
-
-def unspawned(group: Group) -> int:
-    """Branches that are still only a cursor. None once a join has decided: nobody would wait for them."""
-    if group.withdrawn or any(site.status in ("fired", "failed") for site in group.sites):
-        return 0
-    return group.total - group.spawned
 
 
 def grew(state: RunState, event: e.GroupGrew) -> None:
@@ -81,12 +76,14 @@ def grew(state: RunState, event: e.GroupGrew) -> None:
         group.items = [*(group.items if group.items is not None else [None] * before), *event.items]
     if event.command is not None:
         state.seen.add(event.command)
+    units.update_cursor(state, group)
 
 
 def closed(state: RunState, event: e.GroupClosed) -> None:
     group = state.groups[event.group]
     group.open = False
     group.withdrawn = group.withdrawn or event.withdrawn
+    units.update_cursor(state, group)
 
 
 def arrived(state: RunState, event: e.JoinArrived) -> None:
@@ -99,23 +96,8 @@ def arrived(state: RunState, event: e.JoinArrived) -> None:
         token.held = True
         leave(state, token)
         drop_timers(state, token)
-        if event.group is not None and not event.absorbed:
-            _drop_spent_scope(state, event)
         if token.mutex is not None and not keeps_mutex(state, token, event.target):
             release_mutex(state, token)
-
-
-def _drop_spent_scope(state: RunState, event: e.JoinArrived) -> None:
-    """The branch's only unit has arrived and its contribution is taken: nothing reads its overlay any more."""
-    assert event.group is not None
-    group = state.groups[event.group]
-    frame = event.frames[-1]
-    if frame[0] != event.group or not isinstance(group.members.get(frame[1]), int):
-        return
-    site = state.graph.sites[units.site_of(state, group, event.target).index]
-    scope = state.scopes.get(frame)
-    if site.merge_source is not None and scope is not None and "nodes" not in scope.tree:
-        del state.scopes[frame]
 
 
 def keeps_mutex(state: RunState, token: Token, target: str) -> bool:
@@ -130,6 +112,7 @@ def _absorb(state: RunState, event: e.JoinArrived) -> None:
         group.spawned = max(group.spawned, index + 1)
         if not group.units:
             state.idle[identity] = None
+        units.update_cursor(state, group)
     if event.group is None:
         join = state.node_joins[event.target, event.item]
         join.absorbed = (*join.absorbed, event.via)
@@ -156,6 +139,7 @@ def _hold(state: RunState, event: e.JoinArrived) -> None:
     else:
         state.live += 1
     units.add_arrival(state, arrival)
+    spawn_progress(state, event.frames)
     if event.group is None:
         key = (event.target, event.item)
         join = state.node_joins.get(key)
@@ -175,6 +159,7 @@ def fired(state: RunState, event: e.JoinFired) -> None:
     site = units.site_of(state, group, event.target)
     site.status = "fired"
     state.empty.pop(group.id, None)
+    units.update_cursor(state, group)
     drop_sync_timer(state, site)
     _apply(state, group, event)
     for arrivals in list(site.waiting.values()):
@@ -216,12 +201,13 @@ def drop_sync_timer(state: RunState, site: SiteState) -> None:
 
 def failed(state: RunState, event: e.JoinFailed) -> None:
     fail_branch(state, event.fails, event.error)
-    note_unhandled(state, event.unhandled, event.error)
+    note_unhandled(state, event.unhandled, -(event.group or 0), event.error)
     if event.group is None:
         return
     site = units.site_of(state, state.groups[event.group], event.target)
     site.status = "failed"
     state.empty.pop(event.group, None)
+    units.update_cursor(state, state.groups[event.group])
     drop_sync_timer(state, site)
 
 

@@ -40,7 +40,7 @@ def completed(state: RunState, event: e.RunCompleted) -> None:
 def failed(state: RunState, event: e.RunFailed) -> None:
     state.status = move_run(state.status, "run.failed")
     state.error = event.error
-    state.unhandled = None
+    state.unhandled.clear()
     _end(state)
 
 
@@ -64,12 +64,12 @@ def _end(state: RunState) -> None:
 def paused(state: RunState, event: e.RunPaused) -> None:
     state.status = move_run(state.status, "run.paused")
     state.paused_at = event.at
+    state.paused_signal = state.last_signal
 
 
 def resumed(state: RunState, event: e.RunResumed) -> None:
     state.status = move_run(state.status, "run.resumed")
     state.paused_at = None
-    state.deferred.clear()
     if event.reopened:
         state.error = None
     if event.shift_ms:

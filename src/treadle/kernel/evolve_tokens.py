@@ -8,7 +8,7 @@ from typing import Any
 from treadle.kernel import units
 from treadle.kernel.lifecycle import move_external, move_gate, move_token
 from treadle.kernel.scope import Scope
-from treadle.kernel.state import ENDED, MutexState, RunState, Stopped, Token
+from treadle.kernel.state import ENDED, Arrival, MutexState, RunState, Stopped, Token
 from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.ids import ArrivalId, Frame, Frames, GroupId, TokenId
@@ -54,12 +54,21 @@ def created(state: RunState, event: e.TokenCreated) -> None:
     state.visits += 1
     state.at_node[event.node] = state.at_node.get(event.node, 0) + 1
     units.add_token(state, token)
+    if state.cursors:
+        spawn_progress(state, event.frames)
     if event.holds is not None:
         token.mutex = event.holds
         state.mutexes[event.holds].holders[event.token] = None
     node = state.graph.nodes[event.node]
     if node.triggers:
         _arm(state, token)
+
+
+def spawn_progress(state: RunState, frames: Frames) -> None:
+    """A branch has begun to exist: its group may have been the last to wait for that."""
+    for identity, _ in frames:
+        if identity in state.cursors:
+            units.update_cursor(state, state.groups[identity])
 
 
 def _arm(state: RunState, token: Token) -> None:
@@ -82,6 +91,7 @@ def dispatched(state: RunState, event: e.TokenDispatched) -> None:
         token.recoveries = 0
     token.attempt = event.attempt
     token.input = event.input
+    token.error = None
     if token.external is ExternalState.CLAIMED:
         token.external = move_external(token.external, "token.dispatched")
     elif event.queue is not None:
@@ -113,6 +123,9 @@ def waiting(state: RunState, event: e.TokenWaiting) -> None:
     token.waiting = event.reason
     if event.reason is Waiting.SIBLINGS:
         token.input = None  # its work is done and recorded: only its presence is still needed
+        token.attempts += event.tries
+        for arrival in token.arrivals:
+            _drop_spent_scope(state, state.arrivals[arrival])
         return
     token.detail = event.detail
     if event.reason is Waiting.MUTEX:
@@ -123,11 +136,27 @@ def waiting(state: RunState, event: e.TokenWaiting) -> None:
         token.external = ExternalState.OFFERED
 
 
+def _drop_spent_scope(state: RunState, arrival: Arrival) -> None:
+    """The branch's only unit has arrived and its contribution is taken: nothing reads its overlay any more."""
+    if arrival.group is None or arrival.frames[-1][0] != arrival.group:
+        return
+    group = state.groups[arrival.group]
+    frame = arrival.frames[-1]
+    if not isinstance(group.members.get(frame[1]), int):
+        return
+    site = state.graph.sites[units.site_of(state, group, arrival.target).index]
+    scope = state.scopes.get(frame)
+    if site.merge_source is not None and scope is not None and "nodes" not in scope.tree:
+        del state.scopes[frame]
+
+
 def resumed(state: RunState, event: e.TokenResumed) -> None:
     token = state.tokens[event.token]
     variant = f"/{event.by}" if event.by in ("mutex", "retry") else ""
     token.state = move_token(token.state, "token.resumed" + variant)
     token.version += 1
+    if state.deferred:
+        _carried_on(state, token.id)
     if token.waiting in _PASSIVE:
         state.passive -= 1
     if token.waiting is Waiting.MUTEX:
@@ -156,7 +185,7 @@ def failed(state: RunState, event: e.TokenFailed) -> None:
         token.external = move_external(token.external, "token.failed")
     _fail(state, token, event.error)
     fail_branch(state, event.fails, event.error)
-    note_unhandled(state, event.unhandled, event.error)
+    note_unhandled(state, event.unhandled, event.token, event.error)
 
 
 def timed_out(state: RunState, event: e.TokenTimedOut) -> None:
@@ -169,13 +198,13 @@ def timed_out(state: RunState, event: e.TokenTimedOut) -> None:
         return
     _fail(state, token, event.error)
     fail_branch(state, event.fails, event.error)
-    note_unhandled(state, event.unhandled, event.error)
+    note_unhandled(state, event.unhandled, event.token, event.error)
 
 
-def note_unhandled(state: RunState, unhandled: bool, error: Error) -> None:
-    """The first unhandled failure is the run's error, whether it fails now or later."""
-    if unhandled and state.unhandled is None:
-        state.unhandled = error
+def note_unhandled(state: RunState, unhandled: bool, key: int, error: Error) -> None:
+    """The first unhandled failure that is left is the run's error, whether it fails now or later."""
+    if unhandled:
+        state.unhandled[key] = error
 
 
 def fail_branch(state: RunState, frame: Frame | None, error: Error) -> None:
@@ -217,8 +246,9 @@ def _close_outside(token: Token, cause: str) -> None:
 
 
 def _remember_stopping(state: RunState, token: Token) -> None:
-    if token.attempt and token.waiting is None and state.graph.nodes[token.node].task is not None:
-        state.stopping[token.id] = Stopped(token.attempt, token.node, token.path, token.frames, token.input)
+    works = token.mode is Mode.COMPENSATION or state.graph.nodes[token.node].task is not None
+    if token.attempt and token.waiting is None and works:
+        state.stopping[token.id] = Stopped(token.attempt, token.node, token.path, token.frames, token.input, token.mode)
 
 
 def retry_scheduled(state: RunState, event: e.TokenRetryScheduled) -> None:
@@ -231,6 +261,8 @@ def retry_scheduled(state: RunState, event: e.TokenRetryScheduled) -> None:
             _forget_waiter(state, token.detail["signal"], token.id)
     token.state = move_token(token.state, "token.retry_scheduled")
     token.version += 1
+    if state.deferred:
+        _carried_on(state, token.id)
     token.attempts += event.tries
     token.external = None
     token.child = None
@@ -240,7 +272,7 @@ def retry_scheduled(state: RunState, event: e.TokenRetryScheduled) -> None:
     token.error = event.error
     token.output = None
     token.worker = None
-    drop_timers(state, token)
+    drop_timers(state, token, triggers=False)
 
 
 def _reopen(state: RunState, token: Token) -> None:
@@ -249,6 +281,7 @@ def _reopen(state: RunState, token: Token) -> None:
     for group, branch in token.frames:
         state.groups[group].failed.pop(branch, None)
     state.ended[token.id - 1] = 0
+    state.unhandled.pop(token.id, None)
     state.live += 1
     state.working += 1
     token.last_error = None
@@ -321,10 +354,15 @@ def forget_group(state: RunState, identity: GroupId) -> None:
             state.scopes.pop((identity, branch), None)
 
 
-def drop_timers(state: RunState, token: Token) -> None:
+def drop_timers(state: RunState, token: Token, *, triggers: bool = True) -> None:
+    """Forget a visit's timers; those of its triggers go on while only an attempt of it has ended."""
+    kept = []
     for timer in token.timers:
-        state.timers.pop(timer, None)
-    token.timers = ()
+        if not triggers and state.timers[timer].purpose == "trigger":
+            kept.append(timer)
+        else:
+            state.timers.pop(timer, None)
+    token.timers = tuple(kept)
 
 
 def release_mutex(state: RunState, token: Token) -> None:
@@ -354,7 +392,14 @@ def _moved(state: RunState, identity: TokenId, cause: str) -> Token:
     token = state.tokens[identity]
     token.state = move_token(token.state, cause)
     token.version += 1
+    if state.deferred:
+        _carried_on(state, identity)
     return token
+
+
+def _carried_on(state: RunState, token: TokenId) -> None:
+    """What was deferred for a visit has been carried on as soon as the visit moves."""
+    state.deferred = [item for item in state.deferred if item.token != token]
 
 
 HANDLERS: dict[type[e.Event], Callable[[RunState, Any], None]] = {

@@ -51,7 +51,17 @@ def child_ended(state: RunState, event: e.ChildEnded) -> None:
     if token is not None and token.child == event.run:
         token.child = None
         if state.status is RunStatus.PAUSED:
-            state.deferred.append(Deferred("child", event.token, event.output, event.error, status=event.status))
+            state.deferred.append(
+                Deferred(
+                    "child",
+                    event.token,
+                    event.output,
+                    event.error,
+                    status=event.status,
+                    child=event.run,
+                    compensable=event.compensable,
+                )
+            )
 
 
 HANDLERS: dict[type[e.Event], Callable[[RunState, Any], None]] = {

@@ -31,7 +31,8 @@ def attempt_failed(d: Deciding, token: Token, error: Error, tries: int = 0) -> N
     if retry is not None and error.retryable and token.attempt < retry.max_attempts:
         unit = _jitter_unit(d.state.seed, token.id, token.attempt) if d.state.seed else None
         due = d.now + delay_ms(retry, token.attempt, unit)
-        cancel.stop_outside(d, token)
+        cancel.stop_attempt(d, token)
+        cancel.clear_timers(d, token, triggers=False)
         d.emit(e.TokenRetryScheduled(d.seq, d.now, token.id, token.attempt + 1, due, error, None, tries))
         timers.start(d, due, "retry", token)
         return

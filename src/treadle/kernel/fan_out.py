@@ -20,9 +20,9 @@ from treadle.errors import EvaluationError
 from treadle.graph.execution_graph import GraphTransition
 from treadle.kernel import deliver
 from treadle.kernel.deciding import Deciding, RunFails
-from treadle.kernel.evolve_groups import unspawned
 from treadle.kernel.route import Origin, RoutingFailed
 from treadle.kernel.state import Group
+from treadle.kernel.units import unspawned
 from treadle.kernel.view import TokenView
 from treadle.model import events as e
 from treadle.model.errors import Error
@@ -43,9 +43,14 @@ class Firing(NamedTuple):
 def plan(d: Deciding, view: TokenView, origin: Origin, matches: list[GraphTransition]) -> list[Firing]:
     """What the matches amount to; raises RoutingFailed or RunFails, and then nothing of it exists."""
     firings = [_firing(d, view, origin, transition) for transition in matches]
-    check_tokens(d, origin, matches[0], sum(firing.copies for firing in firings))
+    check_tokens(d, origin, matches[0], sum(f.copies for f in firings if _visits_at_once(f.transition)))
     deliver.check_strict(d, origin, firings)
     return firings
+
+
+def _visits_at_once(t: GraphTransition) -> bool:
+    """Whoever comes to a join is no visit of its target yet; the join counts when it fires."""
+    return t.site is None and t.target.definition.join is None
 
 
 def _firing(d: Deciding, view: TokenView, origin: Origin, transition: GraphTransition) -> Firing:
@@ -251,5 +256,5 @@ def spawn_branches(d: Deciding, group: Group, origin: Origin | None = None) -> N
 
 
 def in_flight(group: Group) -> int:
-    """Branches that are alive and not yet at a join."""
-    return len(group.members) - sum(site.arrived for site in group.sites if site.status == "open")
+    """Branches that are alive and not yet held at a join."""
+    return len(group.active) if group.max_in_flight is not None else len(group.members)

@@ -24,8 +24,8 @@ def settle_run(d: Deciding) -> bool:
     if not d.running:
         return False
     if state.live == 0:
-        if state.unhandled is not None:
-            fail_run(d, state.unhandled)
+        if state.unhandled:
+            fail_run(d, next(iter(state.unhandled.values())))
         else:
             complete_run(d)
         return bool(d.ready)
@@ -35,6 +35,8 @@ def settle_run(d: Deciding) -> bool:
         return True
     if any(timer.purpose == "sync" for timer in state.timers.values()):
         return False
+    if state.unhandled:  # what is left waits for what has failed: that is the reason, not the waiting
+        raise RunFails(next(iter(state.unhandled.values())))
     raise RunFails(_deadlock(d))
 
 
@@ -110,6 +112,7 @@ def _value_or_null(source: Any, view: TokenView) -> Json:
 
 def fail_run(d: Deciding, error: Error) -> None:
     """An unhandled failure: cancel what is in flight, fail, and compensate."""
+    saga.record_deferred(d)
     cancel.cancel_all(d, "run failed", error.kind)
     _abandon_decisions(d)
     _clear_timers(d)
@@ -120,6 +123,7 @@ def fail_run(d: Deciding, error: Error) -> None:
 
 def cancel_run(d: Deciding, by: str, reason: str | None) -> None:
     """2.8: the run and everything in it."""
+    saga.record_deferred(d)
     cancel.cancel_all(d, by, reason or "run cancelled")
     _abandon_decisions(d)
     _clear_timers(d)

@@ -67,6 +67,8 @@ def _standing_units(state: RunState) -> Iterator[tuple[int, Frames]]:
             yield token.id, token.frames
     for arrival in state.arrivals.values():
         yield -arrival.id, arrival.frames
+    for group in state.cursors:
+        yield units.CURSOR - group, state.groups[group].frames
 
 
 def _membership(state: RunState) -> Iterator[str]:
@@ -118,14 +120,17 @@ def _recount_live(graph: ExecutionGraph, state: RunState, group: Group, site: Si
         place = next((p for p, (identity, _) in enumerate(frames) if identity == group.id), None)
         if place is None or any(b in state.groups[g].abandoned for g, b in frames[place + 1 :]):
             continue
-        if unit < 0:
+        lazy = units.cursor_group(unit)
+        if lazy is not None:
+            mask = units.entry_mask(state, state.groups[lazy])
+        elif unit < 0:
             arrival = state.arrivals[ArrivalId(-unit)]
             if arrival.group is not None and units.position(frames, arrival.group) <= place:
                 continue
-            node = graph.nodes[arrival.target]
+            mask = graph.nodes[arrival.target].bit
         else:
-            node = graph.nodes[state.tokens[TokenId(unit)].node]
-        if reach & node.bit:
+            mask = graph.nodes[state.tokens[TokenId(unit)].node].bit
+        if reach & mask:
             branch = frames[place][1]
             live[branch] = live.get(branch, 0) + 1
     return live

@@ -25,11 +25,11 @@ from typing import Any
 from treadle.graph.execution_graph import JoinSite
 from treadle.kernel import cancel, deliver, failure, fan_out, merge, units, writing
 from treadle.kernel.deciding import Deciding, RunFails
-from treadle.kernel.evolve_groups import unspawned
 from treadle.kernel.join_merge import merged_writes
 from treadle.kernel.join_verdict import verdict
 from treadle.kernel.route import Origin
 from treadle.kernel.state import Arrival, Group, SiteState
+from treadle.kernel.units import unspawned
 from treadle.kernel.view import group_name, item_of
 from treadle.model import effects as x
 from treadle.model import events as e
@@ -80,7 +80,7 @@ def fire(d: Deciding, group: Group, state: SiteState, site: JoinSite, why: str, 
         fail(d, group, state, site, _join_error("SCHEMA", refusal, group, site))
         return
     limit = d.graph.definition.limits.max_tokens_per_run
-    if d.state.visits + 1 > limit:
+    if d.state.visits + 1 > limit and site.target.definition.join is None:
         text = f"max_tokens_per_run is {limit} and the join at {site.target.ref!r} would exceed it"
         raise RunFails(Error("LIMIT_EXCEEDED", text, site.target.ref, group.path))
     waiting = [d.state.arrivals[i] for ids in state.waiting.values() for i in ids]
@@ -112,7 +112,10 @@ def fire(d: Deciding, group: Group, state: SiteState, site: JoinSite, why: str, 
         for branch in early:
             cancel.cancel_branch(d, group, branch, f"join at {site.target.ref}")
     t = d.graph.transitions[waiting[-1].via] if waiting else _any_transition(d, site)
-    deliver.create(d, site.target, t, origin, group.frames, group.path, origin.loops, output)
+    if site.target.definition.join is not None:
+        deliver.enter(d, t, origin._replace(output=output), group.frames, group.path, origin.loops)
+    else:
+        deliver.create(d, site.target, t, origin, group.frames, group.path, origin.loops, output)
     d.touch(group.frames)
     d.dirty[group.id] = None
 
@@ -204,8 +207,7 @@ def _join_error(kind: str, why: str, group: Group, site: JoinSite) -> Error:
 
 def complete_now(d: Deciding, group: Group, join: str, by: str) -> None:
     """A group was cancelled: `fire` its join with what has arrived, or let it `drop`."""
-    if not group.withdrawn:
-        d.emit(e.GroupClosed(d.seq, d.now, group.id, by, withdrawn=True))
+    cancel.withdraw_cursor(d, group, by)
     open_sites = [state for state in group.sites if state.status == "open"]
     chosen = next((s for s in open_sites if s.waiting), open_sites[0] if open_sites else None)
     for state in open_sites:
@@ -221,13 +223,17 @@ def complete_now(d: Deciding, group: Group, join: str, by: str) -> None:
 
 def cancel_live(d: Deciding, group: Group, state: SiteState, by: str) -> None:
     """Withdraw every branch that has not arrived at this join."""
+    cancel.withdraw_cursor(d, group, by)
     for branch in list(group.members):
         if branch not in state.waiting or branch in state.live:
             cancel.cancel_branch(d, group, branch, by)
 
 
 def _cancels_on_first(d: Deciding, group: Group, policy: str) -> bool:
-    return any(getattr(d.graph.transitions[t].definition, policy) == "cancel_remaining" for t in group.transitions)
+    transitions = [d.graph.transitions[name] for name in group.transitions]
+    if group.names[0].startswith("node:"):  # a transition that makes a group of its own speaks for that one
+        transitions = [t for t in transitions if not t.replicates and t.definition.sibling_group is None]
+    return any(getattr(t.definition, policy) == "cancel_remaining" for t in transitions)
 
 
 def choose_by_start(d: Deciding, frames: Any, by: str) -> None:
@@ -259,8 +265,8 @@ def _blocked(d: Deciding, group: Group, site: JoinSite) -> bool:
 
 
 def _is_draining(group: Group, site: JoinSite) -> bool:
-    fired = any(s.index == site.index and s.status == "fired" for s in group.sites)
-    return fired and any(branch in group.members for branch in group.abandoned)
+    fired = next((s for s in group.sites if s.index == site.index and s.status == "fired"), None)
+    return fired is not None and any(branch in fired.live for branch in group.abandoned)
 
 
 def _unblock(d: Deciding, group: Group) -> None:

@@ -6,11 +6,13 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.expression.paths import Path
+from treadle.expression.values import json_equal
 from treadle.graph.execution_graph import JoinSite
 from treadle.kernel import merge
 from treadle.kernel.deciding import Deciding
 from treadle.kernel.state import Arrival, Group, SiteState
 from treadle.model.events import Write
+from treadle.model.ids import Frame, Frames
 
 Json = Any
 
@@ -42,30 +44,68 @@ def contributions(d: Deciding, group: Group, state: SiteState, site: JoinSite) -
 
 def merged_writes(d: Deciding, group: Group, state: SiteState, site: JoinSite) -> tuple[list[Write], Json, list[Path]]:
     """(writes to the enclosing scope, output of a collecting target, paths written differently by two branches)."""
-    kept: dict[Path, Json] = {}
-    conflicts: list[Path] = []
-    owner: dict[Path, int] = {}
+    overlay = OverlayedWrites()
+    branches: dict[int, list[Arrival]] = {}
     for branch, arrival in arrivals_in_order(d, state, site):
-        for frame in arrival.frames[_depth(arrival, group) :]:
+        branches.setdefault(branch, []).append(arrival)
+    for branch, arrivals in branches.items():
+        for frame in frames_inwards([arrival.frames[_depth(arrival, group) :] for arrival in arrivals]):
             scope = d.state.scopes.get(frame)
-            if scope is None:
-                continue
-            for path, value in scope.leaves():
-                if path[0] != "nodes" and site.merge_source is not None:
-                    continue
-                if path in kept and kept[path] != value and owner[path] != branch and path[0] != "nodes":
-                    conflicts.append(path)
-                kept[path] = value
-                owner[path] = branch
-    writes: list[Write] = list(kept.items())
+            for path, value in scope.leaves() if scope is not None else ():
+                if path[0] == "nodes" or site.merge_source is None:
+                    overlay.write(path, value, branch)
     output: Json = None
     if site.sync.merge is not None and site.merge_target is not None:
         value = merge.STRATEGIES[site.sync.merge.strategy](contributions(d, group, state, site))
         if site.collects:
             output = value
         else:
-            writes.append((site.merge_target, value))
-    return writes, output, list(dict.fromkeys(conflicts))
+            overlay.write(site.merge_target, value, -1)
+    return overlay.writes(), output, overlay.conflicts
+
+
+def frames_inwards(stacks: list[Frames]) -> list[Frame]:
+    """Every frame of the stacks once, outermost first: what an inner branch wrote is newer than what its enclosing
+    branch had written before."""
+    ordered: dict[Frame, None] = {}
+    for depth in range(max(map(len, stacks), default=0)):
+        for stack in stacks:
+            if depth < len(stack):
+                ordered[stack[depth]] = None
+    return list(ordered)
+
+
+class OverlayedWrites:
+    """Writes of several branches laid over one another: later ones win, differing ones are remembered."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Path, tuple[Json, int]] = {}
+        self._deep = False
+        self.conflicts: list[Path] = []
+
+    def write(self, path: Path, value: Json, branch: int) -> None:
+        """A branch wrote `value` at `path`."""
+        before = self._kept.pop(path, None)
+        if path[0] != "nodes":
+            differs = before is not None and before[1] != branch and not json_equal(before[0], value)
+            if (differs or self._overlaps(path, branch)) and path not in self.conflicts:
+                self.conflicts.append(path)
+            self._deep = self._deep or len(path) > 2
+        self._kept[path] = (value, branch)
+
+    def _overlaps(self, path: Path, branch: int) -> bool:
+        """Another branch wrote a part of this value, or something this is a part of."""
+        if not self._deep and len(path) == 2:
+            return False
+        shorter = (min(len(path), len(other)) for other in self._kept)
+        return any(
+            other != path and other[:length] == path[:length] and by != branch
+            for (other, (_, by)), length in zip(self._kept.items(), shorter, strict=True)
+        )
+
+    def writes(self) -> list[Write]:
+        """All of them, in the order in which they must be made."""
+        return [(path, value) for path, (value, _) in self._kept.items()]
 
 
 def _depth(arrival: Arrival, group: Group) -> int:

@@ -8,9 +8,9 @@ from typing import Any, Literal
 from treadle.errors import EvaluationError
 from treadle.graph.execution_graph import JoinSite
 from treadle.kernel.deciding import Deciding
-from treadle.kernel.evolve_groups import unspawned
 from treadle.kernel.join_merge import contributions
 from treadle.kernel.state import Group, SiteState
+from treadle.kernel.units import unspawned
 from treadle.kernel.view import TokenView
 
 Verdict = tuple[Literal["fire", "fail", "dead", "wait"], str, str]
@@ -50,7 +50,7 @@ def verdict(d: Deciding, group: Group, state: SiteState, site: JoinSite) -> Verd
     if kind == "percent" and live:
         return "wait", "", ""  # A10: a share is judged when nobody can come any more, a number as soon as it is certain
     if arrived + live < need or not total:
-        if not failed and not arrived and total >= need:
+        if total and not failed and not arrived and total >= need:
             # everybody so far routed away: nothing has failed, and if the rest do the same the join is dead
             return "wait" if live else "dead", "", ""
         why = f"{need} of {total} branches needed, {arrived} arrived and {live} can still come"

@@ -16,16 +16,17 @@ from typing import Any
 
 from treadle.graph.execution_graph import GraphNode, GraphTransition
 from treadle.graph.reach import reach_without
-from treadle.kernel import cancel, deliver, join
+from treadle.kernel import cancel, deliver, failure, join, units, writing
 from treadle.kernel.deciding import Deciding, RunFails
 from treadle.kernel.evolve_tokens import scope_frame
-from treadle.kernel.join_merge import path_key
+from treadle.kernel.join_merge import OverlayedWrites, frames_inwards, path_key
 from treadle.kernel.route import Origin
 from treadle.kernel.state import Arrival, NodeJoinState
 from treadle.model import definition as dd
 from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.ids import ArrivalId, Frame, Frames, GroupId, TokenId
+from treadle.model.states import TokenState
 
 Json = Any
 
@@ -116,7 +117,11 @@ def _fire(d: Deciding, node: GraphNode, definition: dd.NodeJoin, state: NodeJoin
         text = f"max_tokens_per_run is {limit} and the join at {node.ref!r} would exceed it"
         raise RunFails(Error("LIMIT_EXCEEDED", text, node.ref, chosen[0].path))
     frames = shared_frames([arrival.frames for arrival in chosen])
-    writes, conflicts = _overlaid(d, chosen, frames)
+    overlay = _overlaid(d, chosen, frames)
+    refusal = writing.merge_problem(d, frames, overlay.writes())
+    if refusal is not None:
+        _fail(d, node, state, chosen, frames, refusal)
+        return
     output = [arrival.value for arrival in chosen] if definition.collect else None
     item = state.item
     if definition.kind == "inbound" and definition.rest == "cancel":
@@ -132,19 +137,32 @@ def _fire(d: Deciding, node: GraphNode, definition: dd.NodeJoin, state: NodeJoin
             len(chosen),
             0,
             len(node.inbound),
-            writes,
+            overlay.writes(),
             definition.rest if definition.kind == "inbound" else None,
             f"{definition.kind}: {len(chosen)} arrivals",
             scope_frame(d.state, frames),
         )
     )
-    for path in conflicts:
+    for path in overlay.conflicts:
         d.emit(e.ContextConflict(d.seq, d.now, list(path), node.ref))
     origin = _origin(d, chosen, frames)
     join.complete_visits(d, chosen)
     t = d.graph.transitions[chosen[-1].via]
     deliver.create(d, node, t, origin, frames, shared_path(chosen), origin.loops, output)
     d.touch(frames)
+
+
+def _fail(d: Deciding, node: GraphNode, state: NodeJoinState, chosen: list[Arrival], frames: Frames, why: str) -> None:
+    """What the arrivals bring does not fit together: a failure at the node, before it ran."""
+    path = shared_path(chosen)
+    error = Error("SCHEMA", f"join at {node.ref!r}: {why}", node.ref, path)
+    item = state.item
+
+    def record(frame: Frame | None, unhandled: bool) -> None:
+        d.emit(e.JoinFailed(d.seq, d.now, node.ref, error, None, item, frame, unhandled))
+        cancel.cancel_units(d, [-arrival.id for arrival in chosen], f"join at {node.ref}", error.kind)
+
+    failure.fail_at(d, Origin(TokenId(0), node, path, frames, None, error), error, record)
 
 
 def _origin(d: Deciding, chosen: list[Arrival], frames: Frames) -> Origin:
@@ -184,20 +202,16 @@ def shared_path(chosen: list[Arrival]) -> str:
     return ".".join(parts[0][:length]) or "root"
 
 
-def _overlaid(d: Deciding, chosen: list[Arrival], frames: Frames) -> tuple[list[tuple[Any, Json]], list[Any]]:
-    """Writes of branches that the continuation leaves behind, overlaid in the order of their paths."""
-    kept: dict[Any, Json] = {}
-    owner: dict[Any, int] = {}
-    conflicts = []
-    for arrival in sorted(chosen, key=lambda a: path_key(a.path)):
-        for frame in arrival.frames[len(frames) :]:
-            scope = d.state.scopes.get(frame)
-            for path, value in scope.leaves() if scope is not None else ():
-                if path in kept and kept[path] != value and owner[path] != arrival.id and path[0] != "nodes":
-                    conflicts.append(path)
-                kept[path] = value
-                owner[path] = arrival.id
-    return list(kept.items()), list(dict.fromkeys(conflicts))
+def _overlaid(d: Deciding, chosen: list[Arrival], frames: Frames) -> OverlayedWrites:
+    """Writes of branches that the continuation leaves behind, laid over one another in the order of their paths."""
+    overlay = OverlayedWrites()
+    ordered = sorted(chosen, key=lambda a: path_key(a.path))
+    owner = {frame: arrival.id for arrival in ordered for frame in arrival.frames[len(frames) :]}
+    for frame in frames_inwards([arrival.frames[len(frames) :] for arrival in ordered]):
+        scope = d.state.scopes.get(frame)
+        for path, value in scope.leaves() if scope is not None else ():
+            overlay.write(path, value, owner[frame])
+    return overlay
 
 
 def _can_still_come(d: Deciding, node: GraphNode, state: NodeJoinState, via: GraphTransition | None = None) -> bool:
@@ -214,9 +228,16 @@ def _can_still_come(d: Deciding, node: GraphNode, state: NodeJoinState, via: Gra
 
 
 def _reaches(d: Deciding, unit: int, goal: GraphNode, state: NodeJoinState, via: GraphTransition | None) -> bool:
+    lazy = units.cursor_group(unit)
+    if lazy is not None:
+        group = d.state.groups.get(lazy)
+        if group is None or not units.unspawned(group) or _is_abandoned(d, group.frames, state.item):
+            return False
+        entries = [d.graph.transitions[name].target for name in group.transitions]
+        return any((entry.reach | entry.bit) & goal.bit for entry in entries)
     if unit > 0:
         token = d.state.tokens.get(TokenId(unit))
-        if token is None or token.held or (token.error is not None and not token.timers):
+        if token is None or token.held or token.state in (TokenState.FAILED, TokenState.TIMED_OUT):
             return False
         if _is_abandoned(d, token.frames, state.item):
             return False

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from treadle.expression.values import json_equal
 from treadle.kernel import begin, cancel, complete, failure, native, saga, suspend, timers
 from treadle.kernel.deciding import Deciding, Refused
 from treadle.kernel.state import ENDED, Token
@@ -41,10 +42,12 @@ def _late_success(d: Deciding, command: c.FinishAttempt) -> None:
     if (
         stopped is None
         or stopped.attempt != command.attempt
+        or stopped.mode is not Mode.FORWARD
         or d.graph.nodes[stopped.node].definition.compensate is None
     ):
         return
-    if d.state.status in (RunStatus.COMPENSATING, RunStatus.COMPENSATED) or _would_compensate(d):
+    undoing = (RunStatus.COMPENSATING, RunStatus.COMPENSATED, RunStatus.COMPENSATION_FAILED)
+    if d.state.status in undoing or _would_compensate(d):
         saga.record_late(d, command.token, stopped, command.output)
 
 
@@ -139,22 +142,25 @@ def _defer(
 
 def apply_result(d: Deciding, token: Token, output: Json, tries: int, requests: tuple[AnyRequest, ...]) -> None:
     """A successful result takes effect."""
-    if token.mode is Mode.COMPENSATION:
-        cancel.clear_timers(d, token)
-        saga.compensation_token_completed(d, token, output, tries)
-        return
+    refused = None
     if requests:
         try:
             native.apply_requests(d, token, requests)
-            refused = None
         except Refused as refusal:
             refused = Error(refusal.rejection.kind, refusal.rejection.message)
         if token.id not in d.state.tokens:
             failure.refuse_late(d, token.id, token.attempt, "the visit has withdrawn itself")
             return
+    if token.mode is Mode.COMPENSATION:
         if refused is not None:
-            failure.fail_token(d, token, refused)
-            return
+            saga.compensation_token_failed(d, token, failure.located(token, refused))
+        else:
+            cancel.clear_timers(d, token)
+            saga.compensation_token_completed(d, token, output, tries)
+        return
+    if refused is not None:
+        failure.fail_token(d, token, refused)
+        return
     complete.complete_visit(d, token, output, tries)
 
 
@@ -171,7 +177,7 @@ def lose_worker(d: Deciding, command: c.LoseWorker) -> None:
         return
     if any(item.token == token.id for item in d.state.deferred):
         return  # its result is recorded and will be applied when the run resumes
-    if token.recoveries >= RECOVERIES_MAX:
+    if token.recoveries >= RECOVERIES_MAX and d.state.status is not RunStatus.PAUSED:
         text = f"its worker was lost {token.recoveries + 1} times"
         error = Error("WORKER_LOST", text)
         if token.mode is Mode.COMPENSATION:
@@ -201,7 +207,7 @@ def answered_before(d: Deciding, token_id: TokenId, attempt: int | None, answer:
     given = d.state.answers.get(token_id)
     if given is None or (attempt is not None and given[0] != attempt):
         return None
-    return "same" if given[1] == answer else "different"
+    return "same" if json_equal(given[1], answer) else "different"
 
 
 def receive_callback(d: Deciding, command: c.ReceiveCallback) -> None:
@@ -217,7 +223,7 @@ def receive_callback(d: Deciding, command: c.ReceiveCallback) -> None:
     if before == "different":
         kind = "DUPLICATE"
     elif token is None or token.state in (TokenState.FAILED, TokenState.TIMED_OUT):
-        kind = _late_kind(d, command.token)
+        kind = _late_kind(d, command.token, command.attempt)
     elif token.attempt != command.attempt:
         kind = "LATE_RESULT"
     elif token.external is not ExternalState.OFFERED:
@@ -231,8 +237,10 @@ def receive_callback(d: Deciding, command: c.ReceiveCallback) -> None:
         apply_callback(d, token, command.output, command.error)
 
 
-def _late_kind(d: Deciding, token_id: TokenId) -> str:
+def _late_kind(d: Deciding, token_id: TokenId, attempt: int) -> str:
     over = d.state.status not in (RunStatus.RUNNING, RunStatus.PAUSED)
+    if not over and attempt < d.state.answers.get(token_id, (0, None))[0]:
+        return "LATE_RESULT"  # superseded by the attempt that was answered
     ended = ENDED[d.state.ended[token_id - 1]]
     return "LATE_RESULT" if ended == TokenState.TIMED_OUT and not over else "INVALID_STATE"
 

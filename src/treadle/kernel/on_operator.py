@@ -118,7 +118,7 @@ def _resume(d: Deciding, by: str, deadline: int | None) -> None:
         token = d.state.tokens.get(item.token)
         if token is not None and d.running:
             _carry_on(d, token, item)
-    signals.offer_all(d)
+    signals.offer_since(d, d.state.paused_signal)
     wake_all(d)
 
 
@@ -128,8 +128,7 @@ def _carry_on(d: Deciding, token: Token, item: Deferred) -> None:
     elif item.kind == "callback":
         on_answer.apply_callback(d, token, item.output, item.error)
     elif item.kind == "child":
-        child = token.child
-        on_child.apply_child_end(d, token, child, item.status or "", item.output, item.error, False)
+        on_child.apply_child_end(d, token, item.child, item.status or "", item.output, item.error, item.compensable)
     elif item.error is not None:
         failure.attempt_failed(d, token, item.error, item.tries)
     else:
@@ -164,6 +163,7 @@ def retry_token(d: Deciding, command: c.RetryToken) -> None:
     if d.state.status is RunStatus.FAILED:
         d.emit(e.RunResumed(d.seq, d.now, command.by, reopened=True))
     d.emit(e.TokenRetryScheduled(d.seq, d.now, token.id, token.attempt + 1, d.now, None, command.by))
+    timers.arm(d, token)
     d.ready.append(token.id)
     d.touch(token.frames)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from treadle.kernel import deliver, entity, timers
-from treadle.kernel.deciding import Deciding, Refused
+from treadle.kernel.deciding import Deciding, Refused, RunFails
 from treadle.kernel.route import Origin
 from treadle.model import commands as c
 from treadle.model import events as e
+from treadle.model.errors import Error
 from treadle.model.ids import TokenId
 from treadle.model.states import RunStatus
 
@@ -42,5 +43,9 @@ def start_run(d: Deciding, command: c.StartRun) -> None:
     if definition.timeout_ms is not None:
         timers.start(d, d.now + definition.timeout_ms, "run")
     origin = Origin(TokenId(0), d.graph.start[0], "root", (), None)
+    if len(d.graph.start) > definition.limits.max_tokens_per_run:
+        limit = definition.limits.max_tokens_per_run
+        text = f"max_tokens_per_run is {limit} and there are {len(d.graph.start)} start nodes"
+        raise RunFails(Error("LIMIT_EXCEEDED", text))
     for node in d.graph.start:
         deliver.create(d, node, None, origin, (), "root", None)

@@ -81,7 +81,8 @@ def _gate_remind(d: Deciding, token: Token, _timer: Timer) -> None:
     """Remind, and again after the same time, until somebody answers."""
     d.effect(x.RemindGate(token.id))
     every = suspend.config_value(d, token, d.node(token), "remind_ms", token.input)
-    timers.start(d, d.now + int(every), "gate_remind", token)
+    if isinstance(every, int | float) and every > 0:
+        timers.start(d, d.now + int(every), "gate_remind", token)
 
 
 _TOKEN_TIMERS = {

@@ -44,14 +44,14 @@ def choose(
     """All matches of the first tier that has any; only the first of them for `fan_out: first_match`."""
     first_only = origin.node.definition.fan_out == "first_match"
     for tier in tiers:
-        matches = []
+        found = []
         for transition in tier:
-            if _matches(d, view, transition, origin):
-                matches.append(transition)
+            if matches(d, view, transition, origin):
+                found.append(transition)
                 if first_only:
                     break
-        if matches:
-            return matches
+        if found:
+            return found
     return []
 
 
@@ -66,7 +66,8 @@ def condition_holds(d: Deciding, view: TokenView, transition: GraphTransition, t
     return verdict
 
 
-def _matches(d: Deciding, view: TokenView, transition: GraphTransition, origin: Origin) -> bool:
+def matches(d: Deciding, view: TokenView, transition: GraphTransition, origin: Origin) -> bool:
+    """Whether the transition may be followed: its loop is not spent and its condition holds."""
     limit = transition.definition.loop_max_iterations
     if limit is not None and (origin.loops or {}).get(transition.id, 0) >= limit:
         return False

@@ -52,9 +52,23 @@ def record_late(d: Deciding, token: TokenId, stopped: Stopped, output: Json) -> 
             d.seq, d.now, record, token, stopped.node, stopped.path, stopped.frames, stopped.input, output
         )
     )
+    if d.state.status is RunStatus.COMPENSATION_FAILED:
+        return  # an operator decides how to go on; the record waits for that
     if d.state.status is not RunStatus.COMPENSATING:
         d.emit(e.RunCompensating(d.seq, d.now, d.state.cause or d.state.status.value))
     advance(d)
+
+
+def record_deferred(d: Deciding) -> None:
+    """Work that succeeded while the run was paused has happened, though nothing was routed: it must be undone too."""
+    for item in d.state.deferred:
+        token = d.state.tokens.get(item.token)
+        if token is None or item.error is not None or token.mode is Mode.COMPENSATION:
+            continue
+        if d.node(token).definition.compensate is not None:
+            record(d, token, item.output)
+        elif item.kind == "child" and item.compensable:
+            record(d, token, item.output, item.child)
 
 
 def begin(d: Deciding, cause: str) -> bool:
@@ -151,7 +165,7 @@ def compensation_token_failed(d: Deciding, token: Token, error: Error) -> None:
     """A visit could not be undone: halt, or go on with the others, as configured. Never another saga."""
     assert token.record is not None
     record = token.record
-    cancel.clear_timers(d, token)
+    cancel.stop_outside(d, token)
     if error.kind == "TASK_TIMEOUT":
         d.emit(e.TokenTimedOut(d.seq, d.now, token.id, error, d.now))
     else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from treadle.expression.values import json_equal
 from treadle.graph.execution_graph import GraphTransition
 from treadle.kernel import suspend, triggers
 from treadle.kernel.deciding import Deciding, Refused
@@ -56,7 +57,7 @@ def _accepts(d: Deciding, token: Token, transition: GraphTransition | None, sign
         wanted = transition.trigger_key.evaluate(d.view(token))
     else:
         wanted = None
-    return wanted is None or bool(wanted == signal.key)
+    return wanted is None or json_equal(wanted, signal.key)
 
 
 def _fresh(d: Deciding, token: Token, transition: GraphTransition | None, signal: Signal) -> bool:
@@ -80,10 +81,10 @@ def _give(d: Deciding, token: Token, transition: GraphTransition | None, signal:
     return True
 
 
-def offer_all(d: Deciding) -> None:
-    """After a pause: whoever waits takes what was kept meanwhile."""
+def offer_since(d: Deciding, since: int) -> None:
+    """After a pause: whoever waits takes what came meanwhile; older signals have been offered before."""
     for signal in list(d.state.signals.values()):
-        if signal.id in d.state.signals:
+        if signal.id > since and signal.id in d.state.signals and d.running:
             offer(d, signal)
 
 

@@ -4,7 +4,8 @@ Owns the shapes; `evolve` alone changes them. Only live things are kept: an ende
 a failed one stays while an operator may still retry it. Everything is found by id in O(1); groups keep counters, so
 that no decision scans tokens.
 
-A *unit* is what a join may wait for: a live token (its id), or an arrival held at a join (minus its id). A visit that
+A *unit* is what a join may wait for: a live token (its id), an arrival held at a join (minus its id), or the cursor of
+a group that is still to be spawned (see `units`). A visit that
 has executed and waits for siblings is represented by its arrivals.
 """
 
@@ -117,6 +118,8 @@ class Group(Struct):
     shared: bool
     spawned: int = 0
     """Branches that have begun to exist; the rest are a cursor, not rows."""
+    active: dict[int, int] = {}
+    """Of a lazy group: branch → its units that are not held at a join."""
     members: dict[int, Members] = {}
     units: int = 0
     failed: dict[int, Error] = {}
@@ -178,6 +181,7 @@ class Stopped(Struct):
     path: str
     frames: Frames
     input: Json
+    mode: Mode
 
 
 class Deferred(Struct):
@@ -190,6 +194,8 @@ class Deferred(Struct):
     tries: int = 0
     requests: tuple[AnyRequest, ...] = ()
     status: str | None = None
+    child: RunId | None = None
+    compensable: bool = False
 
 
 class Record(Struct):
@@ -234,8 +240,8 @@ class RunState:
     input: Json = None
     output: Json = None
     error: Error | None = None
-    unhandled: Error | None = None
-    """First unhandled failure while others are let finish."""
+    unhandled: dict[int, Error] = field(default_factory=dict)
+    """Failures nothing handled while others are let finish, by token (minus the group's id: a fan-in's), in order."""
     parent: ParentLink | None = None
     depth: int = 0
     depth_max: int = 10
@@ -273,11 +279,15 @@ class RunState:
     """What arrived while the run was paused, to be carried on when it resumes."""
     empty: dict[GroupId, None] = field(default_factory=dict)
     """Groups born empty whose join is not decided yet: each stands for a token to come in the scope around it."""
+    cursors: dict[GroupId, None] = field(default_factory=dict)
+    """Groups with branches still to be spawned."""
     idle: dict[GroupId, None] = field(default_factory=dict)
     """Groups without units; forgotten when the next group is opened, unless something has come back to them."""
     seen: set[str] = field(default_factory=set)
     artifacts: dict[str, Json] = field(default_factory=dict)
     paused_at: int | None = None
+    paused_signal: int = 0
+    """The newest signal when the run was paused: later ones are still to be offered."""
     visits: int = 0
     last_token: int = 0
     last_group: int = 0

@@ -55,6 +55,15 @@ def _deadline(d: Deciding, token: Token, node: GraphNode, extra: int | None = No
         timers.start(d, d.now + min(limits), "attempt", token)
 
 
+def _duration(d: Deciding, token: Token, node: GraphNode, key: str, value: Json) -> int | None:
+    ms = config_value(d, token, node, key, value)
+    if ms is None:
+        return None
+    if isinstance(ms, bool) or not isinstance(ms, int | float) or ms <= 0:
+        raise _Unfit(f"{key} is {ms!r}; it must be a number of milliseconds above 0")
+    return int(ms)
+
+
 def _wait(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
     ms = config_value(d, token, node, "ms", value)
     until = config_value(d, token, node, "until", value)
@@ -80,9 +89,9 @@ def _due(d: Deciding, ms: Json, until: Json) -> int:
 
 
 def _human(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
-    due_ms = config_value(d, token, node, "due_ms", value)
-    remind_ms = config_value(d, token, node, "remind_ms", value)
-    due = d.now + int(due_ms) if due_ms is not None else None
+    due_ms = _duration(d, token, node, "due_ms", value)
+    remind_ms = _duration(d, token, node, "remind_ms", value)
+    due = d.now + due_ms if due_ms is not None else None
     title = config_value(d, token, node, "title", value)
     assign = config_value(d, token, node, "assign", value)
     source = node.config.get("form")
@@ -94,7 +103,7 @@ def _human(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
     if due is not None:
         timers.start(d, due, "gate_due", token)
     if remind_ms is not None:
-        timers.start(d, d.now + int(remind_ms), "gate_remind", token)
+        timers.start(d, d.now + remind_ms, "gate_remind", token)
     _deadline(d, token, node)
 
 
@@ -130,7 +139,7 @@ def _workflow_call(d: Deciding, token: Token, node: GraphNode, value: Json) -> N
     if problem is not None or graph is None:
         failure.attempt_failed(d, token, problem or Error("NOT_FOUND", f"workflow {name!r}"))
         return
-    child = RunId(f"{d.state.run}.{token.id}" + (f".{attempt}" if attempt > 1 else ""))
+    child = RunId(f"{d.state.run}.{token.id}" + (f"~{attempt}" if attempt > 1 else ""))
     inherit = bool(config_value(d, token, node, "inherit_artifacts", value))
     d.emit(e.ChildStarted(d.seq, d.now, token.id, child, name, version))
     d.emit(e.TokenWaiting(d.seq, d.now, token.id, Waiting.SUBWORKFLOW, None, None, None, {"child": child}))
@@ -139,13 +148,13 @@ def _workflow_call(d: Deciding, token: Token, node: GraphNode, value: Json) -> N
 
 
 def _webhook(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
+    timeout = _duration(d, token, node, "timeout_ms", value)
     attempt = token.attempt + 1
     d.emit(e.TokenDispatched(d.seq, d.now, token.id, attempt, value))
     d.emit(e.TokenStarted(d.seq, d.now, token.id, attempt))
     d.emit(e.TokenWaiting(d.seq, d.now, token.id, Waiting.EXTERNAL))
     d.effect(x.CallWebhook(token.id, attempt, node.ref, value))
-    timeout = config_value(d, token, node, "timeout_ms", value)
-    _deadline(d, token, node, int(timeout) if timeout is not None else None)
+    _deadline(d, token, node, timeout)
 
 
 _STARTERS = {

@@ -14,3 +14,11 @@ def start(d: Deciding, due: int, purpose: str, token: Token | None = None, targe
     timer = TimerId(d.state.last_timer + 1)
     d.emit(e.TimerSet(d.seq, d.now, timer, due, purpose, token.id if token is not None else None, None, target))
     d.effect(x.SetTimer(timer, due))
+
+
+def arm(d: Deciding, token: Token) -> None:
+    """Start the clocks of a node's `after_ms` triggers: once, when the token arrives (A2)."""
+    for t in d.node(token).triggers:
+        trigger = t.definition.trigger
+        if trigger is not None and trigger.after_ms is not None:
+            start(d, d.now + trigger.after_ms, "trigger", token, t.id)

@@ -9,23 +9,20 @@ from __future__ import annotations
 
 from treadle.expression.conditions import Unevaluable
 from treadle.graph.execution_graph import GraphTransition
-from treadle.kernel import cancel, failure, fan_out, signals, suspend, timers
-from treadle.kernel.deciding import Deciding, RunFails
-from treadle.kernel.route import Origin, RoutingFailed, condition_holds
+from treadle.kernel import cancel, failure, fan_out, signals, suspend
+from treadle.kernel.deciding import Deciding
+from treadle.kernel.route import Origin, RoutingFailed, matches
 from treadle.kernel.state import Signal, Token
 from treadle.kernel.writing import BadOutput, apply_output
 from treadle.model import events as e
 from treadle.model.states import TokenState, Waiting
 
 
-def on_arrival(d: Deciding, token: Token) -> bool:
-    """Start the clocks and look at kept signals and conditions. True when a trigger has already ended the visit."""
+def take_kept_signals(d: Deciding, token: Token) -> bool:
+    """Signals that came before the token. True when one of them has ended the visit."""
     for t in d.node(token).triggers:
         trigger = t.definition.trigger
-        assert trigger is not None
-        if trigger.after_ms is not None:
-            timers.start(d, d.now + trigger.after_ms, "trigger", token, t.id)
-        elif trigger.signal is not None:
+        if trigger is not None and trigger.signal is not None:
             while signals.take_buffered(d, token, t, trigger.signal):
                 if not is_live(d, token):
                     return True
@@ -56,52 +53,55 @@ def check_when(d: Deciding) -> bool:
 
 
 def occur(d: Deciding, token: Token, t: GraphTransition, signal: Signal | None) -> bool:
-    """A trigger has occurred. False: its condition does not hold and nothing happens."""
-    if not condition_holds(d, d.view(token), t, token.id):
+    """A trigger has occurred. False: its condition does not hold, or its loop is spent, and nothing happens."""
+    node = d.node(token)
+    mutex = node.definition.mutex
+    holds = token.mutex if mutex is not None and mutex.keep and t.definition.interrupting else None
+    origin = Origin(token.id, node, token.path, token.frames, token.loops, None, holds)
+    if not matches(d, d.view(token), t, origin):
         return False
     if signal is not None:
         signals.taken(d, signal, token.id)
     by = f"trigger {t.id}"
     if t.definition.interrupting:
         suspend.started_by(d, token, by)
-        _interrupt(d, token, t, signal, by)
-    else:
-        origin = Origin(token.id, d.node(token), token.path, token.frames, token.loops)
-        _follow(d, token, origin, t)
+    chooses = t.definition.interrupting and node.task is None and token.waiting is not Waiting.MUTEX
+    try:
+        if chooses:
+            _begin_choice(d, token, signal)
+        firings = fan_out.plan(d, d.view(token), origin, [t])
+    except (RoutingFailed, BadOutput) as problem:
+        failure.fail_token(d, token, problem.error)
+        return True
+    if chooses:
+        _complete_choice(d, token, signal, by)
+    elif t.definition.interrupting:
+        _interrupt(d, token, by)
+    fan_out.carry_out(d, origin, firings)
+    if token.frames:
+        d.touch(token.frames)
     return True
 
 
-def _interrupt(d: Deciding, token: Token, t: GraphTransition, signal: Signal | None, by: str) -> None:
-    """The visit ends: completed if it only waited for triggers, cancelled if its own work was under way or queued."""
-    node = d.node(token)
-    mutex = node.definition.mutex
-    holds = token.mutex if mutex is not None and mutex.keep else None
-    origin = Origin(token.id, node, token.path, token.frames, token.loops, None, holds)
-    cancel.stop_outside(d, token)
-    if token.state is TokenState.PENDING:  # the trigger was there before the token: it begins all the same
+def _begin_choice(d: Deciding, token: Token, signal: Signal | None) -> None:
+    """A node that only waits for triggers: what the signal brings is its output, and may be read by what follows."""
+    if token.state is TokenState.PENDING:  # the signal was there before the token
         d.emit(e.TokenStarted(d.seq, d.now, token.id, token.attempt + 1))
-    if node.task is None and token.waiting is not Waiting.MUTEX:
-        output = signal.data if signal is not None else {}
-        try:
-            if node.outputs or node.read:
-                apply_output(d, token, output)
-        except BadOutput as bad:
-            failure.fail_token(d, token, bad.error)
-            return
-        if token.state is TokenState.WAITING:
-            d.emit(e.TokenResumed(d.seq, d.now, token.id, by))
-        d.emit(e.TokenCompleted(d.seq, d.now, token.id, output))
-    else:
-        d.emit(e.TokenCancelled(d.seq, d.now, token.id, by, "interrupted"))
-    _follow(d, token, origin, t)
+    node = d.node(token)
+    if node.outputs or node.read:
+        apply_output(d, token, signal.data if signal is not None else {})
 
 
-def _follow(d: Deciding, token: Token, origin: Origin, t: GraphTransition) -> None:
-    frames = token.frames
-    try:
-        firings = fan_out.plan(d, d.view(token), origin, [t])
-    except RoutingFailed as problem:
-        raise RunFails(problem.error) from None
-    fan_out.carry_out(d, origin, firings)
-    if frames:
-        d.touch(frames)
+def _complete_choice(d: Deciding, token: Token, signal: Signal | None, by: str) -> None:
+    cancel.stop_outside(d, token)
+    if token.state is TokenState.WAITING:
+        d.emit(e.TokenResumed(d.seq, d.now, token.id, by))
+    d.emit(e.TokenCompleted(d.seq, d.now, token.id, signal.data if signal is not None else {}))
+
+
+def _interrupt(d: Deciding, token: Token, by: str) -> None:
+    """The visit's own work, under way or queued, is withdrawn."""
+    cancel.stop_outside(d, token)
+    if token.state is TokenState.PENDING:
+        d.emit(e.TokenStarted(d.seq, d.now, token.id, token.attempt + 1))
+    d.emit(e.TokenCancelled(d.seq, d.now, token.id, by, "interrupted"))

@@ -8,6 +8,8 @@ line below:
  2. outside its group an abandoned branch's units count for nothing (2.16): "an outer join never waits for stragglers
     nobody wants";
  3. a branch whose arrival is held counts as arrived only while none of its units is live.
+
+A group whose branches are not all spawned yet is a unit too, its *cursor*: around it somebody is still to come.
 """
 
 from __future__ import annotations
@@ -15,7 +17,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from treadle.kernel.state import Arrival, Group, Members, RunState, SiteState, Token
-from treadle.model.ids import ArrivalId, Frames, TokenId
+from treadle.model.ids import ArrivalId, Frames, GroupId, TokenId
+
+CURSOR = -(1 << 40)
+"""Unit ids below this are cursors: CURSOR minus the id of a group whose branches are not all spawned yet. Far from
+every arrival's: a run has at most `max_tokens_per_run` of those."""
 
 
 def add_token(state: RunState, token: Token) -> None:
@@ -75,6 +81,39 @@ def abandon(state: RunState, group: Group, branches: list[int]) -> None:
         group.abandoned[branch] = None
 
 
+def unspawned(group: Group) -> int:
+    """Branches that are still only a cursor. None once a join has decided: nobody would wait for them."""
+    if group.withdrawn or any(site.status in ("fired", "failed") for site in group.sites):
+        return 0
+    return group.total - group.spawned
+
+
+def update_cursor(state: RunState, group: Group) -> None:
+    """A group with branches still to come stands, for everybody around it, where they will begin."""
+    pending = unspawned(group) > 0
+    if pending == (group.id in state.cursors):
+        return
+    if pending:
+        state.cursors[group.id] = None
+    else:
+        del state.cursors[group.id]
+    if group.frames:
+        _count(state, CURSOR - group.id, group.frames, entry_mask(state, group), 1 if pending else -1)
+
+
+def cursor_group(unit: int) -> GroupId | None:
+    """The group whose cursor a unit is, or None."""
+    return GroupId(CURSOR - unit) if unit < CURSOR else None
+
+
+def entry_mask(state: RunState, group: Group) -> int:
+    """The nodes at which a group's branches begin."""
+    mask = 0
+    for name in group.transitions:
+        mask |= state.graph.transitions[name].target.bit
+    return mask
+
+
 def site_of(state: RunState, group: Group, target: str) -> SiteState:
     """The join of this group at `target`."""
     for site in group.sites:
@@ -117,6 +156,10 @@ def _iterate(members: Members | None) -> Iterator[int]:
 
 def _standing(state: RunState, unit: int) -> tuple[Frames, int, int | None]:
     """Frames of a unit, the bit of the node it stands at (or will continue at), and the group it will leave."""
+    lazy = cursor_group(unit)
+    if lazy is not None:
+        group = state.groups[lazy]
+        return group.frames, entry_mask(state, group), None
     if unit > 0:
         token = state.tokens[TokenId(unit)]
         return token.frames, 1 << state.graph.nodes[token.node].index, None
@@ -139,12 +182,23 @@ def _count(state: RunState, unit: int, frames: Frames, bit: int, delta: int, pop
             _join_members(state, group, index, unit)
         else:
             _leave_members(state, group, index, unit)
+        if group.max_in_flight is not None and (unit > 0 or unit < CURSOR):
+            _count_active(group, index, delta)
         if counting and wanted and group.sites:
             _adjust(state, group, index, bit, delta)
         if identity == popped:
             counting = True
         if index in group.abandoned:
             wanted = False
+
+
+def _count_active(group: Group, index: int, delta: int) -> None:
+    """Of a lazy group: branches with something that is not held at a join, whosoever's join it is."""
+    count = group.active.get(index, 0) + delta
+    if count:
+        group.active[index] = count
+    else:
+        del group.active[index]
 
 
 def _count_live(state: RunState, frames: Frames, bit: int, delta: int, popped: int | None) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from treadle.errors import EvaluationError
 from treadle.expression.paths import MISSING, Path, get_in
+from treadle.expression.values import json_equal
 from treadle.graph.execution_graph import GraphNode
 from treadle.kernel.deciding import Deciding
 from treadle.kernel.evolve_tokens import scope_frame
@@ -115,5 +116,5 @@ def _report_conflicts(d: Deciding, token: Token, writes: list[Write], scope: Fra
     chain = scope_chain(d.state, token.frames)
     for path, value in writes:
         writer = d.state.writers.get((scope, path))
-        if path[0] != "nodes" and writer is not None and writer != branch and read(chain, path) != value:
+        if path[0] != "nodes" and writer is not None and writer != branch and not json_equal(read(chain, path), value):
             d.emit(e.ContextConflict(d.seq, d.now, list(path), token.node))

@@ -161,6 +161,8 @@ class TokenWaiting(Event, tag="token.waiting"):
     """Of a visit that has executed and waits for siblings."""
     detail: Json = None
     """What would resume it: {signal, key}, {join, group}, {child}, {mutex, held_by}, {claimed_by}, …"""
+    tries: int = 0
+    """Of a visit that has executed: task retries inside the attempt."""
 
 
 class TokenResumed(Event, tag="token.resumed"):

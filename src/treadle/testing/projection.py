@@ -211,6 +211,7 @@ def _waiting(run: Projection, event: e.TokenWaiting) -> None:
     visit.state = TokenState.WAITING
     visit.waiting = event.reason
     visit.output = event.output if event.output is not None else visit.output
+    visit.attempts += event.tries
 
 
 def _resumed(run: Projection, event: e.TokenResumed) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from treadle.kernel.evolve_groups import unspawned
+from treadle.kernel.units import unspawned
 from treadle.kernel.state import Arrival, RunState
 from treadle.model.ids import RunId
 from treadle.model.states import Waiting

@@ -1,49 +1,128 @@
-"""What a batch of seeds has tried: states × commands × node kinds, events, joins, faults.
+"""What a batch of seeds has tried: commands × states × node kinds, events, joins, timers, errors, faults.
 
-Owns the counting. A generator that never produces a situation proves nothing about it, so the cells are reported and a
-test fails when an important one stays empty.
+Owns the counting. A generator that never produces a situation proves nothing about it, so the cells are reported after
+every batch, and `tests/sim` fails when one that matters stays empty. Counters add up over seeds and processes.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, NamedTuple
 
+from treadle.graph.execution_graph import GraphNode
 from treadle.kernel.state import RunState
+from treadle.model import events as e
 from treadle.model.commands import Command
 from treadle.model.decision import Decision
-from treadle.model.events import JoinFailed, JoinFired
+from treadle.model.definition import Workflow
 from treadle.store.port import Commit
 
 
+class Situation(NamedTuple):
+    """In which a command was decided."""
+
+    command: str
+    status: str
+    """Of the run."""
+    kind: str
+    """Of the node whose visit the command is about; empty if it is about none."""
+    state: str
+    """Of that visit."""
+
+
 class Coverage:
-    """Counters, to be added up over seeds."""
+    """Every field is a counter of cells."""
 
     def __init__(self) -> None:
-        self.commands: Counter[tuple[str, str]] = Counter()
-        """(command, run status before it was decided … what came of it)"""
-        self.visits: Counter[tuple[str, str, str]] = Counter()
-        """(command, node kind, state of the visit it was about)"""
+        self.commands: Counter[str] = Counter()
+        """command / run status → what came of it"""
+        self.visits: Counter[str] = Counter()
+        """command / node kind / state of the visit"""
         self.events: Counter[str] = Counter()
-        self.joins: Counter[tuple[str, ...]] = Counter()
+        self.joins: Counter[str] = Counter()
+        """strategy / rest / failure policy → outcome"""
+        self.node_joins: Counter[str] = Counter()
+        self.merges: Counter[str] = Counter()
+        self.waits: Counter[str] = Counter()
+        self.timers: Counter[str] = Counter()
         self.errors: Counter[str] = Counter()
-        self.faults: Counter[str] = Counter()
+        self.refusals: Counter[str] = Counter()
         self.endings: Counter[str] = Counter()
+        self.faults: Counter[str] = Counter()
 
-    def decided(self, state: RunState, command: Command, decision: Decision) -> None:
-        """A command was decided; `state` is as it was left."""
+    def situation(self, state: RunState, command: Command) -> Situation:
+        """To be taken before deciding: states change in place."""
+        name = type(command).__name__
+        token = state.tokens.get(getattr(command, "token", 0))
+        if token is None:
+            return Situation(name, state.status.value, "", "")
+        return Situation(name, state.status.value, _kind(state.graph.nodes[token.node]), _shown(token))
 
-    def committed(self, commit: Commit) -> None:
+    def decided(self, situation: Situation, decision: Decision) -> None:
+        """What came of a command."""
+        outcome = "changed" if decision.events else "nothing"
+        if decision.rejection is not None:
+            outcome = "refused"
+            self.refusals[f"{situation.command} {decision.rejection.kind}"] += 1
+        self.commands[f"{situation.command} {situation.status} {outcome}"] += 1
+        if situation.kind:
+            self.visits[f"{situation.command} {situation.kind} {situation.state}"] += 1
+
+    def committed(self, commit: Commit, workflow: Workflow) -> None:
         """Events are facts now."""
         for event in commit.events:
-            self.events[event.type] += 1
+            self.events[event.type if not isinstance(event, e.Custom) else "custom"] += 1
+            self._look(event, workflow)
+
+    def _look(self, event: e.Event, workflow: Workflow) -> None:
+        if isinstance(event, e.JoinFired | e.JoinFailed | e.JoinDead):
+            self._join(event, workflow)
+        elif isinstance(event, e.TokenWaiting):
+            self.waits[event.reason.value] += 1
+        elif isinstance(event, e.TimerFired):
+            self.timers[event.purpose] += 1
+        elif isinstance(event, e.TokenFailed | e.TokenTimedOut):
+            self.errors[event.error.kind] += 1
+        elif event.type.startswith("run."):
+            self.endings[event.type] += 1
+
+    def _join(self, event: e.JoinFired | e.JoinFailed | e.JoinDead, workflow: Workflow) -> None:
+        outcome = event.error.kind if isinstance(event, e.JoinFailed) else event.type
+        if event.group is None:
+            join = workflow.nodes[event.target].join
+            self.node_joins[f"{join.kind} {join.rest if join.kind == 'inbound' else ''} {outcome}" if join else "?"] += 1
+            return
+        sync = next(t.synchronization for t in workflow.transitions if t.to == event.target and t.synchronization)
+        rest = event.rest if isinstance(event, e.JoinFired) and event.rest else "-"
+        self.joins[f"{sync.strategy.kind} {rest} {sync.on_branch_failure} {outcome}"] += 1
+        if isinstance(event, e.JoinFired) and sync.merge is not None:
+            self.merges[sync.merge.strategy] += 1
+        if isinstance(event, e.JoinFailed):
+            self.errors[event.error.kind] += 1
 
     def add(self, other: Coverage) -> None:
-        for name in vars(self):
-            getattr(self, name).update(getattr(other, name))
+        """Take another batch's counts in."""
+        for name, counter in vars(self).items():
+            counter.update(getattr(other, name))
 
-    def as_json(self) -> dict[str, Any]:
-        return {}
+    def as_json(self) -> dict[str, dict[str, int]]:
+        return {name: dict(sorted(counter.items())) for name, counter in vars(self).items()}
+
+    def summary(self) -> str:
+        """How many cells of each kind were seen."""
+        return "  ".join(f"{name} {len(counter)}" for name, counter in vars(self).items())
 
 
-_ = (JoinFailed, JoinFired)
+def _kind(node: GraphNode) -> str:
+    if node.suspends or node.native:
+        return node.suspends or node.native or ""
+    if node.task is None:
+        return "pass"
+    if node.definition.queue is not None:
+        return "queue"
+    return "slot" if node.definition.concurrency is not None else "task"
+
+
+def _shown(token: Any) -> str:
+    state = token.state.value
+    return f"{state}{{{token.waiting.value}}}" if token.waiting is not None else state

@@ -7,15 +7,17 @@ give two different results: exactly one may count.
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Any
 
 from treadle.model import commands as c
 from treadle.model.effects import RunTask, StopTask
 from treadle.model.errors import Error
 from treadle.model.ids import RunId
-from treadle.model.requests import AnyRequest, Emit, Send
+from treadle.model.requests import AnyRequest, Emit, Send, WriteArtifact
+from treadle.model.states import TokenState
 from treadle.testing.simulator.generator.contents import SIGNALS
-from treadle.testing.simulator.post import answered
+from treadle.testing.simulator.post import Letter, answered
 from treadle.testing.simulator.schedule import Host, Process
 
 if TYPE_CHECKING:
@@ -23,8 +25,12 @@ if TYPE_CHECKING:
     from treadle.testing.simulator.world import World
 
 DURATION_MS = (0, 1, 5, 20, 60, 150)
+QUICK_MS = (0, 1, 3)
+"""When faults are over nobody dawdles past a deadline."""
 QUEUE_LEASE_MS = 100
+OFFER_AGAIN_MS = 60
 Key = tuple[RunId, int, int]
+Claiming = Generator[int, None, Letter]
 
 
 class Crew:
@@ -37,6 +43,9 @@ class Crew:
         self._workers = 0
         self._stopped: set[Key] = set()
         self._slots: dict[str, int] = {}
+
+    def _duration(self) -> int:
+        return self._draw.pick(QUICK_MS if self._world.faults.calm else DURATION_MS)
 
     # What anybody in this world answers
 
@@ -90,12 +99,11 @@ class Crew:
     def _attempt(self, engine: Engine, run: RunId, effect: RunTask) -> Process:
         key = (run, effect.token, effect.attempt)
         if effect.slot is not None:
-            yield self._draw.pick(DURATION_MS)
-            claim = self._world.post.send(run, c.StartAttempt(effect.token, effect.attempt), host=engine)
-            yield from answered(claim)
-            if claim.rejection is not None:
+            yield self._duration()
+            claim = yield from self._claim(run, effect, None, engine)
+            if not claim.accepted:
                 return
-        yield self._draw.pick(DURATION_MS)
+        yield self._duration()
         if self._is_silent(run, effect):
             return
         if key not in self._stopped or self._draw.chance(0.5):
@@ -119,28 +127,42 @@ class Crew:
     def _requests(self, effect: RunTask) -> tuple[AnyRequest, ...]:
         if effect.record is not None or not self._world.plan.has("native") or not self._draw.chance(0.1):
             return ()
-        return self._draw.pick(((Emit("noted", 1),), (Send(self._draw.pick(SIGNALS), None, {"v": 0}),)))
+        wishes: tuple[AnyRequest, ...] = (
+            Emit("noted", 1),
+            Send(self._draw.pick(SIGNALS), None, {"v": 0}),
+            Send("alpha", None, {"v": 0}, self._draw.pick(self._world.runs)),
+            WriteArtifact("report", f"sha256:{self._serial}", 10),
+        )
+        return (self._draw.pick(wishes),)
 
     # Queues
 
     def _serve(self, run: RunId, effect: RunTask) -> None:
         self._workers += 1
         worker = Host(f"worker-{self._workers}")
-        self._world.schedule.spawn(self._claim(worker, run, effect), None, self._draw.pick(DURATION_MS))
+        self._world.schedule.spawn(self._take(worker, run, effect), None, self._duration())
 
-    def _claim(self, worker: Host, run: RunId, effect: RunTask) -> Process:
-        lease = self._world.depot.now + QUEUE_LEASE_MS
-        claim = self._world.post.send(run, c.StartAttempt(effect.token, effect.attempt, worker.name, lease))
-        if self._world.faults.happens("dead_worker"):
-            worker.die()
-        yield from answered(claim)
-        if claim.accepted and worker.up:
+    def _take(self, worker: Host, run: RunId, effect: RunTask) -> Process:
+        claim = yield from self._claim(run, effect, worker.name, None)
+        if claim.accepted and not self._world.faults.happens("dead_worker", 2):
             yield from self._work(worker, run, effect)
+
+    def _claim(self, run: RunId, effect: RunTask, worker: str | None, host: Host | None) -> Claiming:
+        """Until it is ours or no longer on offer. Of a paused run nothing is; its offers stay."""
+        while True:
+            lease = self._world.depot.now + QUEUE_LEASE_MS if worker is not None else None
+            claim = self._world.post.send(run, c.StartAttempt(effect.token, effect.attempt, worker, lease), host=host)
+            yield from answered(claim)
+            if claim.rejection is None or not self._is_on_offer(run, effect):
+                return claim
+            yield OFFER_AGAIN_MS
+
+    def _is_on_offer(self, run: RunId, effect: RunTask) -> bool:
+        token = self._world.state(run).tokens.get(effect.token)
+        return token is not None and token.attempt == effect.attempt and token.state is TokenState.DISPATCHED
 
     def _work(self, worker: Host, run: RunId, effect: RunTask) -> Process:
         post = self._world.post
-        if self._world.faults.happens("dead_worker", 3):
-            return
         if self._draw.chance(0.3):
             yield self._draw.between(1, QUEUE_LEASE_MS)
             lease = self._world.depot.now + QUEUE_LEASE_MS
@@ -148,5 +170,5 @@ class Crew:
             yield QUEUE_LEASE_MS // 2
             if beat.rejection is not None:
                 return
-        yield self._draw.pick(DURATION_MS)
+        yield self._duration()
         post.send(run, self._result(effect, worker.name), tries=8)

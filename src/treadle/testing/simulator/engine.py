@@ -161,7 +161,7 @@ class Engine(Host):
             for token in list(state.tokens.values()) if state is not None else ():
                 key = (row.run, token.id, token.attempt)
                 if key not in waiting and key not in self.executing and _is_executed_locally(state, token.id):
-                    self.world.post.send(row.run, LoseWorker(token.id, token.attempt), host=self)
+                    self.world.post.send(row.run, LoseWorker(token.id, token.attempt, token.recoveries), host=self)
 
     def _fire_due_timers(self) -> None:
         depot = self.world.depot
@@ -243,11 +243,14 @@ class Engine(Host):
         if state is None:
             return Rejection("NOT_FOUND", f"there is no run {letter.run}")
         before = state.seq
+        situation = self.world.coverage.situation(state, letter.command)
+        timed = isinstance(letter.command, FireTimer)  # whether a timer is due is for the store's clock to say
+        now = self.world.depot.now if timed else self.now
         try:
-            decision = decide(state.graph, state, letter.command, self.now, self.world.catalog)
+            decision = decide(state.graph, state, letter.command, now, self.world.catalog)
         except Exception as problem:
             raise KernelRaised(letter.run, letter.command, problem) from problem
-        self.world.coverage.decided(state, letter.command, decision)
+        self.world.coverage.decided(situation, decision)
         if decision.events or decision.effects:
             self.states[letter.run] = state
             commits.append(self._commit(letter.run, before, decision, state.status))

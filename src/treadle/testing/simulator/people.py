@@ -76,7 +76,7 @@ class People:
         """Operators and nonsense."""
         while not self._world.faults.calm:
             yield self._draw.between(5, 250)
-            if self._world.runs:
+            if self._world.runs and not self._world.faults.calm:
                 run = self._draw.pick(self._world.runs)
                 command = operators.command(self._world, self._world.state(run))
                 if command is not None:

@@ -24,7 +24,7 @@ from treadle.testing.simulator.coverage import Coverage
 from treadle.testing.simulator.crew import Crew
 from treadle.testing.simulator.depot import Depot
 from treadle.testing.simulator.draw import Draw
-from treadle.testing.simulator.engine import Engine, KernelRaised
+from treadle.testing.simulator.engine import Engine
 from treadle.testing.simulator.faults import Faults
 from treadle.testing.simulator.people import People
 from treadle.testing.simulator.plan import Plan
@@ -66,6 +66,8 @@ class World:
         self.crew = Crew(self)
         self.people = People(self)
         self.runs: list[RunId] = []
+        self.probe = RunId("probe")
+        """A run started when faults are over: whatever happened before, new work goes well."""
         self._serial = 0
         self.engines = [Engine(f"engine-{number}", self) for number in range(plan.engines)]
         self.post.engines = self.engines
@@ -91,8 +93,8 @@ class World:
         for commit, cause in zip(commits, causes, strict=True):
             if commit.events and isinstance(commit.events[0], RunStarted):
                 self.runs.append(commit.run)
-            self.coverage.committed(commit)
             self.auditor.committed(commit, cause, fence, self.depot.now, self.depot.shard_of(commit.run))
+            self.coverage.committed(commit, self.state(commit.run).graph.definition)
 
     def live(self) -> None:
         """Both phases, and the final audit. Raises Violation or KernelRaised."""
@@ -120,9 +122,10 @@ class World:
             engine.stalled_until = 0
             if not engine.up:
                 engine.restart()
+        self.people.start(self.probe, None)
 
     def _at_rest(self) -> bool:
-        rested = not self._unfinished() and not self.people.needed() and len(self.runs) >= self.plan.runs
+        rested = not self._unfinished() and not self.people.needed() and self.probe in self.auditor.runs
         return rested and not self.depot.outbox(range(self.plan.shards))
 
     def _unfinished(self) -> list[RunId]:
@@ -136,6 +139,3 @@ class World:
             lines.append(f"{run} is {state.status}; visits: {', '.join(waits)}; timers: {list(state.timers.values())}")
         rows = self.depot.outbox(range(self.plan.shards))
         return "\n".join(lines) or f"{len(rows)} outbox rows are never delivered: {rows[:3]}"
-
-
-__all__ = ["KernelRaised", "World"]

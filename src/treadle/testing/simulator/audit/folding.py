@@ -78,6 +78,9 @@ def _ended(record: Record, event: e.Event) -> None:
         withdraw(record, arrival)
         return
     record.doing.ended.append(visit.id)
+    if visit.child is not None and visit.state != "completed":
+        record.doing.orphans.append(visit.child)
+        visit.child = None
     visit.reason = visit.detail = None
     visit.held = False
     if visit.gate == "open":
@@ -89,10 +92,11 @@ def _ended(record: Record, event: e.Event) -> None:
         record.groups[event.fails[0]].failed.add(event.fails[1])
 
 
-def _drop_timers(record: Record, visit: Visit) -> None:
-    for timer in visit.timers:
-        record.timers.pop(timer, None)
-    visit.timers.clear()
+def _drop_timers(record: Record, visit: Visit, keep: str = "") -> None:
+    """A visit's clocks stop; triggers stay armed while it only tries again."""
+    for timer in [t for t in visit.timers if record.timers[t].purpose != keep]:
+        visit.timers.discard(timer)
+        del record.timers[timer]
 
 
 def withdraw(record: Record, identity: Any) -> None:
@@ -106,8 +110,11 @@ def _retry_scheduled(record: Record, event: e.TokenRetryScheduled) -> None:
     visit = move(record, event)
     if visit is None:
         return
-    _drop_timers(record, visit)
+    _drop_timers(record, visit, keep="" if event.by is not None else "trigger")
     visit.reason = "timer"
+    if visit.child is not None:
+        record.doing.orphans.append(visit.child)
+        visit.child = None
     if event.by is not None:
         visit.state, visit.reason, visit.held, visit.routed, visit.begun = "pending", None, False, False, False
         visit.retried += 1
@@ -146,7 +153,9 @@ def _grew(record: Record, event: e.GroupGrew) -> None:
 
 
 def _closed(record: Record, event: e.GroupClosed) -> None:
-    record.groups[event.group].open = False
+    group = record.groups[event.group]
+    group.open = False
+    group.withdrawn |= event.withdrawn
 
 
 def _arrived(record: Record, event: e.JoinArrived) -> None:

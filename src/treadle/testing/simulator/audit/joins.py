@@ -122,7 +122,9 @@ def verdict(record: Record, group: Group, join: JoinRecord, seen: Tally) -> Verd
         return _fail("NO_SUCCESSFUL_BRANCH") if failed else DEAD
     if kind == "cel":
         return _computed(group, sync.strategy.expr or "", arrived, failed, coming)
-    need = {"any": 1, "m_of_n": sync.strategy.count}.get(kind, ceil(sync.strategy.count * group.total / 100))
+    if kind == "percent":
+        return _percentage(group, sync.strategy.count, arrived, failed, coming)
+    need = 1 if kind == "any" else sync.strategy.count
     if group.total and arrived >= need:
         return FIRE
     if group.total and arrived + coming >= need:
@@ -130,6 +132,15 @@ def verdict(record: Record, group: Group, join: JoinRecord, seen: Tally) -> Verd
     if group.total >= need and not arrived and not failed:
         return WAIT if coming else DEAD  # if the rest route away, too, nothing has failed
     return _fail("QUORUM_UNREACHABLE", "NO_SUCCESSFUL_BRANCH")
+
+
+def _percentage(group: Group, percent: int, arrived: int, failed: int, coming: int) -> Verdict:
+    """A10: the total may still grow, so nothing is lost before the last branch is in."""
+    if group.total and arrived >= ceil(percent * group.total / 100):
+        return FIRE
+    if coming:
+        return WAIT
+    return DEAD if group.total and not arrived and not failed else _fail("QUORUM_UNREACHABLE", "NO_SUCCESSFUL_BRANCH")
 
 
 COMPUTED = {

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from treadle.model import commands as c
 from treadle.model import events as e
 from treadle.testing.simulator.audit.record import LIVE, Record, Visit
 
@@ -27,7 +28,7 @@ RUN: dict[str, tuple[str, frozenset[str]]] = {
     "run.paused": ("paused", frozenset({"running"})),
     "run.resumed": ("running", frozenset({"paused", "failed"})),
     "run.completed": ("completed", frozenset({"running"})),
-    "run.failed": ("failed", frozenset({"running"})),
+    "run.failed": ("failed", frozenset({"running", "paused"})),
     "run.cancelled": ("cancelled", frozenset({"running", "paused"})),
     "run.timed_out": ("timed_out", frozenset({"running"})),
     "run.compensating": (
@@ -76,12 +77,16 @@ def move_run(record: Record, event: e.Event) -> None:
 
 def check_paused(record: Record, event: e.Event) -> None:
     """Nothing moves while the run is paused."""
-    if record.status == "paused" and event.type in NOT_WHILE_PAUSED and not _is_recovery(record, event):
+    if record.status == "paused" and event.type in NOT_WHILE_PAUSED and not _is_excused(record, event):
         record.complain("paused", f"{event.type} while the run is paused")
 
 
-def _is_recovery(record: Record, event: e.Event) -> bool:
-    """The same attempt handed out again because its worker is gone is nothing new."""
+def _is_excused(record: Record, event: e.Event) -> bool:
+    """An attempt handed out again because its worker is gone is nothing new; a group that an operator completes during
+    the pause is complete, but what follows has not begun."""
     if isinstance(event, e.TokenStarted):
         return record.visits[event.token].recovery > 0
-    return isinstance(event, e.TokenDispatched) and event.recovery > 0
+    if isinstance(event, e.TokenDispatched):
+        return event.recovery > 0
+    ordered = isinstance(record.doing.cause, c.CancelGroup)
+    return ordered and isinstance(event, e.JoinFired | e.JoinFailed | e.TokenCreated)

@@ -47,13 +47,10 @@ def _check_timers(record: Record) -> None:
 
 
 def _check_children(record: Record, effects: Sequence[x.Effect]) -> None:
-    """A visit that ends before its child does has the child cancelled."""
+    """A visit that ends, or tries again, before its child has ended has the child cancelled."""
     cancelled = _of(effects, x.CancelChild, "child")
-    for token in record.doing.ended:
-        visit = record.visits[token]
-        if visit.child is not None and visit.state != "completed":
-            record.expect(visit.child in cancelled, "children", f"visit {token} ended, its child {visit.child} runs on")
-            visit.child = None
+    for child in record.doing.orphans:
+        record.expect(child in cancelled, "children", f"nobody waits for {child} any more, and it is not cancelled")
 
 
 def _check_parent(record: Record, effects: Sequence[x.Effect]) -> None:

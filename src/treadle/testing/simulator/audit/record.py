@@ -136,6 +136,8 @@ class Doing:
     """Continuations that joins have promised: (target, frames)."""
     ended: list[int] = field(default_factory=list)
     """Visits that have ended, or left their node for a join."""
+    orphans: list[str] = field(default_factory=list)
+    """Children whose visit no longer waits for them."""
     timers_fired: list[Timer] = field(default_factory=list)
     events: list[e.Event] = field(default_factory=list)
     opened: set[int] = field(default_factory=set)

@@ -22,16 +22,11 @@ def fork(s: Sketch, depth: int) -> Span:
     count = s.draw.between(1, 3)
     sync = _join(s, target, head, count, count)
     for number in range(count):
-        branch = _branch(s, depth)
-        fields = _chosen(s, head, target) if number else {}
+        branch = _branch(s, depth, head)
+        fields = {"condition": condition(s)} if number and s.draw.chance(0.4) else {}
         s.edge(head, branch.entry, **fields)
         _leave(s, branch.exit, target, sync)
     return Span(head, target)
-
-
-def _chosen(s: Sketch, head: str, target: str) -> dict[str, Any]:
-    del head, target
-    return {"condition": condition(s)} if s.draw.chance(0.4) else {}
 
 
 def named_group(s: Sketch, depth: int) -> Span:
@@ -43,7 +38,7 @@ def named_group(s: Sketch, depth: int) -> Span:
     copies = [s.draw.pick((1, 1, 2)) for _ in range(count)]
     sync = _join(s, target, name, sum(copies), count)
     for number in copies:
-        branch = _branch(s, depth)
+        branch = _branch(s, depth, name)
         fields: dict[str, Any] = {"spawn_count": number} if number > 1 else {}
         s.edge(head, branch.entry, sibling_group=name, **fields)
         _leave(s, branch.exit, target, sync)
@@ -88,7 +83,7 @@ def _replicate(s: Sketch, depth: int, count: int | None, fields: dict[str, Any])
     if s.has("first_wins", 0.4):
         fields = {**fields, s.draw.pick(("on_first_completion", "on_first_start")): "cancel_remaining"}
     sync = _join(s, target, name, count, None)
-    branch = _branch(s, depth)
+    branch = _branch(s, depth, name)
     s.edge(head, branch.entry, id=identity, **fields)
     if sync is not None and s.has("two_joins", 0.5) and "foreach" in fields:
         _second_join(s, branch, target, sync, identity)
@@ -114,10 +109,14 @@ def _second_join(s: Sketch, branch: Span, target: str, sync: Synchronization, id
             )
 
 
-def _branch(s: Sketch, depth: int) -> Span:
+def _branch(s: Sketch, depth: int, group: str) -> Span:
     from treadle.testing.simulator.generator.blocks import block, single
 
-    return block(s, depth if s.plan.has("nested") else min(depth, 1)) if s.draw.chance(0.7) else single(s, depth)
+    before = len(s.nodes)
+    deep = depth if s.plan.has("nested") else min(depth, 1)
+    span = block(s, deep) if s.draw.chance(0.7) else single(s, depth)
+    s.inside.setdefault(group, []).extend(list(s.nodes)[before:])
+    return span
 
 
 def _join(s: Sketch, target: str, group: str, branches: int | None, inbound: int | None) -> Synchronization | None:

@@ -33,6 +33,8 @@ class Sketch:
     groups: list[str] = field(default_factory=list)
     """Names of sibling groups that exist somewhere."""
     open_groups: list[str] = field(default_factory=list)
+    inside: dict[str, list[str]] = field(default_factory=dict)
+    """By group: the nodes of its branches."""
     spared: set[str] = field(default_factory=set)
     """Nodes that trimmings leave alone: their shape is the point."""
     room: int = 14

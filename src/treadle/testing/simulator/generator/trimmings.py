@@ -28,6 +28,7 @@ def trim(s: Sketch) -> None:
 
 
 def _working(s: Sketch) -> list[Fields]:
+    """Nodes that have a task, the first node foremost."""
     return [fields for fields in s.nodes.values() if fields.get("task") is not None]
 
 
@@ -110,18 +111,26 @@ def _cancels(s: Sketch) -> None:
 
 
 def _group_actions(s: Sketch) -> None:
-    """A member lets its open group grow, closes it, or withdraws a group."""
-    for fields in _working(s):
-        if s.open_groups and s.draw.chance(0.2):
-            group = s.draw.pick(s.open_groups)
+    """A member lets its open group grow, or closes it."""
+    for group in s.open_groups:
+        fields = _member(s, group)
+        if fields is not None and s.draw.chance(0.5):
             config = s.draw.pick(({"items": [7]}, {"count": 1}, {"count": 2}))
-            action = (
-                task("add_siblings", group=group, **config) if s.draw.chance(0.7) else task("close_group", group=group)
-            )
-            _replace_work(fields, action)
-        elif s.groups and s.plan.has("native") and s.draw.chance(0.06):
-            join = s.draw.pick(("fire", "drop"))
-            _replace_work(fields, task("cancel_group", group=s.draw.pick(s.groups), join=join))
+            grow = task("add_siblings", group=group, **config)
+            _replace_work(fields, grow if s.draw.chance(0.7) else task("close_group", group=group))
+
+
+def _withdraw_group(s: Sketch) -> None:
+    """A member, or somebody elsewhere, withdraws a group."""
+    for group in s.groups:
+        fields = _member(s, group) if s.draw.chance(0.8) else s.draw.pick(_working(s)[1:] or [None])
+        if fields is not None and s.draw.chance(0.15):
+            _replace_work(fields, task("cancel_group", group=group, join=s.draw.pick(("fire", "drop"))))
+
+
+def _member(s: Sketch, group: str) -> Fields | None:
+    working = [s.nodes[ref] for ref in s.inside.get(group, ()) if s.nodes[ref].get("task") is not None]
+    return s.draw.pick(working) if working else None
 
 
 def _replace_work(fields: Fields, action: Any) -> None:
@@ -149,7 +158,7 @@ def _move(s: Sketch) -> EntityMove:
 
 _TRIMMINGS: tuple[tuple[str, Callable[[Sketch], None]], ...] = (
     ("open_group", _group_actions),
-    ("native", _group_actions),
+    ("native", _withdraw_group),
     ("failure_edge", _failure_edge),
     ("retry", _retry),
     ("timeout", _timeout),

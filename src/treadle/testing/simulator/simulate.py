@@ -1,0 +1,100 @@
+"""One seed, from its plan to its verdict. Also how a failing seed is made smaller."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from treadle.model.definition import Workflow
+from treadle.model.events import Event, TokenCompleted
+from treadle.model.ids import RunId
+from treadle.testing.simulator.audit.complaint import Violation
+from treadle.testing.simulator.coverage import Coverage
+from treadle.testing.simulator.engine import KernelRaised
+from treadle.testing.simulator.generator import generate
+from treadle.testing.simulator.plan import Plan, plan_of
+from treadle.testing.simulator.world import World
+
+NOTHING: frozenset[str] = frozenset()
+
+
+@dataclass(slots=True)
+class Failure:
+    """What went wrong, and everything needed to see why."""
+
+    rule: str
+    text: str
+    run: RunId | None
+    workflows: Sequence[Workflow]
+    history: Sequence[Event]
+    trace: str = ""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """Of one seed."""
+
+    seed: int
+    plan: Plan
+    without: frozenset[str]
+    coverage: Coverage
+    failure: Failure | None = None
+    steps: int = 0
+    runs: int = 0
+    completed_runs: int = 0
+    completed_visits: int = 0
+
+
+def simulate(seed: int, without: frozenset[str] = NOTHING) -> Outcome:
+    """Play a seed; `without` switches features and faults of its plan off."""
+    plan = plan_of(seed).without(without)
+    workflows = generate(plan)
+    world = World(plan, workflows, Coverage())
+    outcome = Outcome(seed, plan, without, world.coverage)
+    try:
+        world.live()
+        _check_meaning(world)
+    except Violation as violation:
+        outcome.failure = _failure(world, workflows, violation.rule, violation.text, violation.run)
+    except KernelRaised as raised:
+        rule = f"raised {type(raised.__cause__).__name__}"
+        outcome.failure = _failure(world, workflows, rule, str(raised), raised.run)
+        outcome.failure.trace = "".join(traceback.format_exception(raised.__cause__))
+    _count(world, outcome)
+    return outcome
+
+
+def _failure(world: World, workflows: Sequence[Workflow], rule: str, text: str, run: RunId | None) -> Failure:
+    watched = world.auditor.runs.get(run) if run is not None else None
+    return Failure(rule, text, run, workflows, list(watched.events) if watched is not None else [])
+
+
+def _check_meaning(world: World) -> None:
+    """A seed in which nothing ever succeeded proves nothing: the run started last, without faults, gets somewhere."""
+    watched = world.auditor.runs[world.probe]
+    if not any(isinstance(event, TokenCompleted) for event in watched.events):
+        raise Violation(world.probe, "vacuous", "not even the first visit of a run without faults has completed")
+
+
+def _count(world: World, outcome: Outcome) -> None:
+    outcome.steps = world.schedule.steps
+    outcome.runs = len(world.runs)
+    outcome.completed_runs = sum(1 for run in world.runs if world.state(run).status == "completed")
+    outcome.completed_visits = world.coverage.events["token.completed"]
+    world.coverage.faults.update(world.faults.seen)
+
+
+def shrink(failed: Outcome) -> Outcome:
+    """The same failure with as few features and faults as possible: switched off one by one, as long as it stays."""
+    assert failed.failure is not None
+    smallest = failed
+    names = ["one_run", *sorted(failed.plan.faults), *sorted(failed.plan.features)]
+    for _ in range(2):
+        for name in names:
+            if name in smallest.without:
+                continue
+            tried = simulate(failed.seed, smallest.without | {name})
+            if tried.failure is not None and tried.failure.rule == failed.failure.rule:
+                smallest = tried
+    return smallest

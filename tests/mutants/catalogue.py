@@ -1,0 +1,159 @@
+"""The mistakes. Each is one small patch whose old text occurs exactly once in its file; a patch that no longer fits is an
+error, so the list cannot rot unnoticed. None of them is exotic: every one is a bug somebody could write on a bad day.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Mutant(NamedTuple):
+    """One planted bug."""
+
+    name: str
+    """What the engine does with it, in words."""
+    file: str
+    """Below src/treadle/kernel."""
+    old: str
+    new: str
+
+
+MUTANTS = [
+    Mutant("join-fires-twice", "evolve_groups.py", 'site.status = "fired"', 'site.status = "open"'),
+    Mutant(
+        "group-lost-on-a-hop",
+        "complete.py",
+        "deliver.create(d, t.target, t, origin, token.frames,",
+        "deliver.create(d, t.target, t, origin, token.frames[:-1],",
+    ),
+    Mutant(
+        "late-result-applied",
+        "on_answer.py",
+        "token.attempt == attempt and token.state is TokenState.EXECUTING and token.waiting is None:",
+        "token.attempt == attempt:",
+    ),
+    Mutant(
+        "stale-attempt-accepted",
+        "on_answer.py",
+        "if token is not None and token.attempt == attempt and token.state is TokenState.EXECUTING",
+        "if token is not None and token.state is TokenState.EXECUTING",
+    ),
+    Mutant(
+        "overlay-leaks",
+        "evolve_tokens.py",
+        "        if state.groups[frame[0]].isolating:\n            return frame",
+        "        if state.groups[frame[0]].isolating:\n            return None",
+    ),
+    Mutant("quorum-off-by-one", "join_verdict.py", "if arrived >= need and total:", "if arrived > need and total:"),
+    Mutant("percent-floor-instead-of-ceil", "join_verdict.py", "-(-count * total // 100)", "count * total // 100"),
+    Mutant("failed-counts-for-the-quorum", "join_verdict.py", "if arrived >= need and", "if arrived + failed >= need and"),
+    Mutant("empty-group-hangs", "join_verdict.py", 'return "fire", "", "the group is empty"', 'return "wait", "", ""'),
+    Mutant(
+        "all-does-not-wait-for-unspawned-branches",
+        "join_verdict.py",
+        "return len(state.live) + rest",
+        "return len(state.live)",
+    ),
+    Mutant(
+        "timer-lost-on-restart",
+        "evolve.py",
+        "        evolve(state, event)\n    return state",
+        "        evolve(state, event)\n    state.timers.clear()\n    return state",
+    ),
+    Mutant("compensation-in-forward-order", "saga.py", "start_record(d, pending[-1])", "start_record(d, pending[0])"),
+    Mutant(
+        "cancelled-counts-as-failed",
+        "evolve_tokens.py",
+        '    _close_outside(token, "token.cancelled")\n',
+        '    _close_outside(token, "token.cancelled")\n'
+        '    fail_branch(state, token.frames[-1] if token.frames else None, Error("TASK_FAILED", event.by))\n',
+    ),
+    Mutant(
+        "abandoned-branch-blocks-the-outer-join",
+        "evolve_groups.py",
+        'if event.rest in ("abandon", "block"):',
+        'if event.rest == "block":',
+    ),
+    Mutant(
+        "retry-resets-the-attempt",
+        "begin.py",
+        "    attempt = token.attempt + 1\n    queue = node.definition.queue",
+        "    attempt = 1\n    queue = node.definition.queue",
+    ),
+    Mutant("duplicate-signal-received", "evolve_runs.py", "        state.seen.add(event.command)", "        pass"),
+    Mutant("signal-taken-twice", "evolve_runs.py", "    del state.signals[event.signal]", "    pass"),
+    Mutant(
+        "mutex-admits-two",
+        "begin.py",
+        "(not state.holders and not state.queue)",
+        "not state.queue",
+    ),
+    Mutant(
+        "pause-still-routes",
+        "on_answer.py",
+        "    if d.state.status is RunStatus.PAUSED:\n        _defer(d, token, command.output,",
+        "    if False:\n        _defer(d, token, command.output,",
+    ),
+    Mutant("pause-does-not-freeze-timers", "evolve_runs.py", "timer.due += event.shift_ms", "timer.due += 0"),
+    Mutant("loop-limit-off-by-one", "route.py", "get(transition.id, 0) >= limit", "get(transition.id, 0) > limit"),
+    Mutant(
+        "first-match-takes-all",
+        "route.py",
+        "                if first_only:\n                    break",
+        "                if first_only:\n                    continue",
+    ),
+    Mutant(
+        "max-in-flight-ignored",
+        "fan_out.py",
+        "in_flight(group) < group.max_in_flight",
+        "in_flight(group) < group.total + 1",
+    ),
+    Mutant(
+        "merge-in-arrival-order",
+        "join_merge.py",
+        "for branch in sorted(branch for branch in state.waiting if branch not in state.live):",
+        "for branch in [branch for branch in state.waiting if branch not in state.live]:",
+    ),
+    Mutant("lower-branch-wins-a-conflict", "join_merge.py", "                kept[path] = value", "                kept.setdefault(path, value)"),
+    Mutant(
+        "ended-run-keeps-its-timers",
+        "evolve_runs.py",
+        "    state.timers.clear()\n    state.deferred.clear()\n    state.paused_at = None",
+        "    state.deferred.clear()\n    state.paused_at = None",
+    ),
+    Mutant("buffer-none-accepts-old-signals", "signals.py", 'buffer != "none" and bool(', 'buffer == "none" or bool('),
+    Mutant(
+        "child-end-applied-twice",
+        "evolve_waits.py",
+        "        token.child = None\n",
+        "",
+    ),
+    Mutant(
+        "failed-branch-lives-on",
+        "failure.py",
+        '        cancel.cancel_branch(d, group, frame[1], "branch failed", error.kind)\n',
+        "",
+    ),
+    Mutant("any-worker-may-answer", "on_answer.py", "if token.worker is not None and worker != token.worker:", "if False:"),
+    Mutant("sync-clock-restarts-with-every-arrival", "deliver.py", "is not None and state.timer is None:", "is not None:"),
+    Mutant("minimum-of-successes-ignored", "join.py", "state.arrived < minimum:", "state.arrived < minimum - 1:"),
+    Mutant(
+        "stragglers-continue",
+        "deliver.py",
+        'site.sync.on_early_complete == "pass_through":',
+        'site.sync.on_early_complete != "cancel":',
+    ),
+    Mutant("deadlock-unnoticed", "finish.py", "    raise RunFails(_deadlock(d))", "    return False"),
+    Mutant(
+        "retries-business-errors",
+        "failure.py",
+        "if retry is not None and error.retryable and",
+        "if retry is not None and",
+    ),
+    Mutant(
+        "unhandled-failure-is-forgotten",
+        "evolve_tokens.py",
+        "    if unhandled and state.unhandled is None:",
+        "    if unhandled and state.unhandled is not None:",
+    ),
+]
