@@ -92,14 +92,19 @@ def cancel_group_units(
     d: Deciding, group: Group, by: str, *, arrivals: bool, spared: int = 0, keep: int | None = None
 ) -> None:
     """The live units of a group: with `arrivals` those held at its joins too, without the branch `keep`."""
-    held = {
-        -identity for site in group.sites if site.status == "open" for ids in site.waiting.values() for identity in ids
-    }
+    around = {group.id, *(identity for identity, _ in group.frames)}
     withdraw_cursor(d, group, by)
     for branch in list(group.members):
         if branch != keep:
-            chosen = [u for u in units.units_of(group, branch) if u != spared and (arrivals or u not in held)]
+            inside = [u for u in units.units_of(group, branch) if u != spared]
+            chosen = inside if arrivals else [u for u in inside if _held_at(d, u) not in around]
             cancel_units(d, chosen, by)
+
+
+def _held_at(d: Deciding, unit: int) -> GroupId | None:
+    """The group at whose join an arrival is held: there it has done its part for that group and for all inside it."""
+    arrival = d.state.arrivals.get(ArrivalId(-unit))
+    return arrival.group if arrival is not None else None
 
 
 def cancel_all(d: Deciding, by: str, reason: str | None = None) -> None:

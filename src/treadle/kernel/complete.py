@@ -37,7 +37,7 @@ def complete_visit(d: Deciding, token: Token, output: Json, tries: int = 0) -> N
             fail_token(d, token, bad.error)
             return
     if node.definition.terminates is not None:
-        _record(d, token, output)
+        leave_behind(d, token, output)
         terminate(d, token, output, tries, node.definition.terminates)
         return
     if node.next is not None and d.state.entity is None and node.definition.compensate is None:
@@ -50,11 +50,11 @@ def complete_visit(d: Deciding, token: Token, output: Json, tries: int = 0) -> N
     except RoutingFailed as failed:
         fail_token(d, token, failed.error)
         return
-    _record(d, token, output)
+    leave_behind(d, token, output)
     _leave(d, token, origin, firings, output, tries)
 
 
-def _record(d: Deciding, token: Token, output: Json) -> None:
+def leave_behind(d: Deciding, token: Token, output: Json) -> None:
     """What a successful visit leaves behind, whichever way it goes on: how to undo it, and where its entity is."""
     node = d.node(token)
     if node.definition.compensate is not None:
@@ -103,7 +103,7 @@ def _leave(d: Deciding, token: Token, origin: Origin, firings: list[fan_out.Firi
             d.emit(e.TokenCompleted(d.seq, d.now, token.id, output, tries))
     if frames:
         d.touch(frames)
-        if not firings:
+        if not firings or at_join:
             join.choose_by_end(d, frames)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from treadle.expression.paths import MISSING
 from treadle.graph.execution_graph import GraphNode, GraphTransition, JoinSite
 from treadle.kernel import cancel, entity, merge, node_join, timers, units, writing
-from treadle.kernel.deciding import Deciding
+from treadle.kernel.deciding import Deciding, RunFails
 from treadle.kernel.evolve_tokens import scope_frame
 from treadle.kernel.join_merge import contributions
 from treadle.kernel.route import Origin, RoutingFailed
@@ -98,6 +98,7 @@ def _arrive(
     if group is None:
         if not _passes_silently(d, site):
             d.emit(e.JoinMismatch(d.seq, d.now, origin.token, t.id, site.sync.sibling_group))
+        _check_limit(d, t, path)
         enter(d, t, origin, frames, path, loops)
         return
     state = units.site_of(d.state, group, site.target.ref)
@@ -112,7 +113,16 @@ def _arrive(
     d.touch(frames)
     if state.status == "fired" and site.sync.on_early_complete == "pass_through":
         alone = origin._replace(attached=False)
+        _check_limit(d, t, group.path)
         enter(d, t, alone, group.frames, group.path, loops)
+
+
+def _check_limit(d: Deciding, t: GraphTransition, path: str) -> None:
+    """A visit that no dispatch has counted."""
+    limit = d.graph.definition.limits.max_tokens_per_run
+    if d.state.visits >= limit and t.target.definition.join is None:
+        text = f"max_tokens_per_run is {limit} and transition {t.id!r} would exceed it"
+        raise RunFails(Error("LIMIT_EXCEEDED", text, t.target.ref, path))
 
 
 def _hold(

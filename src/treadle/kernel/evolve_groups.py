@@ -48,6 +48,10 @@ def opened(state: RunState, event: e.GroupOpened) -> None:
     )
     group.sites = [SiteState(site.index) for site in sites]
     group.loops = event.loops
+    group.bounds = tuple(event.bounds)
+    group.last_error = event.last_error
+    if not event.replicated and event.names[0].startswith("node:"):
+        group.spawned = event.total  # its branches are the transitions of one dispatch, whatever they spawn
     state.groups[event.group] = group
     state.last_group = event.group
     if sites and not event.total:
@@ -158,6 +162,7 @@ def fired(state: RunState, event: e.JoinFired) -> None:
     group = state.groups[event.group]
     site = units.site_of(state, group, event.target)
     site.status = "fired"
+    site.passes = event.rest == "pass_through"
     state.empty.pop(group.id, None)
     units.update_cursor(state, group)
     drop_sync_timer(state, site)

@@ -14,6 +14,7 @@ If some join names A, all of it is inside one more group, whose branches are the
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from treadle.errors import EvaluationError
@@ -23,7 +24,7 @@ from treadle.kernel.deciding import Deciding, RunFails
 from treadle.kernel.route import Origin, RoutingFailed
 from treadle.kernel.state import Group
 from treadle.kernel.units import unspawned
-from treadle.kernel.view import TokenView
+from treadle.kernel.view import TokenView, transition_of
 from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.ids import Frames, GroupId
@@ -205,13 +206,15 @@ def _spawn(d: Deciding, origin: Origin, firings: list[Firing], frames: Frames, o
             firings[0].copies if shared else _tokens(firings),
             [firing.transition.id for firing in firings],
             _all_items(firings, shared),
-            next((f.transition.definition.foreach.item_var for f in firings if f.transition.definition.foreach), None),
+            first.foreach.item_var if first.foreach is not None else None,
             any(firing.transition.replicates for firing in firings),
             any(firing.transition.definition.open for firing in firings),
-            first.foreach.max_in_flight if first.foreach is not None and len(firings) == 1 else None,
+            _narrowest(firings),
             ordinal,
             shared,
             origin.loops,
+            [] if shared or len(firings) == 1 else list(accumulate(firing.copies for firing in firings)),
+            origin.last_error,
         )
     )
     d.dirty[identity] = None
@@ -220,15 +223,13 @@ def _spawn(d: Deciding, origin: Origin, firings: list[Firing], frames: Frames, o
         d.emit(e.FanOutEmpty(d.seq, d.now, firings[0].transition.id, origin.node.ref, identity))
         d.empty.append(identity)
         return
-    if shared or len(firings) == 1:
-        spawn_branches(d, group, origin)
-        return
-    index = 0
-    for firing in firings:
-        for _ in range(firing.copies):
-            path = f"{origin.path}.{origin.node.ref}.{ordinal + index}"
-            deliver.deliver(d, firing.transition, origin, (*frames, (identity, index)), path)
-            index += 1
+    spawn_branches(d, group, origin)
+
+
+def _narrowest(firings: list[Firing]) -> int | None:
+    """`max_in_flight` of a group: the smallest any of its transitions asks for."""
+    asked = [f.transition.definition.foreach for f in firings if f.transition.definition.foreach is not None]
+    return min((foreach.max_in_flight for foreach in asked if foreach.max_in_flight is not None), default=None)
 
 
 def _all_items(firings: list[Firing], shared: bool) -> list[Json] | None:
@@ -243,16 +244,17 @@ def spawn_branches(d: Deciding, group: Group, origin: Origin | None = None) -> N
     """Bring as many branches of a group to life as it allows: all, or up to `max_in_flight`."""
     if origin is None:
         node = d.graph.nodes[group.node]
-        origin = Origin(group.origin, node, group.path, group.frames, group.loops)
-    transitions = [d.graph.transitions[name] for name in group.transitions]
-    width = len(transitions) if group.shared else 1
+        origin = Origin(group.origin, node, group.path, group.frames, group.loops, group.last_error)
+    width = len(group.transitions) if group.shared else 1
     while unspawned(group) and (group.max_in_flight is None or in_flight(group) < group.max_in_flight):
         index = group.spawned
         frames = (*group.frames, (group.id, index))
-        check_tokens(d, origin, transitions[0], width)  # a lazy branch comes later than its group was counted
         for place in range(width):
+            t = d.graph.transitions[transition_of(group, index) if width == 1 else group.transitions[place]]
+            if _visits_at_once(t):
+                check_tokens(d, origin, t, 1)  # a lazy branch comes later than its group was counted
             path = f"{group.path}.{group.node}.{group.ordinal + index * width + place}"
-            deliver.deliver(d, transitions[place], origin, frames, path)
+            deliver.deliver(d, t, origin, frames, path)
 
 
 def in_flight(group: Group) -> int:

@@ -31,10 +31,10 @@ def settle_run(d: Deciding) -> bool:
         return bool(d.ready)
     if state.working > state.passive or state.working > _stuck(d):
         return False
-    if _follow_no_match(d):
-        return True
     if any(timer.purpose == "sync" for timer in state.timers.values()):
         return False
+    if _follow_no_match(d):
+        return True
     if state.unhandled:  # what is left waits for what has failed: that is the reason, not the waiting
         raise RunFails(next(iter(state.unhandled.values())))
     raise RunFails(_deadlock(d))
@@ -63,6 +63,8 @@ def _follow_no_match(d: Deciding) -> bool:
 
     waiting = _only_when(d)
     for token in waiting:
+        if token.id not in d.state.tokens or token.waiting is not Waiting.TRIGGER:
+            continue  # its branch has failed with another
         if d.node(token).definition.on_no_match == "end":
             d.emit(e.TokenResumed(d.seq, d.now, token.id, "on_no_match"))
             d.emit(e.TokenCompleted(d.seq, d.now, token.id, token.output))

@@ -85,7 +85,8 @@ def fire(d: Deciding, group: Group, state: SiteState, site: JoinSite, why: str, 
         raise RunFails(Error("LIMIT_EXCEEDED", text, site.target.ref, group.path))
     waiting = [d.state.arrivals[i] for ids in state.waiting.values() for i in ids]
     early = [branch for branch in state.live if branch in group.members]
-    rest = (policy or site.sync.on_early_complete) if early else None
+    more = bool(early) or unspawned(group) > 0
+    rest = (policy or site.sync.on_early_complete) if more else None
     _clear_timer(d, state)
     d.emit(
         e.JoinFired(
@@ -164,7 +165,7 @@ def fail(d: Deciding, group: Group, state: SiteState, site: JoinSite, error: Err
 def _end_waiting(d: Deciding, waiting: list[Arrival], error: Error) -> None:
     for arrival in waiting:
         token = d.state.tokens.get(arrival.token)
-        if token is None:
+        if token is None or len(token.arrivals) > 1:  # it stands alone, or waits at another join too
             cancel.cancel_units(d, [-arrival.id], "join", error.kind)
         elif error.kind == "SYNC_TIMEOUT":
             frames = token.frames
@@ -245,13 +246,14 @@ def choose_by_start(d: Deciding, frames: Any, by: str) -> None:
 
 
 def choose_by_end(d: Deciding, frames: Any) -> None:
-    """`on_first_completion` of a group without a join: the first branch that ends successfully decides."""
+    """`on_first_completion` of a group without a join of its own: the first branch decides that ends successfully, or
+    whose last token waits at a join further out."""
     for identity, branch in frames:
         group = d.state.groups.get(identity)
-        if group is None or group.sites or branch in group.members:
+        if group is None or group.sites or any(unit > 0 for unit in units.units_of(group, branch)):
             continue
         if _cancels_on_first(d, group, "on_first_completion"):
-            cancel.cancel_group_units(d, group, "first completion", arrivals=True)
+            cancel.cancel_group_units(d, group, "first completion", arrivals=True, keep=branch)
 
 
 def _blocked(d: Deciding, group: Group, site: JoinSite) -> bool:

@@ -120,7 +120,7 @@ def _one_group(d: Deciding, name: str, frames: Frames) -> Group:
         known = any(name in (t.id, t.definition.sibling_group, t.source.ref) for t in d.graph.transitions.values())
         kind = "INVALID_STATE" if known else "NOT_FOUND"
         raise Refused(kind, f"no group answers to {name!r}{' any more or yet' if known else ''}")
-    return found[-1]
+    return next((group for group in reversed(found) if group.open), found[-1])
 
 
 def close_group(d: Deciding, group: Group, by: str) -> Json:

@@ -101,14 +101,18 @@ def _complete_set(d: Deciding, node: GraphNode, definition: dd.NodeJoin, state: 
         return held if not _can_still_come(d, node, state) else None
     oldest: dict[str, Arrival] = {}
     for arrival in held:
-        oldest.setdefault(arrival.via, arrival)
+        oldest.setdefault(_lane(d.graph.transitions[arrival.via]), arrival)
     if definition.kind == "inbound":
         if state.used and not _rearmed(d, node, state):
             return None
         return list(oldest.values())[: definition.count] if len(oldest) >= definition.count else None
-    if len(oldest) < len(node.inbound):
-        return None
-    return [oldest[t.id] for t in node.inbound]
+    lanes = list(dict.fromkeys(_lane(t) for t in node.inbound))
+    return [oldest[lane] for lane in lanes] if len(oldest) == len(lanes) else None
+
+
+def _lane(t: GraphTransition) -> str:
+    """Transitions of one synchronization deliver together, once: to the node's own join they are one."""
+    return t.id if t.site is None else t.site.key
 
 
 def _fire(d: Deciding, node: GraphNode, definition: dd.NodeJoin, state: NodeJoinState, chosen: list[Arrival]) -> None:
@@ -122,7 +126,7 @@ def _fire(d: Deciding, node: GraphNode, definition: dd.NodeJoin, state: NodeJoin
     if refusal is not None:
         _fail(d, node, state, chosen, frames, refusal)
         return
-    output = [arrival.value for arrival in chosen] if definition.collect else None
+    output = _collected(d, chosen) if definition.collect else None
     item = state.item
     if definition.kind == "inbound" and definition.rest == "cancel":
         _withdraw_coming(d, node, state, [arrival.id for arrival in chosen])
@@ -150,6 +154,19 @@ def _fire(d: Deciding, node: GraphNode, definition: dd.NodeJoin, state: NodeJoin
     t = d.graph.transitions[chosen[-1].via]
     deliver.create(d, node, t, origin, frames, shared_path(chosen), origin.loops, output)
     d.touch(frames)
+
+
+def _collected(d: Deciding, chosen: list[Arrival]) -> list[Json]:
+    """A canvas collector's array: the items of its splitter first, then what came along other edges."""
+    items: list[Json] = []
+    others: list[Json] = []
+    for arrival in chosen:
+        site = d.graph.transitions[arrival.via].site
+        if site is not None and site.collects and isinstance(arrival.value, list):
+            items.extend(arrival.value)
+        else:
+            others.append(arrival.value)
+    return [*items, *others]
 
 
 def _fail(d: Deciding, node: GraphNode, state: NodeJoinState, chosen: list[Arrival], frames: Frames, why: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from treadle.errors import EvaluationError
 from treadle.expression.values import json_equal
 from treadle.graph.execution_graph import GraphTransition
 from treadle.kernel import suspend, triggers
@@ -54,7 +55,10 @@ def _accepts(d: Deciding, token: Token, transition: GraphTransition | None, sign
     if transition is None:
         wanted = token.detail["key"]
     elif transition.trigger_key is not None:
-        wanted = transition.trigger_key.evaluate(d.view(token))
+        try:
+            wanted = transition.trigger_key.evaluate(d.view(token))
+        except EvaluationError:
+            return False  # a key without a value fits no signal
     else:
         wanted = None
     return wanted is None or json_equal(wanted, signal.key)

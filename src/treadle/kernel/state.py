@@ -95,6 +95,8 @@ class SiteState(Struct):
     arrived: int = 0
     """Branches with an arrival and no live unit."""
     timer: TimerId | None = None
+    passes: bool = False
+    """It has fired and lets every later arrival pass on its own."""
 
 
 class Group(Struct):
@@ -131,6 +133,8 @@ class Group(Struct):
     retained: int = 0
     """Failed tokens kept for an operator's retry."""
     loops: dict[str, int] | None = None
+    bounds: tuple[int, ...] = ()
+    last_error: Error | None = None
 
 
 class NodeJoinState(Struct):

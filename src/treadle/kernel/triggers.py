@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from treadle.expression.conditions import Unevaluable
 from treadle.graph.execution_graph import GraphTransition
-from treadle.kernel import cancel, failure, fan_out, signals, suspend
+from treadle.kernel import cancel, complete, failure, fan_out, signals, suspend
 from treadle.kernel.deciding import Deciding
 from treadle.kernel.route import Origin, RoutingFailed, matches
 from treadle.kernel.state import Signal, Token
@@ -93,10 +93,12 @@ def _begin_choice(d: Deciding, token: Token, signal: Signal | None) -> None:
 
 
 def _complete_choice(d: Deciding, token: Token, signal: Signal | None, by: str) -> None:
+    output = signal.data if signal is not None else {}
     cancel.stop_outside(d, token)
+    complete.leave_behind(d, token, output)
     if token.state is TokenState.WAITING:
         d.emit(e.TokenResumed(d.seq, d.now, token.id, by))
-    d.emit(e.TokenCompleted(d.seq, d.now, token.id, signal.data if signal is not None else {}))
+    d.emit(e.TokenCompleted(d.seq, d.now, token.id, output))
 
 
 def _interrupt(d: Deciding, token: Token, by: str) -> None:

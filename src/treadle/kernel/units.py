@@ -83,7 +83,8 @@ def abandon(state: RunState, group: Group, branches: list[int]) -> None:
 
 def unspawned(group: Group) -> int:
     """Branches that are still only a cursor. None once a join has decided: nobody would wait for them."""
-    if group.withdrawn or any(site.status in ("fired", "failed") for site in group.sites):
+    decided = any(site.status == "failed" or (site.status == "fired" and not site.passes) for site in group.sites)
+    if group.withdrawn or decided:
         return 0
     return group.total - group.spawned
 
@@ -169,20 +170,39 @@ def _standing(state: RunState, unit: int) -> tuple[Frames, int, int | None]:
 
 def _count_arrival(state: RunState, arrival: Arrival, delta: int) -> None:
     bit = 1 << state.graph.nodes[arrival.target].index
-    _count(state, -arrival.id, arrival.frames, bit, delta, arrival.group)
+    if arrival.group is not None:
+        stays = position(arrival.frames, arrival.group)
+    else:
+        stays = arrival.frames.index(arrival.item) + 1 if arrival.item is not None else 0
+    _count(state, -arrival.id, arrival.frames, bit, delta, arrival.group, stays)
 
 
-def _count(state: RunState, unit: int, frames: Frames, bit: int, delta: int, popped: int | None = None) -> None:
+def _count(
+    state: RunState,
+    unit: int,
+    frames: Frames,
+    bit: int,
+    delta: int,
+    popped: int | None = None,
+    stays: int | None = None,
+) -> None:
+    """Enter or leave every group around a unit.
+
+    `popped` is the group it is about to leave, `stays` how many of the outer frames it will keep: there it counts as in
+    flight."""
     groups = state.groups
     counting = popped is None
     wanted = True
+    depth = len(frames)
+    kept = depth if stays is None else stays
     for identity, index in reversed(frames):
+        depth -= 1
         group = groups[identity]
         if delta > 0:
             _join_members(state, group, index, unit)
         else:
             _leave_members(state, group, index, unit)
-        if group.max_in_flight is not None and (unit > 0 or unit < CURSOR):
+        if group.max_in_flight is not None and depth < kept:
             _count_active(group, index, delta)
         if counting and wanted and group.sites:
             _adjust(state, group, index, bit, delta)

@@ -71,9 +71,15 @@ class TokenView:
     def _item_variable(self, name: str) -> Json:
         for identity, index in reversed(self._frames):
             group = self._state.groups[identity]
-            if group.item_var == name and group.items is not None:
+            if group.items is not None and self._variable_of(group, index) == name:
                 return group.items[index]
         return MISSING
+
+    def _variable_of(self, group: Group, index: int) -> str | None:
+        if not group.bounds:
+            return group.item_var
+        foreach = self._state.graph.transitions[transition_of(group, index)].definition.foreach
+        return foreach.item_var if foreach is not None else None
 
     def tokens_at(self, node: str) -> int:
         item = item_of(self._state, self._frames)
@@ -118,6 +124,14 @@ def branch_of(state: RunState, frames: Frames) -> Json:
         "item": _item(state, frames),
         "output": branch_output(state, frames, identity),
     }
+
+
+def transition_of(group: Group, index: int) -> str:
+    """The transition a branch of the group stems from."""
+    for name, bound in zip(group.transitions, group.bounds, strict=False):
+        if index < bound:
+            return name
+    return group.transitions[0]
 
 
 def group_name(group: Group) -> str:

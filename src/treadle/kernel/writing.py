@@ -116,5 +116,6 @@ def _report_conflicts(d: Deciding, token: Token, writes: list[Write], scope: Fra
     chain = scope_chain(d.state, token.frames)
     for path, value in writes:
         writer = d.state.writers.get((scope, path))
-        if path[0] != "nodes" and writer is not None and writer != branch and not json_equal(read(chain, path), value):
+        sibling = writer is not None and writer[0] == branch[0] and writer != branch
+        if path[0] != "nodes" and sibling and not json_equal(read(chain, path), value):
             d.emit(e.ContextConflict(d.seq, d.now, list(path), token.node))

@@ -235,6 +235,10 @@ class GroupOpened(Event, tag="group.opened"):
     shared: bool = False
     """Canvas splitter: each branch holds one token per transition."""
     loops: dict[str, int] | None = None
+    bounds: list[int] = []
+    """Of a group made by several transitions: the branch at which each one's share ends."""
+    last_error: Error | None = None
+    """The failure whose handlers its branches are."""
 
 
 class GroupGrew(Event, tag="group.grew"):
