@@ -29,6 +29,10 @@ class Lineages:
         for node in _in_order(ids, wires):
             self._place(node, [self._below(source) for source in inbound[node]])
 
+    def is_collected(self, source: str, collector: str) -> bool:
+        """Whether an edge into a collector comes from inside the splitter it collects."""
+        return self.collects.get(collector) in self._below(source)
+
     def _below(self, source: str) -> Lineage:
         """The lineage of what leaves a node."""
         around = self.around.get(source, ())
@@ -37,8 +41,10 @@ class Lineages:
     def _place(self, node: str, arriving: list[Lineage]) -> None:
         deepest = max(arriving, key=len, default=())
         if node in self._collectors and deepest:
-            self.collects[node] = deepest[-1]
-            self.around[node] = deepest[:-1]
+            splitter = deepest[-1]
+            self.collects[node] = splitter
+            outside = [lineage for lineage in arriving if splitter not in lineage]
+            self.around[node] = _shared([deepest[: deepest.index(splitter)], *outside])
         else:
             self.around[node] = _shared(arriving)
 

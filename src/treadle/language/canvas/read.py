@@ -190,7 +190,7 @@ class _Graph:
             if row["from"] in self.array_paths:
                 row["sibling_group"] = items_of(row["from"])
                 row["foreach"] = self._foreach(row["from"])
-            if row["to"] in lineages.collects:
+            if lineages.is_collected(row["from"], row["to"]):
                 row["synchronization"] = _collect(lineages.collects[row["to"]])
         self._ends()
         return {ref: self._wired(ref, node, lineages) for ref, node in self.nodes.items()}
@@ -216,9 +216,12 @@ class _Graph:
         inbound = [self.rows[index] for index in self._inbound.get(ref, [])]
         items = bool(inbound) and all(row["from"] in self.array_paths for row in inbound)
         collecting = self.kinds[ref] == "collector" and ref not in lineages.collects
+        beside = not collecting and any(not lineages.is_collected(row["from"], ref) for row in inbound)
         join = None
-        if collecting or (len(inbound) > 1 and ref not in lineages.collects):
-            join = d.NodeJoin(kind="all_inbound", collect=collecting)
+        if collecting or (ref in lineages.collects and beside):  # edges from outside the splitter are waited for too
+            join = d.NodeJoin(kind="all_inbound", collect=True)
+        elif len(inbound) > 1 and ref not in lineages.collects:
+            join = d.NodeJoin(kind="all_inbound")
         fields = {name: getattr(node, name) for name in node.__struct_fields__}
         return d.Node(**{**fields, "input_mapping": "item" if items else "upstream", "join": join})
 
