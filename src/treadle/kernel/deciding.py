@@ -12,7 +12,7 @@ from collections import deque
 from typing import Protocol
 
 from treadle.graph.execution_graph import ExecutionGraph, GraphNode
-from treadle.kernel.evolve import evolve
+from treadle.kernel.evolve import FOLDS
 from treadle.kernel.state import RunState, Token
 from treadle.kernel.view import TokenView
 from treadle.model.effects import Effect
@@ -66,9 +66,11 @@ class Deciding:
 
     def emit(self, event: Event) -> None:
         """Record that something has happened, and make it so."""
-        evolve(self.state, event)
+        state = self.state
+        FOLDS[type(event)](state, event)  # `evolve` without its check for gaps: the number was taken from here
+        state.seq = event.seq
+        self.seq = event.seq + 1
         self.events.append(event)
-        self.seq += 1
 
     def effect(self, effect: Effect) -> None:
         """Ask the world for something, once the decision is durable."""

@@ -15,7 +15,7 @@ from treadle.kernel import evolve_groups, evolve_runs, evolve_tokens, evolve_wai
 from treadle.kernel.state import RunState
 from treadle.model import events as e
 
-_HANDLERS: dict[type[e.Event], Callable[[RunState, Any], None]] = {
+FOLDS: dict[type[e.Event], Callable[[RunState, Any], None]] = {
     **evolve_runs.HANDLERS,
     **evolve_tokens.HANDLERS,
     **evolve_groups.HANDLERS,
@@ -27,7 +27,7 @@ def evolve(state: RunState, event: e.Event) -> None:
     """Fold one event into the state."""
     seq = event.seq
     assert seq == state.seq + 1, f"history has a gap: {seq} after {state.seq}"
-    _HANDLERS[type(event)](state, event)
+    FOLDS[type(event)](state, event)
     state.seq = seq
 
 
