@@ -33,7 +33,7 @@ def begin(d: Deciding, token: Token) -> None:
     node = d.node(token)
     if d.state.entity is not None:
         entity.arrive(d, node, token.id)
-    if node.triggers and triggers.take_kept_signals(d, token):
+    if node.triggers and triggers.on_arrival(d, token):
         return
     if node.definition.mutex is not None and not _admitted(d, token, node):
         return

@@ -6,7 +6,7 @@ from typing import Any
 
 from treadle.graph.execution_graph import GraphTransition
 from treadle.kernel import cancel, deliver, entity, fan_out, join, saga
-from treadle.kernel.deciding import Deciding
+from treadle.kernel.deciding import Deciding, RunFails
 from treadle.kernel.failure import fail_token
 from treadle.kernel.finish import terminate
 from treadle.kernel.join_verdict import live_branches
@@ -50,6 +50,10 @@ def complete_visit(d: Deciding, token: Token, output: Json, tries: int = 0) -> N
     except RoutingFailed as failed:
         fail_token(d, token, failed.error)
         return
+    except RunFails:  # over a limit: nothing follows, but the visit itself has succeeded and may have to be undone
+        leave_behind(d, token, output)
+        d.emit(e.TokenCompleted(d.seq, d.now, token.id, output, tries))
+        raise
     leave_behind(d, token, output)
     _leave(d, token, origin, firings, output, tries)
 

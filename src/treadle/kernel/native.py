@@ -97,15 +97,19 @@ def change_group(
 ) -> Json:
     """cancel_group, add_siblings or close_group, by an action or an operator."""
     if request.verb == "cancel_group":
-        groups = cancel.groups_named(d, request.group, frames, item_of(d.state, frames))
-        if not groups:
-            raise Refused("NOT_FOUND", f"no live group answers to {request.group!r}")
+        if not _is_known(d, request.group):
+            raise Refused("NOT_FOUND", f"no group of this workflow answers to {request.group!r}")
         count = cancel.cancel_groups(d, request.group, frames, item_of(d.state, frames), request.join, by, spared)
         return {"cancelled": count}
     group = _one_group(d, request.group, frames)
     if request.verb == "close_group":
         return close_group(d, group, by)
     return add_siblings(d, group, request.items, request.count, command)
+
+
+def _is_known(d: Deciding, name: str) -> bool:
+    """Some transition or node of the workflow can make a group of this name, whether one is alive now or not."""
+    return any(name in (t.id, t.definition.sibling_group, t.source.ref) for t in d.graph.transitions.values())
 
 
 def _one_group(d: Deciding, name: str, frames: Frames) -> Group:
@@ -117,7 +121,7 @@ def _one_group(d: Deciding, name: str, frames: Frames) -> Group:
             return group
     found = cancel.groups_named(d, name, frames, item_of(d.state, frames))
     if not found:
-        known = any(name in (t.id, t.definition.sibling_group, t.source.ref) for t in d.graph.transitions.values())
+        known = _is_known(d, name)
         kind = "INVALID_STATE" if known else "NOT_FOUND"
         raise Refused(kind, f"no group answers to {name!r}{' any more or yet' if known else ''}")
     return next((group for group in reversed(found) if group.open), found[-1])

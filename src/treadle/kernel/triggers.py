@@ -18,15 +18,17 @@ from treadle.model import events as e
 from treadle.model.states import TokenState, Waiting
 
 
-def take_kept_signals(d: Deciding, token: Token) -> bool:
-    """Signals that came before the token. True when one of them has ended the visit."""
+def on_arrival(d: Deciding, token: Token) -> bool:
+    """What was there before the token: kept signals, conditions that hold. True when that has ended the visit."""
     for t in d.node(token).triggers:
         trigger = t.definition.trigger
         if trigger is not None and trigger.signal is not None:
             while signals.take_buffered(d, token, t, trigger.signal):
                 if not is_live(d, token):
                     return True
-    return False
+    if token.when:
+        check_when_of(d, token)
+    return not is_live(d, token)
 
 
 def is_live(d: Deciding, token: Token) -> bool:
@@ -38,17 +40,24 @@ def check_when(d: Deciding) -> bool:
     """After every commit of the run: each armed `when` that has become true. True when one was followed."""
     followed = False
     for token in [token for token in d.state.tokens.values() if token.when]:
-        for name, held in list((token.when or {}).items()):
-            if not is_live(d, token) or not token.when or not d.running:
-                break
-            t = d.graph.transitions[name]
-            assert t.trigger_when is not None
-            verdict = t.trigger_when(d.view(token))
-            holds = not isinstance(verdict, Unevaluable) and verdict
-            if holds != held and not t.definition.interrupting:
-                d.emit(e.ContextUpdated(d.seq, d.now, [], None, token.id, armed={name: holds}))
-            if holds and not held:
-                followed = occur(d, token, t, None) or followed
+        followed = check_when_of(d, token) or followed
+    return followed
+
+
+def check_when_of(d: Deciding, token: Token) -> bool:
+    """The armed `when` triggers of one visit, on its arrival too."""
+    followed = False
+    for name, held in list((token.when or {}).items()):
+        if not is_live(d, token) or not token.when or not d.running:
+            break
+        t = d.graph.transitions[name]
+        assert t.trigger_when is not None
+        verdict = t.trigger_when(d.view(token))
+        holds = not isinstance(verdict, Unevaluable) and verdict
+        if holds != held and not t.definition.interrupting:
+            d.emit(e.ContextUpdated(d.seq, d.now, [], None, token.id, armed={name: holds}))
+        if holds and not held:
+            followed = occur(d, token, t, None) or followed
     return followed
 
 
