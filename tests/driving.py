@@ -202,13 +202,21 @@ def disagreements(driven: Driven) -> list[str]:
     live = [token for token in state.tokens.values() if token.state in LIVE]
     answered = {item.token for item in state.deferred}
     wanted = {
-        "attempts": ({t.id: t.attempt for t in live if _is_worked_on(state, t) and t.id not in answered}, outside.attempts),
+        "attempts": (
+            {t.id: t.attempt for t in live if _is_worked_on(state, t) and t.id not in answered},
+            outside.attempts,
+        ),
         "gates": ({t.id for t in live if t.gate is GateState.OPEN}, outside.gates),
-        "children": ({t.child for t in live if t.child is not None} | _undoing(state), outside.children | _undoing(state)),
+        "children": (
+            {t.child for t in live if t.child is not None} | _undoing(state),
+            outside.children | _undoing(state),
+        ),
     }
     if state.status is not RunStatus.PAUSED:
         wanted["timers"] = ({timer.id: timer.due for timer in state.timers.values()}, outside.timers)
-    return [f"the state has {name} {ours}, the world {theirs}" for name, (ours, theirs) in wanted.items() if ours != theirs]
+    return [
+        f"the state has {name} {ours}, the world {theirs}" for name, (ours, theirs) in wanted.items() if ours != theirs
+    ]
 
 
 def _is_worked_on(state: RunState, token: Token) -> bool:

@@ -169,9 +169,7 @@ def obtain_uv() -> Path:
     version, sums = wheels.pin(LOCK, "uv")
     say(f"fetching uv {version} into .dev/uv")
     pins = DEV / "uv.txt"
-    pins.write_text(
-        f"uv=={version} " + " ".join(f"--hash=sha256:{one}" for one in sorted(sums)) + "\n", "utf-8"
-    )
+    pins.write_text(f"uv=={version} " + " ".join(f"--hash=sha256:{one}" for one in sorted(sums)) + "\n", "utf-8")
     reasons = []
     for way in (by_pip, by_venv, by_download):
         shutil.rmtree(ours.parent.parent, ignore_errors=True)

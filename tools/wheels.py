@@ -125,9 +125,7 @@ def read(url: str, what: str) -> bytes:
                     percent = 100 * sum(map(len, chunks)) // size
                     print(f"\r  {what}: {percent:3d} %", end="", file=sys.stderr, flush=True)
     except (OSError, ValueError) as error:
-        raise Unobtainable(
-            f"{what}: {urllib.parse.urlsplit(url).hostname} did not answer: {error}"
-        ) from error
+        raise Unobtainable(f"{what}: {urllib.parse.urlsplit(url).hostname} did not answer: {error}") from error
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)
     return b"".join(chunks)

@@ -1,4 +1,4 @@
-"""`python -m tests.mutants [NAME…] [--list] [--jobs N]`: plants bugs in the kernel; exit 0 only if each one is caught."""
+"""`python -m tests.mutants [NAME…] [--list] [--jobs N]`: plants bugs in the kernel; exit 0 only if each is caught."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 import time
 
 from tests.mutants.catalogue import MUTANTS, Mutant
-from tests.mutants.hunt import Finding, failing_already, hunt
+from tests.mutants.hunt import SOURCES, Finding, copied, failing_already, hunt
 
 JOBS = 2
 
@@ -42,13 +42,14 @@ def main(arguments: list[str]) -> int:
         del arguments[place : place + 2]
     mutants = chosen(arguments)
     began = time.monotonic()
-    ignored = failing_already()
-    for name in ignored:
-        say(f"    fails without any mutant and is ignored: {name}")
     findings = []
-    for finding in hunt(mutants, ignored, jobs):
-        findings.append(finding)
-        say(told(finding, len(findings), len(mutants)))
+    with copied(SOURCES) as original:  # the working tree may be edited meanwhile
+        ignored = failing_already(original)
+        for name in ignored:
+            say(f"    fails without any mutant and is ignored: {name}")
+        for finding in hunt(mutants, original, ignored, jobs):
+            findings.append(finding)
+            say(told(finding, len(findings), len(mutants)))
     return summary(findings, ignored, time.monotonic() - began)
 
 

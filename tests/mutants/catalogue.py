@@ -1,5 +1,5 @@
-"""The mistakes. Each is one small patch whose old text occurs exactly once in its file; a patch that no longer fits is an
-error, so the list cannot rot unnoticed. None of them is exotic: every one is a bug somebody could write on a bad day.
+"""The mistakes. Each is one small patch whose old text occurs exactly once in its file; a patch that no longer fits is
+an error, so the list cannot rot unnoticed. None of them is exotic: each is a bug somebody could write on a bad day.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ MUTANTS = [
     ),
     Mutant("quorum-off-by-one", "join_verdict.py", "if arrived >= need and total:", "if arrived > need and total:"),
     Mutant("percent-floor-instead-of-ceil", "join_verdict.py", "-(-count * total // 100)", "count * total // 100"),
-    Mutant("failed-counts-for-the-quorum", "join_verdict.py", "if arrived >= need and", "if arrived + failed >= need and"),
+    Mutant(
+        "failed-counts-for-the-quorum", "join_verdict.py", "if arrived >= need and", "if arrived + failed >= need and"
+    ),
     Mutant("empty-group-hangs", "join_verdict.py", 'return "fire", "", "the group is empty"', 'return "wait", "", ""'),
     Mutant(
         "all-does-not-wait-for-unspawned-branches",
@@ -114,7 +116,12 @@ MUTANTS = [
         "for branch in sorted(branch for branch in state.waiting if branch not in state.live):",
         "for branch in [branch for branch in state.waiting if branch not in state.live]:",
     ),
-    Mutant("lower-branch-wins-a-conflict", "join_merge.py", "                kept[path] = value", "                kept.setdefault(path, value)"),
+    Mutant(
+        "lower-branch-wins-a-conflict",
+        "join_merge.py",
+        "                kept[path] = value",
+        "                kept.setdefault(path, value)",
+    ),
     Mutant(
         "ended-run-keeps-its-timers",
         "evolve_runs.py",
@@ -134,8 +141,12 @@ MUTANTS = [
         '        cancel.cancel_branch(d, group, frame[1], "branch failed", error.kind)\n',
         "",
     ),
-    Mutant("any-worker-may-answer", "on_answer.py", "if token.worker is not None and worker != token.worker:", "if False:"),
-    Mutant("sync-clock-restarts-with-every-arrival", "deliver.py", "is not None and state.timer is None:", "is not None:"),
+    Mutant(
+        "any-worker-may-answer", "on_answer.py", "if token.worker is not None and worker != token.worker:", "if False:"
+    ),
+    Mutant(
+        "sync-clock-restarts-with-every-arrival", "deliver.py", "is not None and state.timer is None:", "is not None:"
+    ),
     Mutant("minimum-of-successes-ignored", "join.py", "state.arrived < minimum:", "state.arrived < minimum - 1:"),
     Mutant(
         "stragglers-continue",
@@ -153,7 +164,7 @@ MUTANTS = [
     Mutant(
         "unhandled-failure-is-forgotten",
         "evolve_tokens.py",
-        "    if unhandled and state.unhandled is None:",
-        "    if unhandled and state.unhandled is not None:",
+        "    if unhandled:\n        state.unhandled[key] = error",
+        "    if unhandled and state.unhandled:\n        state.unhandled[key] = error",
     ),
 ]

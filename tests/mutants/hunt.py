@@ -13,12 +13,14 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from tests.mutants.catalogue import Mutant
 
 ROOT = Path(__file__).parents[2]
+SOURCES = ROOT / "src"
 KERNEL = Path("treadle") / "kernel"
 SECONDS_MAX = 120
 """Four times what the whole suite takes on a busy machine: what runs longer goes round in circles."""
@@ -50,7 +52,7 @@ def check_fits(mutants: Iterable[Mutant]) -> list[str]:
     problems = []
     for mutant in mutants:
         try:
-            planted(mutant, (ROOT / "src" / KERNEL / mutant.file).read_text("utf-8"))
+            planted(mutant, (SOURCES / KERNEL / mutant.file).read_text("utf-8"))
         except DoesNotFit as problem:
             problems.append(f"{mutant.name}: {problem}")
     return problems
@@ -69,18 +71,25 @@ def suite(sources: Path, arguments: Iterable[str]) -> subprocess.CompletedProces
     return subprocess.run(command, cwd=ROOT, env=settings, capture_output=True, text=True, timeout=SECONDS_MAX)
 
 
-def failing_already() -> list[str]:
+def failing_already(sources: Path) -> list[str]:
     """What fails without any mutant."""
-    done = suite(ROOT / "src", ["--all"])
+    done = suite(sources, ["--all"])
     return done.stdout.splitlines() + ([done.stderr[-500:]] if done.returncode not in (0, 1) else [])
 
 
-def hunt_one(mutant: Mutant, ignored: list[str]) -> Finding:
-    """Plants one mutant in a copy of its own, and removes the copy."""
-    began = time.monotonic()
+@contextmanager
+def copied(sources: Path) -> Iterator[Path]:
+    """A copy of these sources, for as long as it is needed."""
     with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
-        sources = Path(folder) / "src"
-        shutil.copytree(ROOT / "src", sources, ignore=shutil.ignore_patterns("__pycache__"))
+        copy = Path(folder) / "src"
+        shutil.copytree(sources, copy, ignore=shutil.ignore_patterns("__pycache__"))
+        yield copy
+
+
+def hunt_one(mutant: Mutant, original: Path, ignored: list[str]) -> Finding:
+    """Plants one mutant in a copy of its own."""
+    began = time.monotonic()
+    with copied(original) as sources:
         file = sources / KERNEL / mutant.file
         try:
             file.write_text(planted(mutant, file.read_text("utf-8")), "utf-8")
@@ -93,8 +102,8 @@ def hunt_one(mutant: Mutant, ignored: list[str]) -> Finding:
     return Finding(mutant, "caught" if done.returncode else "survived", by, time.monotonic() - began)
 
 
-def hunt(mutants: list[Mutant], ignored: list[str], jobs: int) -> Iterator[Finding]:
+def hunt(mutants: list[Mutant], original: Path, ignored: list[str], jobs: int) -> Iterator[Finding]:
     """All of them, as they are done."""
     with ThreadPoolExecutor(jobs) as pool:
-        for future in as_completed([pool.submit(hunt_one, mutant, ignored) for mutant in mutants]):
+        for future in as_completed([pool.submit(hunt_one, mutant, original, ignored) for mutant in mutants]):
             yield future.result()

@@ -1,8 +1,8 @@
 """The fast suite: tables of decisions, every scenario, a part of the properties; stops at the first thing that fails.
 
-Run as `python -m tests.mutants.suite [IGNORED…]` with PYTHONPATH showing the sources under test first. Prints the name of
-what failed as its last line and exits 1; exits 0 when everything passed. IGNORED are names that fail without any mutant.
-`--all` goes on after failures and prints every name: the state of the unpatched sources.
+Run as `python -m tests.mutants.suite [IGNORED…]` with PYTHONPATH showing the sources under test first. Prints the name
+of what failed as its last line and exits 1; exits 0 when everything passed. IGNORED are names that fail without any
+mutant. `--all` goes on after failures and prints every name: the state of the unpatched sources.
 """
 
 from __future__ import annotations

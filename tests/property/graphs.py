@@ -10,41 +10,24 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
+from tests.property.sketch import (
+    PICKY,
+    Sketch,
+    condition,
+    native,
+    passing,
+    spawning,
+    suspending,
+    synchronization,
+    task,
+    writer,
+)
 from treadle.language import load_value
 from treadle.model.definition import Workflow
 
 Json = Any
 Ends = tuple[str, str]
 """Entry and exit of a block."""
-
-CHILD = "child"
-"""The workflow that `workflow_call` nodes name; tests pretend it exists."""
-
-
-class Sketch:
-    """A document being drawn."""
-
-    def __init__(self, random: Random) -> None:
-        self.random = random
-        self.nodes: dict[str, dict[str, Json]] = {}
-        self.transitions: list[dict[str, Json]] = []
-
-    def node(self, **fields: Json) -> str:
-        ref = f"n{len(self.nodes)}"
-        self.nodes[ref] = fields
-        return ref
-
-    def edge(self, source: str, target: str, **fields: Json) -> str:
-        name = f"t{len(self.transitions)}"
-        self.transitions.append({"id": name, "from": source, "to": target, **fields})
-        return name
-
-    def chance(self, percent: int) -> bool:
-        """False when shrunk: a smaller example has fewer of everything."""
-        return self.random.randrange(100) >= 100 - percent
-
-    def pick(self, *choices: Json) -> Json:
-        return choices[self.random.randrange(len(choices))]
 
 
 def document(s: Sketch) -> dict[str, Json]:
@@ -56,7 +39,10 @@ def document(s: Sketch) -> dict[str, Json]:
         "nodes": s.nodes,
         "transitions": s.transitions,
         "limits": {"max_tokens_per_run": s.pick(60, 60, 25)},
+        "tasks": {"picky": PICKY},
     }
+    if s.chance(8):
+        whole["state_schema"] = {"properties": {"v": {"maximum": 1}, "merged": {"maxItems": 1}}}
     if s.chance(15):
         whole |= {"timeout_ms": s.pick(30, 200), "on_timeout": s.pick("human_gate", "fail", "cancel")}
     if s.chance(30):
@@ -106,68 +92,14 @@ def block(s: Sketch, depth: int) -> Ends:
 
 
 def leaf(s: Sketch, _depth: int = 0) -> Ends:
-    fields = s.pick(_task, _task, _task, _pass, _suspending, _native)(s)
+    fields = s.pick(task, task, task, passing, suspending, native)(s)
     if s.chance(8):
         fields["mutex"] = s.pick("m", {"name": "m", "keep": True})
     ref = s.node(**fields)
     if "action" in fields and s.chance(15):
-        handler = s.node(**_pass(s))
+        handler = s.node(**passing(s))
         s.edge(ref, handler, on=s.pick("failure", "failure", "always"))
     return ref, ref
-
-
-def _pass(s: Sketch) -> dict[str, Json]:
-    return {"terminates": s.pick(True, "cancelled", "failed")} if s.chance(2) else {}
-
-
-def _task(s: Sketch) -> dict[str, Json]:
-    fields: dict[str, Json] = {"action": {"kind": "mock"}}
-    if s.chance(60):
-        fields["output_mapping"] = {s.pick("state.v", "state.w", "output.o"): "$.v"}
-    if s.chance(15):
-        fields["retry"] = {"max_attempts": s.pick(2, 3), "backoff": "linear", "initial_delay_ms": s.pick(0, 10)}
-    if s.chance(10):
-        fields["timeout_ms"] = s.pick(20, 50)
-    if s.chance(10):
-        fields["queue"] = "q"
-    if s.chance(20):
-        fields["compensate"] = {"action": {"kind": "mock"}, **({"retry": {"max_attempts": 2}} if s.chance(20) else {})}
-        fields["compensate_on_failure"] = s.chance(20)
-    return fields
-
-
-def _suspending(s: Sketch) -> dict[str, Json]:
-    config: dict[str, Json] = s.pick(
-        {"kind": "wait", "ms": 15},
-        {"kind": "human"},
-        {"kind": "human", "due_ms": 25, "remind_ms": 5, "on_expiry": {"default": {"v": 1}}},
-        {"kind": "human", "due_ms": 25},
-        {"kind": "signal", "name": "s"},
-        {"kind": "signal", "name": "s", "key": "k", "buffer": s.pick(10, "none")},
-        {"kind": "webhook", "url": "https://worker.test/run"},
-        {"kind": "workflow_call", "workflow": CHILD, "on_failure": s.pick("propagate", "catch")},
-    )
-    fields: dict[str, Json] = {"action": config}
-    if s.chance(15):
-        fields["retry"] = {"max_attempts": 2, "initial_delay_ms": 10}
-    if s.chance(15):
-        fields["timeout_ms"] = 60
-    return fields
-
-
-def _native(s: Sketch) -> dict[str, Json]:
-    groups = [t["id"] for t in s.transitions if "spawn_count" in t or "foreach" in t]
-    said = ({"kind": "emit", "type": "note"}, {"kind": "send", "signal": "s", "key": "k", "data": 7})
-    if not groups:
-        return {"action": s.pick(*said)}
-    action: dict[str, Json] = s.pick(
-        *said,
-        {"kind": "cancel_group", "group": s.pick(*groups), "join": s.pick("fire", "drop")},
-        {"kind": "add_siblings", "group": s.pick(*groups)},
-        {"kind": "close_group", "group": s.pick(*groups)},
-    )
-    mapping = {"input_mapping": {"items": {"literal": [1, 2]}}} if action["kind"] == "add_siblings" else {}
-    return {"action": action, **mapping}
 
 
 def sequence(s: Sketch, depth: int) -> Ends:
@@ -179,57 +111,21 @@ def sequence(s: Sketch, depth: int) -> Ends:
 
 def replicated(s: Sketch, depth: int) -> Ends:
     """A fan-out of copies or items, and the join they meet at."""
-    origin = s.node(**_writer(s))
+    origin = s.node(**writer(s))
     first, last = block(s, depth - 1)
-    group = s.edge(origin, first, **_spawning(s, origin))
-    target = s.node(**s.pick(_pass, _task)(s))
+    group = s.edge(origin, first, **spawning(s, origin))
+    target = s.node(**s.pick(passing, task)(s))
     s.edge(last, target, synchronization=synchronization(s, group))
     return origin, target
 
 
-def _writer(s: Sketch) -> dict[str, Json]:
-    return {"action": {"kind": "mock"}, "output_mapping": {"state.items": "$.items"}}
-
-
-def _spawning(s: Sketch, origin: str) -> dict[str, Json]:
-    fields: dict[str, Json] = s.pick(
-        {"spawn_count": s.pick(2, 3, 4)},
-        {"spawn_count": {"from_context": f"nodes.{origin}.output.v"}},
-        {"foreach": {"collection": "state.items", "item_var": "it"}},
-        {"foreach": {"collection": "state.items", "max_in_flight": s.pick(1, 2)}},
-        {"foreach": {"collection": f"nodes.{origin}.output.items", "on_missing": "empty"}, "open": True},
-    )
-    if s.chance(12):
-        fields[s.pick("on_first_completion", "on_first_start")] = "cancel_remaining"
-    return fields
-
-
-def synchronization(s: Sketch, group: str) -> dict[str, Json]:
-    """A join's configuration."""
-    fields: dict[str, Json] = {
-        "sibling_group": group,
-        "strategy": s.pick("all", "all", "any", {"m_of_n": 2}, {"percent": 50}, {"cel": "arrived + failed >= 2"}),
-        "on_branch_failure": s.pick("include_errors", "exclude", "fail"),
-        "on_early_complete": s.pick("abandon", "cancel", "pass_through", "block"),
-    }
-    if s.chance(20):
-        fields |= {"timeout_ms": s.pick(5, 30), "on_timeout": s.pick("fail", "proceed_with_available")}
-    if s.chance(10):
-        fields["min_success_count"] = s.pick(1, 2)
-    if s.chance(60):
-        strategy = s.pick("append", "concat", "merge_object", "keyed_by_branch", "last_wins", "vote")
-        fields["merge"] = {"source": "_branch.output.v", "target": "state.merged", "strategy": strategy}
-        fields["merge"]["streaming"] = s.chance(20)
-    return fields
-
-
 def forked(s: Sketch, depth: int) -> Ends:
     """Different branches, joined by the ref of the node they stem from; a condition may leave some out."""
-    origin, target = s.node(**_task(s)), s.node()
+    origin, target = s.node(**task(s)), s.node()
     sync = synchronization(s, origin)
     for _ in range(s.pick(2, 3)):
         first, last = block(s, depth - 1)
-        s.edge(origin, first, **({"condition": _condition(s, origin)} if s.chance(25) else {}))
+        s.edge(origin, first, **({"condition": condition(s, origin)} if s.chance(25) else {}))
         s.edge(last, target, synchronization=sync)
     s.nodes[origin]["on_no_match"] = "end"
     return origin, target
@@ -237,7 +133,7 @@ def forked(s: Sketch, depth: int) -> Ends:
 
 def named(s: Sketch, depth: int) -> Ends:
     """Transitions of one tier that form one named group."""
-    origin, target, name = s.node(**_task(s)), s.node(), f"g{len(s.nodes)}"
+    origin, target, name = s.node(**task(s)), s.node(), f"g{len(s.nodes)}"
     sync = synchronization(s, name)
     for _ in range(2):
         first, last = block(s, depth - 1)
@@ -246,17 +142,12 @@ def named(s: Sketch, depth: int) -> Ends:
     return origin, target
 
 
-def _condition(s: Sketch, ref: str) -> Json:
-    left = {"field": f"nodes.{ref}.output.v"}
-    return {"type": "comparison", "left": left, "operator": s.pick("==", "<", "!="), "right": {"literal": 1}}
-
-
 def choice(s: Sketch, depth: int) -> Ends:
     """One way or another, meeting without synchronization."""
-    origin, target = s.node(**_task(s)), s.node()
+    origin, target = s.node(**task(s)), s.node()
     for priority in (1, 2):
         first, last = block(s, depth - 1)
-        conditional = {"condition": _condition(s, origin)} if priority == 1 else {}
+        conditional = {"condition": condition(s, origin)} if priority == 1 else {}
         s.edge(origin, first, priority=priority, **conditional)
         s.edge(last, target)
     return origin, target
@@ -265,16 +156,16 @@ def choice(s: Sketch, depth: int) -> Ends:
 def loop(s: Sketch, depth: int) -> Ends:
     """A block that may be repeated."""
     first, last = block(s, depth - 1)
-    gate, end = s.node(**_task(s)), s.node()
+    gate, end = s.node(**task(s)), s.node()
     s.edge(last, gate)
-    s.edge(gate, first, priority=1, condition=_condition(s, gate), loop={"max_iterations": s.pick(1, 2)})
+    s.edge(gate, first, priority=1, condition=condition(s, gate), loop={"max_iterations": s.pick(1, 2)})
     s.edge(gate, end, priority=2)
     return first, end
 
 
 def unjoined(s: Sketch, depth: int) -> Ends:
     """Copies nobody joins."""
-    origin = s.node(**_writer(s))
+    origin = s.node(**writer(s))
     first, last = block(s, depth - 1)
     s.edge(origin, first, spawn_count=2)
     return origin, last
@@ -292,7 +183,7 @@ def met(s: Sketch, depth: int) -> Ends:
         {"tokens": 2},
         {"inbound": 2},
     )
-    origin, target = s.node(**_task(s)), s.node(join=kind)
+    origin, target = s.node(**task(s)), s.node(join=kind)
     for _ in range(s.pick(2, 3)):
         first, last = block(s, depth - 1)
         s.edge(origin, first, **({"spawn_count": 2} if s.chance(15) else {}))
@@ -318,9 +209,9 @@ def triggered(s: Sketch, depth: int) -> Ends:
 def escaping(s: Sketch, depth: int) -> Ends:
     """A block that may be left for good, so that a join around it waits in vain for this branch."""
     first, last = block(s, depth - 1)
-    here, away, target = s.node(**_task(s)), s.node(), s.node()
+    here, away, target = s.node(**task(s)), s.node(), s.node()
     s.edge(last, here)
-    s.edge(here, away, priority=1, condition=_condition(s, here))
+    s.edge(here, away, priority=1, condition=condition(s, here))
     s.edge(here, target, priority=2)
     return first, target
 
@@ -332,7 +223,7 @@ def wild(s: Sketch) -> None:
     if s.chance(30):
         fields["on"] = s.pick("failure", "always")
     if "action" in s.nodes[source] and s.chance(40):
-        fields["condition"] = _condition(s, source)
+        fields["condition"] = condition(s, source)
     joins = [t for t in s.transitions if "synchronization" in t]
     if joins and s.chance(50):
         join = s.pick(*joins)
@@ -345,7 +236,7 @@ def wild(s: Sketch) -> None:
 
 def cancelling(s: Sketch, depth: int) -> Ends:
     """Two ways, one of which withdraws the other when it is through."""
-    origin, target = s.node(**_task(s)), s.node()
+    origin, target = s.node(**task(s)), s.node()
     (first, last), (other, end) = block(s, depth - 1), block(s, depth - 1)
     s.edge(origin, first)
     s.edge(origin, other)

@@ -13,12 +13,13 @@ from hypothesis import Phase, settings
 
 from tests.driving import RUN, Driven, Shelf, graph_of, problems
 from tests.property import graphs, moves
+from tests.property.sketch import CHILD
 from treadle.graph.compile import compile_graph
 from treadle.model import commands as c
-from treadle.model.events import ParentLink
+from treadle.model.events import EntityRef, ParentLink
 from treadle.model.ids import RunId, TokenId
 
-CATALOG = Shelf(graph_of({"workflow": graphs.CHILD, "nodes": {"only": {}}}))
+CATALOG = Shelf(graph_of({"workflow": CHILD, "nodes": {"only": {}}}))
 COMMANDS_MAX = 40
 """Of the disturbed part of a script; enough for every generated graph to end within it."""
 
@@ -28,8 +29,9 @@ SCALE = float(os.environ.get("TREADLE_PROPERTY_SCALE", "1"))
 Watch = Callable[[Driven, c.Command], None]
 
 
-PHASES = [Phase.explicit, Phase.generate] if "TREADLE_PROPERTY_QUICK" in os.environ else list(Phase)
-"""Quick: to find a failure is enough, it need not be made small."""
+FINDING = (Phase.explicit, Phase.reuse, Phase.generate)
+PHASES = FINDING if "TREADLE_PROPERTY_QUICK" in os.environ else (*FINDING, Phase.shrink)
+"""Quick: to find a failure is enough, it need not be made small. Explaining costs minutes and says nothing here."""
 
 
 def examples(count: int) -> settings:
@@ -47,7 +49,8 @@ def started(random: Random) -> Driven:
     """A random graph's run, just begun. Now and then it is somebody's child."""
     driven = Driven(compile_graph(graphs.workflow_from(random)), CATALOG)
     parent = ParentLink(RunId("parent"), TokenId(1)) if random.random() < 0.2 else None
-    driven.do(c.StartRun(RUN, {}, parent=parent, depth=1 if parent else 0, depth_max=10))
+    entity = EntityRef("e1", "order", section="inbox") if random.random() < 0.25 else None
+    driven.do(c.StartRun(RUN, {}, entity=entity, parent=parent, depth=1 if parent else 0, depth_max=10))
     return driven
 
 

@@ -1,7 +1,7 @@
 """Messages come twice: the second time nothing happens, whether it comes at once or much later.
 
-What may be recorded all the same (2.16, "Answers"): that a result came too late (`result.ignored`) and that a callback was
-refused. What may be sent again: the report of an ended child, because the first one may be what was lost.
+What may be recorded all the same (2.16, "Answers"): that a result came too late (`result.ignored`) and that a callback
+was refused. What may be sent again: the report of an ended child, because the first one may be what was lost.
 """
 
 from __future__ import annotations
@@ -25,7 +25,16 @@ randoms = st.randoms(use_true_random=False)
 
 RECORDED = {"result.ignored", "callback.refused"}
 NOTHING = pack_events([])
-MESSAGES = (c.StartRun, c.FinishAttempt, c.FailAttempt, c.FireTimer, c.SendSignal, c.ReceiveCallback, c.EndChild, c.AddSiblings)
+MESSAGES = (
+    c.StartRun,
+    c.FinishAttempt,
+    c.FailAttempt,
+    c.FireTimer,
+    c.SendSignal,
+    c.ReceiveCallback,
+    c.EndChild,
+    c.AddSiblings,
+)
 """What machines deliver, at least once and at any time. An operator's command is about the run as it is now."""
 
 

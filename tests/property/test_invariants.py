@@ -1,4 +1,5 @@
-"""Random graphs under random scripts: what must hold between two commands holds, and every run can be brought to its end."""
+"""Random graphs under random scripts: what must hold between two commands holds, and every run can be brought to its
+end."""
 
 from __future__ import annotations
 
@@ -33,7 +34,9 @@ def test_a_run_whose_debts_are_all_paid_comes_to_its_end(random: Random) -> None
     driven = started(random)
     disturb(driven, random, lambda _driven, _command: None)
     pay_debts(driven, random, holds)
-    assert driven.state.status in RUN_ENDED, told(driven, [f"nobody owes the run anything and it is {driven.state.status}"])
+    assert driven.state.status in RUN_ENDED, told(
+        driven, [f"nobody owes the run anything and it is {driven.state.status}"]
+    )
     found = audit(driven)
     assert not found, told(driven, found)
 
@@ -53,7 +56,9 @@ def audit(driven: Driven) -> list[str]:
     """What a whole history must show, read from the events alone."""
     found = [f"event {n} has number {event.seq}" for n, event in enumerate(driven.history, 1) if event.seq != n]
     joins = Counter((event.group, event.target) for event in driven.history if event.type in DECIDED and event.group)
-    found += [f"the join of group {group} at {target} was decided {n} times" for (group, target), n in joins.items() if n > 1]
+    found += [
+        f"the join of group {group} at {target} was decided {n} times" for (group, target), n in joins.items() if n > 1
+    ]
     found += _visits(driven)
     owed = {"attempts": driven.outside.attempts, "gates": driven.outside.gates, "timers": driven.outside.timers}
     found += [f"the run is over and the world still has {name} {value}" for name, value in owed.items() if value]

@@ -1,8 +1,9 @@
 """Every order of arrivals, failures and endings at a small join, against a second, obvious implementation of 2.5.
 
 Owns `expected`: what the specification says of one join, written down branch by branch without any of the kernel's
-counters. For all shapes of up to four branches, every order must fire, fail or die as it says, at the very step it says,
-with the contributions it says; and where the strategy waits for everybody, every order must leave the same state behind.
+counters. For all shapes of up to four branches, every order must fire, fail or die as it says, at the very step it
+says, with the contributions it says; and where the strategy waits for everybody, every order must leave the same state
+behind.
 """
 
 from __future__ import annotations
@@ -84,7 +85,9 @@ def graph(shape: Shape, branches: int) -> ExecutionGraph:
 
 def contribution(merge: str, branch: int) -> Json:
     """Such that every merge can tell the branches apart, and two agree for `vote`."""
-    return {"concat": [branch, "x"], "merge_object": {"who": branch, str(branch): 1}, "vote": branch // 2}.get(merge, branch * 10)
+    return {"concat": [branch, "x"], "merge_object": {"who": branch, str(branch): 1}, "vote": branch // 2}.get(
+        merge, branch * 10
+    )
 
 
 def expected(shape: Shape, branches: int, order: Order) -> Verdict:
@@ -110,7 +113,9 @@ def _verdict(shape: Shape, total: int, arrived: int, failed: int, live: int) -> 
     need = {"any": 1, "two": 2, "three": 3, "half": ceil(total / 2), "most": ceil(67 * total / 100)}[shape.strategy]
     if arrived >= need:
         return "fired"
-    if arrived + live >= need or (live and shape.strategy in ("half", "most")):  # A10: a percentage is judged at the end
+    if arrived + live >= need or (
+        live and shape.strategy in ("half", "most")
+    ):  # A10: a percentage is judged at the end
         return None
     if arrived or failed:
         return "QUORUM_UNREACHABLE"
@@ -147,7 +152,11 @@ def _merged(shape: Shape, arrived: set[int], failed: set[int]) -> Json:
         case "vote":
             counts = {str(value): values.count(value) for value in values}
             best = max(values, key=lambda value: (counts[str(value)], -values.index(value)))
-            return {"value": best, "counts": [(v, counts[str(v)]) for v in dict.fromkeys(map(str, values))], "total": len(values)}
+            return {
+                "value": best,
+                "counts": [(v, counts[str(v)]) for v in dict.fromkeys(map(str, values))],
+                "total": len(values),
+            }
     return values
 
 
@@ -163,7 +172,11 @@ def played(shape: Shape, branches: int, order: Order) -> tuple[Driven, Verdict]:
         before = len(driven.history)
         if driven.tokens("b", branch):
             _let(driven, shape, branch, outcome)
-        decided = [event for event in driven.history[before:] if event.type.startswith("join.") and event.type != "join.arrived"]
+        decided = [
+            event
+            for event in driven.history[before:]
+            if event.type.startswith("join.") and event.type != "join.arrived"
+        ]
         assert len(decided) + (verdict is not None) <= 1, f"the join was decided twice\n{driven.log()}"
         if decided:
             verdict = Verdict(step, *_read(driven, decided[0]))
@@ -217,7 +230,9 @@ def check(shape: Shape, branches: int, outcomes: tuple[str, ...]) -> None:
         _continued_once(driven, shape, verdict, order)
         left[str(_rest_of(driven))] = order
     if shape.strategy == "all" and shape.policy != "fail":
-        assert len(left) == 1, f"{shape} {outcomes}: orders end differently\n" + "\n".join(f"{o}: {s}" for s, o in left.items())
+        assert len(left) == 1, f"{shape} {outcomes}: orders end differently\n" + "\n".join(
+            f"{o}: {s}" for s, o in left.items()
+        )
 
 
 def _continued_once(driven: Driven, shape: Shape, verdict: Verdict, order: Order) -> None:
@@ -241,7 +256,9 @@ SMALL = [(n, strategy) for n in (2, 3) for strategy in STRATEGIES if (n, strateg
 
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize(("branches", "strategy"), SMALL)
-def test_every_order_of_a_small_join_decides_as_the_specification_says(branches: int, strategy: str, policy: str) -> None:
+def test_every_order_of_a_small_join_decides_as_the_specification_says(
+    branches: int, strategy: str, policy: str
+) -> None:
     for outcomes in product(OUTCOMES, repeat=branches):
         check(Shape(strategy, policy), branches, outcomes)
 

@@ -1,7 +1,7 @@
-"""Runs that once went wrong, played again as they were found: every file in regressions/ is one definition and one script.
+"""Runs that once went wrong, played again as they were found: a file in regressions/ is one definition and one script.
 
-A failing property prints such a file. It keeps the exact commands, token ids included, so it stays a witness of one bug;
-what the bug meant for authors is said by a scenario or a test of its own.
+A failing property prints such a file. It keeps the exact commands, token ids included, so it stays a witness of one
+bug; what the bug meant for authors is said by a scenario or a test of its own.
 """
 
 from __future__ import annotations

@@ -42,12 +42,12 @@ def compile_graph(workflow: d.Workflow) -> ExecutionGraph:
     names = item_variables(workflow)
     nodes = {ref: _compile_node(ref, index, node, names) for index, (ref, node) in enumerate(workflow.nodes.items())}
     sites: dict[tuple[str, str], JoinSite] = {}
-    keys = _GroupKeys(workflow)
     transitions: dict[str, GraphTransition] = {}
     for index, definition in enumerate(workflow.transitions):
-        transition = _compile_transition(index, definition, nodes, names)
-        transition.site = _site_of(definition, transition.target, keys, sites)
-        transitions[definition.id] = transition
+        transitions[definition.id] = _compile_transition(index, definition, nodes, names)
+    declared = frozenset(t.sibling_group for t in workflow.transitions if t.sibling_group)
+    for t in transitions.values():
+        t.site = _site_of(t, transitions, declared, sites)
     _link(nodes, transitions)
     for site in sites.values():
         if site.key.startswith("node:"):
@@ -67,7 +67,8 @@ def compile_graph(workflow: d.Workflow) -> ExecutionGraph:
         state_schema=compile_schema(_growing(workflow.state_schema)),
         output_schema=compile_schema(workflow.output_schema),
         output=_compile_output(workflow, names),
-        has_node_joins=any(node.join for node in workflow.nodes.values()),
+        declared_groups=declared,
+        join_nodes=tuple(ref for ref, node in workflow.nodes.items() if node.join is not None),
         has_when=any(t.trigger and t.trigger.when for t in workflow.transitions),
         _sites_by_key=_by_key(sites.values()),
     )
@@ -87,19 +88,6 @@ def item_variables(workflow: d.Workflow) -> tuple[str, ...]:
     """Every name a `foreach` of this workflow may bind."""
     found = {t.foreach.item_var for t in workflow.transitions if t.foreach and t.foreach.item_var}
     return tuple(sorted(found))
-
-
-class _GroupKeys:
-    """Resolves what a `sibling_group` refers to: declared name, then transition id, then node ref."""
-
-    def __init__(self, workflow: d.Workflow) -> None:
-        self._declared = {t.sibling_group for t in workflow.transitions if t.sibling_group}
-        self._ids = {t.id for t in workflow.transitions}
-
-    def resolve(self, name: str) -> str:
-        if name in self._declared:
-            return f"name:{name}"
-        return f"transition:{name}" if name in self._ids else f"node:{name}"
 
 
 def _compile_node(ref: str, index: int, node: d.Node, names: tuple[str, ...]) -> GraphNode:
@@ -171,12 +159,16 @@ def _compile_spawn(t: d.Transition, names: tuple[str, ...]) -> CompiledSource | 
 
 
 def _site_of(
-    t: d.Transition, target: GraphNode, keys: _GroupKeys, sites: dict[tuple[str, str], JoinSite]
+    t: GraphTransition,
+    transitions: dict[str, GraphTransition],
+    declared: frozenset[str],
+    sites: dict[tuple[str, str], JoinSite],
 ) -> JoinSite | None:
-    sync = t.synchronization
+    sync, target = t.definition.synchronization, t.target
     if sync is None:
         return None
-    key = keys.resolve(sync.sibling_group)
+    name = sync.sibling_group
+    key = f"name:{name}" if name in declared else f"transition:{name}" if name in transitions else f"node:{name}"
     site = sites.get((target.ref, key))
     if site is None:
         expr = sync.strategy.expr
@@ -207,6 +199,7 @@ def _link(nodes: dict[str, GraphNode], transitions: dict[str, GraphTransition]) 
         node.failure = _tiers([t for t in routed if t.definition.on in ("failure", "always")])
         node.triggers = tuple(t for t in out[ref] if t.definition.trigger is not None)
         node.inbound = tuple(inbound[ref])
+        node.signalled = any(t.definition.trigger and t.definition.trigger.signal for t in node.triggers)
         node.terminal = not out[ref]
 
 

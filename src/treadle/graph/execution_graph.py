@@ -90,6 +90,8 @@ class GraphNode:
     failure: tuple[tuple[GraphTransition, ...], ...] = ()
     triggers: tuple[GraphTransition, ...] = ()
     inbound: tuple[GraphTransition, ...] = ()
+    signalled: bool = False
+    """One of its triggers is a signal."""
     next: GraphTransition | None = None
     """The only way on, if it is as plain as can be: no condition, group, join, loop, cancellation or mutex."""
     terminal: bool = False
@@ -124,9 +126,19 @@ class ExecutionGraph:
     state_schema: Validator | None
     output_schema: Validator | None
     output: CompiledMapping | CompiledSource | None
-    has_node_joins: bool = False
+    declared_groups: frozenset[str] = frozenset()
+    version: int = 0
+    """Which deployed version it is; whoever keeps a catalog says so."""
+    join_nodes: tuple[str, ...] = ()
+    """Nodes with a join of their own."""
     has_when: bool = False
     _sites_by_key: dict[str, tuple[JoinSite, ...]] = field(default_factory=dict)
+
+    def group_key(self, name: str) -> str:
+        """What a group name refers to: a declared name, else a transition id, else a node ref (2.16)."""
+        if name in self.declared_groups:
+            return f"name:{name}"
+        return f"transition:{name}" if name in self.transitions else f"node:{name}"
 
     def sites_of(self, names: Iterable[str]) -> tuple[JoinSite, ...]:
         """The joins at which a group answering to these names can meet."""

@@ -137,9 +137,10 @@ def visit_input(d: Deciding, token: Token, node: GraphNode) -> Json:
     if mapping == "item":
         return _item(d, token, via)
     value = node.input.evaluate(d.view(token)) if node.input is not None else {}
-    if via is not None and via.mapping:
-        upstream = d.view(token).get(("nodes", via.source.ref, "output"))
-        value = {**value, **_mapped(via, upstream)}
+    merged = [t for t in node.inbound if t.id in token.merged] if token.merged else [via] if via is not None else []
+    for t in merged:
+        if t.mapping:
+            value = {**value, **_mapped(t, d.view(token).get(("nodes", t.source.ref, "output")))}
     return value
 
 

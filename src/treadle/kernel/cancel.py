@@ -85,7 +85,37 @@ def _cancel_arrival(d: Deciding, identity: int, by: str, reason: str | None) -> 
 
 def cancel_branch(d: Deciding, group: Group, branch: int, by: str, reason: str | None = None) -> None:
     """Everything in one branch."""
-    cancel_units(d, units.units_of(group, branch), by, reason)
+    withdraw(d, group, units.units_of(group, branch), by, reason)
+
+
+def withdraw(d: Deciding, group: Group, unit_ids: list[int], by: str, reason: str | None = None) -> None:
+    """Units of a group together with the groups they have opened inside it: nothing follows from those any more."""
+    inner = inner_groups(d, group, unit_ids)
+    cancel_units(d, unit_ids, by, reason)
+    close_joins(d, inner)
+
+
+def inner_groups(d: Deciding, group: Group, unit_ids: list[int]) -> list[GroupId]:
+    """The groups between a group and its units, and those that are still only a cursor."""
+    found: dict[GroupId, None] = {}
+    for unit in unit_ids:
+        frames = units.standing(d.state, unit)[0]
+        found.update((identity, None) for identity, _ in frames[units.position(frames, group.id) + 1 :])
+        lazy = units.cursor_group(unit)
+        if lazy is not None:
+            found[lazy] = None
+    return list(found)
+
+
+def close_joins(d: Deciding, groups: list[GroupId]) -> None:
+    """The branch around these groups is gone: their joins decide nothing any more, unless somebody was spared."""
+    for identity in groups:
+        group = d.state.groups.get(identity)
+        for site in group.sites if group is not None and not group.units else ():
+            if site.status == "open":
+                if site.timer is not None:
+                    d.effect(x.ClearTimer(site.timer))
+                d.emit(e.JoinDead(d.seq, d.now, d.graph.sites[site.index].target.ref, identity))
 
 
 def cancel_group_units(
@@ -97,11 +127,11 @@ def cancel_group_units(
     for branch in list(group.members):
         if branch != keep:
             inside = [u for u in units.units_of(group, branch) if u != spared]
-            chosen = inside if arrivals else [u for u in inside if _held_at(d, u) not in around]
-            cancel_units(d, chosen, by)
+            chosen = inside if arrivals else [u for u in inside if held_at(d, u) not in around]
+            withdraw(d, group, chosen, by)
 
 
-def _held_at(d: Deciding, unit: int) -> GroupId | None:
+def held_at(d: Deciding, unit: int) -> GroupId | None:
     """The group at whose join an arrival is held: there it has done its part for that group and for all inside it."""
     arrival = d.state.arrivals.get(ArrivalId(-unit))
     return arrival.group if arrival is not None else None
@@ -145,11 +175,11 @@ def item_units(d: Deciding, item: Frame | None) -> list[int]:
 
 def groups_named(d: Deciding, name: str, frames: Frames, item: Frame | None) -> list[Group]:
     """Every instance answering to `name` in the item, and the one the acting token is itself inside."""
-    keys = (f"name:{name}", f"transition:{name}", f"node:{name}")
+    key = d.graph.group_key(name)
     inside = {identity for identity, _ in frames}
     found = []
     for group in list(d.state.groups.values()):
-        if any(key in group.names for key in keys) and (group.id in inside or item is None or item in group.frames):
+        if key in group.names and (group.id in inside or item is None or item in group.frames):
             found.append(group)
     return found
 

@@ -18,7 +18,7 @@ from treadle.kernel.view import TokenView
 from treadle.model.effects import Effect
 from treadle.model.errors import Error, Rejection
 from treadle.model.events import Event
-from treadle.model.ids import Frames, GroupId, TokenId
+from treadle.model.ids import Frame, Frames, GroupId, TokenId
 from treadle.model.states import RunStatus
 
 
@@ -48,7 +48,20 @@ class RunFails(Exception):
 class Deciding:
     """See the module's docstring."""
 
-    __slots__ = ("catalog", "dirty", "effects", "empty", "events", "graph", "now", "ready", "rejection", "seq", "state")
+    __slots__ = (
+        "catalog",
+        "dirty",
+        "effects",
+        "empty",
+        "events",
+        "graph",
+        "items",
+        "now",
+        "ready",
+        "rejection",
+        "seq",
+        "state",
+    )
 
     def __init__(self, graph: ExecutionGraph, state: RunState, now: int, catalog: Catalog) -> None:
         self.graph = graph
@@ -60,6 +73,8 @@ class Deciding:
         self.ready: deque[TokenId] = deque()
         self.dirty: dict[GroupId, None] = {}
         self.empty: list[GroupId] = []
+        self.items: dict[Frame, None] = {}
+        """Branches something moved in: node joins are kept per item."""
         self.rejection: Rejection | None = None
         self.seq = state.seq + 1
         """The sequence number of the next event."""
@@ -88,6 +103,8 @@ class Deciding:
         """Something moved inside these branches: the joins around it must be looked at."""
         dirty = self.dirty
         groups = self.state.groups
+        if self.graph.join_nodes:
+            self.items.update(dict.fromkeys(frames))
         for identity, _ in reversed(frames):
             group = groups[identity]
             if group.sites or group.max_in_flight is not None or group.open:

@@ -57,6 +57,7 @@ def create(
     path: str,
     loops: dict[str, int] | None,
     output: Json = None,
+    merged: list[str] | None = None,
 ) -> TokenId:
     """A new visit of `node`."""
     identity = TokenId(d.state.last_token + 1)
@@ -75,6 +76,7 @@ def create(
     event.last_error = origin.last_error
     event.loops = loops
     event.output = output
+    event.merged = merged
     mutex = node.definition.mutex
     if mutex is not None and mutex.keep and origin.holds == mutex.name:
         event.holds = mutex.name

@@ -14,7 +14,6 @@ from treadle.model.errors import Error
 from treadle.model.ids import ArrivalId, Frame, Frames, GroupId, TokenId
 from treadle.model.states import ExternalState, GateState, Mode, TokenState, Waiting
 
-_PASSIVE = (Waiting.MUTEX, Waiting.TRIGGER)
 _CODES = {name: code for code, name in enumerate(ENDED)}
 
 
@@ -44,6 +43,7 @@ def created(state: RunState, event: e.TokenCreated) -> None:
     token.output = event.output
     token.last_error = event.last_error
     token.loops = event.loops
+    token.merged = event.merged
     state.tokens[event.token] = token
     state.last_token = event.token
     state.ended.append(0)
@@ -79,6 +79,7 @@ def _arm(state: RunState, token: Token) -> None:
             state.waiters.setdefault(trigger.signal, []).append((token.id, t.id))
         elif trigger.when is not None:
             token.when = {**(token.when or {}), t.id: False}
+            state.watching[token.id] = None
 
 
 def dispatched(state: RunState, event: e.TokenDispatched) -> None:
@@ -118,7 +119,7 @@ def started(state: RunState, event: e.TokenStarted) -> None:
 
 def waiting(state: RunState, event: e.TokenWaiting) -> None:
     token = _moved(state, event.token, "token.waiting")
-    if event.reason in _PASSIVE:
+    if _is_passive(state, token, event.reason):
         state.passive += 1
     token.waiting = event.reason
     if event.reason is Waiting.SIBLINGS:
@@ -150,6 +151,13 @@ def _drop_spent_scope(state: RunState, arrival: Arrival) -> None:
         del state.scopes[frame]
 
 
+def _is_passive(state: RunState, token: Token, reason: Waiting | None) -> bool:
+    """Waits for what perhaps only another token can bring: a mutex, or triggers none of which is a signal."""
+    if reason is Waiting.TRIGGER:
+        return not state.graph.nodes[token.node].signalled
+    return reason is Waiting.MUTEX
+
+
 def resumed(state: RunState, event: e.TokenResumed) -> None:
     token = state.tokens[event.token]
     variant = f"/{event.by}" if event.by in ("mutex", "retry") else ""
@@ -157,7 +165,7 @@ def resumed(state: RunState, event: e.TokenResumed) -> None:
     token.version += 1
     if state.deferred:
         _carried_on(state, token.id)
-    if token.waiting in _PASSIVE:
+    if _is_passive(state, token, token.waiting):
         state.passive -= 1
     if token.waiting is Waiting.MUTEX:
         mutex = state.mutexes[token.detail["mutex"]]
@@ -183,7 +191,7 @@ def failed(state: RunState, event: e.TokenFailed) -> None:
     token = _moved(state, event.token, "token.failed")
     if token.external is ExternalState.CLAIMED:
         token.external = move_external(token.external, "token.failed")
-    _fail(state, token, event.error)
+    _fail(state, token, event.error, retained=event.fails is not None or event.unhandled)
     fail_branch(state, event.fails, event.error)
     note_unhandled(state, event.unhandled, event.token, event.error)
 
@@ -196,7 +204,7 @@ def timed_out(state: RunState, event: e.TokenTimedOut) -> None:
         token.error = event.error
         end(state, token)
         return
-    _fail(state, token, event.error)
+    _fail(state, token, event.error, retained=event.fails is not None or event.unhandled)
     fail_branch(state, event.fails, event.error)
     note_unhandled(state, event.unhandled, event.token, event.error)
 
@@ -213,12 +221,13 @@ def fail_branch(state: RunState, frame: Frame | None, error: Error) -> None:
         state.groups[frame[0]].failed[frame[1]] = error
 
 
-def _fail(state: RunState, token: Token, error: Error) -> None:
+def _fail(state: RunState, token: Token, error: Error, *, retained: bool) -> None:
     token.error = error
     token.last_error = error
     token.attempts = max(token.attempts, error.attempts)
     end(state, token)
-    _retain(state, token)
+    if retained or token.mode is Mode.COMPENSATION:
+        _retain(state, token)
 
 
 def _retain(state: RunState, token: Token) -> None:
@@ -304,7 +313,7 @@ def end(state: RunState, token: Token) -> None:
         leave(state, token)
     drop_timers(state, token)
     release_mutex(state, token)
-    if token.waiting in _PASSIVE:
+    if _is_passive(state, token, token.waiting):
         state.passive -= 1
     if token.waiting is Waiting.SIGNAL:
         _forget_waiter(state, token.detail["signal"], token.id)
@@ -331,6 +340,7 @@ def leave(state: RunState, token: Token) -> None:
             if t.definition.trigger is not None and t.definition.trigger.signal is not None:
                 _forget_waiter(state, t.definition.trigger.signal, token.id)
         token.when = None
+        state.watching.pop(token.id, None)
 
 
 def withdraw_arrival(state: RunState, identity: ArrivalId) -> None:
@@ -399,7 +409,7 @@ def _moved(state: RunState, identity: TokenId, cause: str) -> Token:
 
 def _carried_on(state: RunState, token: TokenId) -> None:
     """What was deferred for a visit has been carried on as soon as the visit moves."""
-    state.deferred = [item for item in state.deferred if item.token != token]
+    state.deferred.pop(token, None)
 
 
 HANDLERS: dict[type[e.Event], Callable[[RunState, Any], None]] = {

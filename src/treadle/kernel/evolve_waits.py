@@ -21,7 +21,7 @@ def gate_completed(state: RunState, event: e.GateCompleted) -> None:
     token.gate = move_gate(token.gate, "gate.completed")
     state.answers[token.id] = (token.attempt, event.data)
     if state.status is RunStatus.PAUSED:
-        state.deferred.append(Deferred("gate", token.id, event.data))
+        state.deferred[token.id] = Deferred("gate", token.id, event.data)
 
 
 def gate_expired(state: RunState, event: e.GateExpired) -> None:
@@ -39,7 +39,7 @@ def callback_received(state: RunState, event: e.CallbackReceived) -> None:
         state.answers[token.id] = (token.attempt, [event.output, event.error.as_json() if event.error else None])
     if state.status is RunStatus.PAUSED:
         kind: Literal["callback", "result"] = "callback" if external else "result"
-        state.deferred.append(Deferred(kind, token.id, event.output, event.error, event.tries, event.requests))
+        state.deferred[token.id] = Deferred(kind, token.id, event.output, event.error, event.tries, event.requests)
 
 
 def child_started(state: RunState, event: e.ChildStarted) -> None:
@@ -51,16 +51,14 @@ def child_ended(state: RunState, event: e.ChildEnded) -> None:
     if token is not None and token.child == event.run:
         token.child = None
         if state.status is RunStatus.PAUSED:
-            state.deferred.append(
-                Deferred(
-                    "child",
-                    event.token,
-                    event.output,
-                    event.error,
-                    status=event.status,
-                    child=event.run,
-                    compensable=event.compensable,
-                )
+            state.deferred[token.id] = Deferred(
+                "child",
+                token.id,
+                event.output,
+                event.error,
+                status=event.status,
+                child=event.run,
+                compensable=event.compensable,
             )
 
 

@@ -51,9 +51,7 @@ def _only_when(d: Deciding) -> list[Token]:
     return [
         token
         for token in d.state.tokens.values()
-        if token.waiting is Waiting.TRIGGER
-        and not token.timers
-        and not any(t.definition.trigger and t.definition.trigger.signal for t in d.node(token).triggers)
+        if token.waiting is Waiting.TRIGGER and not token.timers and not d.node(token).signalled
     ]
 
 

@@ -183,8 +183,11 @@ def time_out(d: Deciding, group: Group, state: SiteState, site: JoinSite) -> Non
         fail(d, group, state, site, error)
         return
     for branch in list(state.live):
-        for unit in units.units_of(group, branch):
+        stragglers = units.units_of(group, branch)
+        inner = cancel.inner_groups(d, group, stragglers)
+        for unit in stragglers:
             _time_out_unit(d, unit, error, state)
+        cancel.close_joins(d, inner)
     if state.status == "open":
         fire(d, group, state, site, "timed out; proceeding with what has arrived")
 
@@ -250,7 +253,10 @@ def choose_by_end(d: Deciding, frames: Any) -> None:
     whose last token waits at a join further out."""
     for identity, branch in frames:
         group = d.state.groups.get(identity)
-        if group is None or group.sites or any(unit > 0 for unit in units.units_of(group, branch)):
+        if group is None or group.sites:
+            continue
+        around = {outer for outer, _ in group.frames}
+        if not all(cancel.held_at(d, unit) in around for unit in units.units_of(group, branch)):
             continue
         if _cancels_on_first(d, group, "on_first_completion"):
             cancel.cancel_group_units(d, group, "first completion", arrivals=True, keep=branch)

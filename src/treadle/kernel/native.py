@@ -21,6 +21,7 @@ from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.ids import Frames, RunId
 from treadle.model.requests import AnyRequest, ChangeGroup, Emit, Send, WriteArtifact
+from treadle.model.states import Mode
 
 Json = Any
 
@@ -68,6 +69,8 @@ def apply_requests(d: Deciding, token: Token, requests: tuple[AnyRequest, ...]) 
 
 def apply(d: Deciding, token: Token, request: AnyRequest) -> Json:
     """Carry out one request; the output of the action."""
+    if isinstance(request, ChangeGroup) and token.mode is Mode.COMPENSATION:
+        raise Refused("INVALID_STATE", f"{request.verb}: a run that is being compensated has no groups to act on")
     if isinstance(request, Emit):
         d.emit(e.Custom(d.seq, d.now, request.type, request.data, token.id))
         d.effect(x.Publish(request.type, request.data))
@@ -114,10 +117,10 @@ def _is_known(d: Deciding, name: str) -> bool:
 
 def _one_group(d: Deciding, name: str, frames: Frames) -> Group:
     """The innermost group around that answers to the name; else the newest live one in the item."""
-    keys = (f"name:{name}", f"transition:{name}", f"node:{name}")
+    key = d.graph.group_key(name)
     for identity, _ in reversed(frames):
         group = d.state.groups[identity]
-        if any(key in group.names for key in keys):
+        if key in group.names:
             return group
     found = cancel.groups_named(d, name, frames, item_of(d.state, frames))
     if not found:

@@ -72,13 +72,15 @@ def arrive(
 
 
 def evaluate_all(d: Deciding) -> bool:
-    """Fire every node join that is complete. True when one fired."""
+    """Fire every node join that is complete, in the run and in the items something moved in. True when one fired."""
     fired = False
-    for key in list(d.state.node_joins):
-        state = d.state.node_joins.get(key)
-        while state is not None and state.held and _try_fire(d, state):
-            fired = True
-            state = d.state.node_joins.get(key)
+    for item in (None, *d.items):
+        for ref in d.graph.join_nodes:
+            state = d.state.node_joins.get((ref, item))
+            while state is not None and state.held and _try_fire(d, state):
+                fired = True
+                state = d.state.node_joins.get((ref, item))
+    d.items.clear()
     return fired
 
 
@@ -94,11 +96,15 @@ def _try_fire(d: Deciding, state: NodeJoinState) -> bool:
 
 
 def _complete_set(d: Deciding, node: GraphNode, definition: dd.NodeJoin, state: NodeJoinState) -> list[Arrival] | None:
+    if definition.kind == "tokens" and len(state.held) < definition.count:
+        return None
+    if definition.kind == "all_reachable" and _can_still_come(d, node, state):
+        return None
     held = [d.state.arrivals[identity] for identity in state.held]
     if definition.kind == "tokens":
-        return held[: definition.count] if len(held) >= definition.count else None
+        return held[: definition.count]
     if definition.kind == "all_reachable":
-        return held if not _can_still_come(d, node, state) else None
+        return held
     oldest: dict[str, Arrival] = {}
     for arrival in held:
         oldest.setdefault(_lane(d.graph.transitions[arrival.via]), arrival)
@@ -152,8 +158,13 @@ def _fire(d: Deciding, node: GraphNode, definition: dd.NodeJoin, state: NodeJoin
     origin = _origin(d, chosen, frames)
     join.complete_visits(d, chosen)
     t = d.graph.transitions[chosen[-1].via]
-    deliver.create(d, node, t, origin, frames, shared_path(chosen), origin.loops, output)
+    deliver.create(d, node, t, origin, frames, shared_path(chosen), origin.loops, output, _vias(chosen))
     d.touch(frames)
+
+
+def _vias(chosen: list[Arrival]) -> list[str] | None:
+    vias = list(dict.fromkeys(arrival.via for arrival in chosen))
+    return vias if len(vias) > 1 else None
 
 
 def _collected(d: Deciding, chosen: list[Arrival]) -> list[Json]:
@@ -222,12 +233,14 @@ def shared_path(chosen: list[Arrival]) -> str:
 def _overlaid(d: Deciding, chosen: list[Arrival], frames: Frames) -> OverlayedWrites:
     """Writes of branches that the continuation leaves behind, laid over one another in the order of their paths."""
     overlay = OverlayedWrites()
-    ordered = sorted(chosen, key=lambda a: path_key(a.path))
-    owner = {frame: arrival.id for arrival in ordered for frame in arrival.frames[len(frames) :]}
-    for frame in frames_inwards([arrival.frames[len(frames) :] for arrival in ordered]):
-        scope = d.state.scopes.get(frame)
-        for path, value in scope.leaves() if scope is not None else ():
-            overlay.write(path, value, owner[frame])
+    branches: dict[Frame | None, list[Arrival]] = {}
+    for arrival in sorted(chosen, key=lambda a: path_key(a.path)):
+        branches.setdefault(next(iter(arrival.frames[len(frames) :]), None), []).append(arrival)
+    for number, arrivals in enumerate(branches.values()):
+        for frame in frames_inwards([arrival.frames[len(frames) :] for arrival in arrivals]):
+            scope = d.state.scopes.get(frame)
+            for path, value in scope.leaves() if scope is not None else ():
+                overlay.write(path, value, number)
     return overlay
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from treadle.expression.values import json_equal
 from treadle.kernel import begin, cancel, complete, failure, native, saga, suspend, timers
-from treadle.kernel.deciding import Deciding, Refused
+from treadle.kernel.deciding import Deciding, Refused, RunFails
 from treadle.kernel.state import ENDED, Token
 from treadle.model import commands as c
 from treadle.model import effects as x
@@ -129,7 +129,7 @@ def _answering(d: Deciding, token_id: TokenId, attempt: int, worker: str | None)
         raise Refused(
             "LEASE_CONFLICT", f"attempt {attempt} of visit {token_id} is held by {token.worker!r}, not {worker!r}"
         )
-    if any(item.token == token_id for item in d.state.deferred):
+    if token_id in d.state.deferred:
         return None
     return token
 
@@ -148,6 +148,11 @@ def apply_result(d: Deciding, token: Token, output: Json, tries: int, requests: 
             native.apply_requests(d, token, requests)
         except Refused as refusal:
             refused = Error(refusal.rejection.kind, refusal.rejection.message)
+        except RunFails:  # by what it asked for; its own work has succeeded and may have to be undone
+            if token.id in d.state.tokens and token.mode is Mode.FORWARD:
+                complete.leave_behind(d, token, output)
+                d.emit(e.TokenCompleted(d.seq, d.now, token.id, output, tries))
+            raise
         if token.id not in d.state.tokens:
             failure.refuse_late(d, token.id, token.attempt, "the visit has withdrawn itself")
             return
@@ -175,7 +180,7 @@ def lose_worker(d: Deciding, command: c.LoseWorker) -> None:
         return
     if token.mode is Mode.FORWARD and d.node(token).task is None:
         return
-    if any(item.token == token.id for item in d.state.deferred):
+    if token.id in d.state.deferred:
         return  # its result is recorded and will be applied when the run resumes
     if token.recoveries >= RECOVERIES_MAX and d.state.status is not RunStatus.PAUSED:
         text = f"its worker was lost {token.recoveries + 1} times"

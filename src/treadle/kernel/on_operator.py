@@ -26,11 +26,9 @@ def cancel_run(d: Deciding, command: c.CancelRun) -> None:
 
 
 def abort_run(d: Deciding, command: c.AbortRun) -> None:
-    """The other answer to a workflow timeout."""
-    if d.state.status is RunStatus.CANCELLED:
-        return
-    _live(d)
-    finish.cancel_run(d, command.by, "aborted")
+    """The other answer to a workflow timeout; a run that is over stays as it is."""
+    if d.state.status in (RunStatus.RUNNING, RunStatus.PAUSED):
+        finish.cancel_run(d, command.by, "aborted")
 
 
 def cancel_token(d: Deciding, command: c.CancelToken) -> None:
@@ -106,7 +104,7 @@ def extend_timeout(d: Deciding, command: c.ExtendTimeout) -> None:
 
 def _resume(d: Deciding, by: str, deadline: int | None) -> None:
     assert d.state.paused_at is not None
-    waiting = list(d.state.deferred)
+    waiting = list(d.state.deferred.values())
     shift = d.now - d.state.paused_at
     d.emit(e.RunResumed(d.seq, d.now, by, shift, deadline))
     if deadline is not None:
@@ -142,6 +140,7 @@ def wake_all(d: Deciding) -> None:
             d.ready.append(token.id)
     for group in d.state.groups:
         d.dirty[group] = None
+    d.items.update({item: None for _, item in d.state.node_joins if item is not None})
 
 
 def retry_token(d: Deciding, command: c.RetryToken) -> None:

@@ -61,9 +61,11 @@ def record_late(d: Deciding, token: TokenId, stopped: Stopped, output: Json) -> 
 
 def record_deferred(d: Deciding) -> None:
     """Work that succeeded while the run was paused has happened, though nothing was routed: it must be undone too."""
-    for item in d.state.deferred:
+    for item in list(d.state.deferred.values()):
         token = d.state.tokens.get(item.token)
         if token is None or item.error is not None or token.mode is Mode.COMPENSATION:
+            continue
+        if item.kind == "child" and item.status != RunStatus.COMPLETED:
             continue
         if d.node(token).definition.compensate is not None:
             record(d, token, item.output)

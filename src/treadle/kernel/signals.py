@@ -25,7 +25,7 @@ BUFFER_MAX = 10_000
 
 def receive(d: Deciding, name: str, key: Json, data: Json, command: str | None) -> None:
     """A signal arrives: hand it to the longest waiter, or keep it."""
-    if len(d.state.signals) >= BUFFER_MAX:
+    if len(d.state.signals) >= BUFFER_MAX and name not in d.state.waiters:
         raise Refused("LIMIT_EXCEEDED", f"{BUFFER_MAX} signals are waiting to be taken in this run already")
     identity = d.state.last_signal + 1
     d.emit(e.SignalReceived(d.seq, d.now, identity, name, key, data, command))

@@ -67,6 +67,7 @@ class Token(Struct, gc=False):
     """Armed `when` triggers and whether their condition held last time."""
     mutex: str | None = None
     """The mutex it holds."""
+    merged: list[str] | None = None
 
 
 class Arrival(Struct, gc=False):
@@ -260,7 +261,10 @@ class RunState:
     working: int = 0
     """Live tokens that are not held at a join: something can still happen by itself or by an answer."""
     passive: int = 0
-    """Of those, the ones waiting for a mutex or a trigger: perhaps only another token can set them free."""
+    """Of those, the ones waiting for a mutex, or for triggers without a signal: perhaps only another token sets them
+    free."""
+    watching: dict[TokenId, None] = field(default_factory=dict)
+    """Tokens with an armed `when`."""
     at_node: dict[str, int] = field(default_factory=dict)
     groups: dict[GroupId, Group] = field(default_factory=dict)
     arrivals: dict[ArrivalId, Arrival] = field(default_factory=dict)
@@ -279,7 +283,7 @@ class RunState:
     """The accepted answer of a gate or callback, by visit: the same again is accepted, another refused."""
     stopping: dict[TokenId, Stopped] = field(default_factory=dict)
     """Attempts told to stop whose result may still arrive, to be recorded as ignored."""
-    deferred: list[Deferred] = field(default_factory=list)
+    deferred: dict[TokenId, Deferred] = field(default_factory=dict)
     """What arrived while the run was paused, to be carried on when it resumes."""
     empty: dict[GroupId, None] = field(default_factory=dict)
     """Groups born empty whose join is not decided yet: each stands for a token to come in the scope around it."""

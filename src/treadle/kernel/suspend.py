@@ -139,6 +139,7 @@ def _workflow_call(d: Deciding, token: Token, node: GraphNode, value: Json) -> N
     if problem is not None or graph is None:
         failure.attempt_failed(d, token, problem or Error("NOT_FOUND", f"workflow {name!r}"))
         return
+    version = version or graph.version or None  # what was checked is what starts, whatever is deployed meanwhile
     child = RunId(f"{d.state.run}.{token.id}" + (f"~{attempt}" if attempt > 1 else ""))
     inherit = bool(config_value(d, token, node, "inherit_artifacts", value))
     d.emit(e.ChildStarted(d.seq, d.now, token.id, child, name, version))

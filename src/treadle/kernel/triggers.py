@@ -39,7 +39,7 @@ def is_live(d: Deciding, token: Token) -> bool:
 def check_when(d: Deciding) -> bool:
     """After every commit of the run: each armed `when` that has become true. True when one was followed."""
     followed = False
-    for token in [token for token in d.state.tokens.values() if token.when]:
+    for token in [d.state.tokens[identity] for identity in d.state.watching]:
         followed = check_when_of(d, token) or followed
     return followed
 

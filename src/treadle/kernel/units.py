@@ -74,7 +74,7 @@ def abandon(state: RunState, group: Group, branches: list[int]) -> None:
     """From now on nobody outside waits for what is left in these branches."""
     for branch in branches:
         for unit in units_of(group, branch):
-            frames, bit, popped = _standing(state, unit)
+            frames, bit, popped = standing(state, unit)
             place = position(frames, group.id)
             if not any(index in state.groups[inner].abandoned for inner, index in frames[place + 1 :]):
                 _count_live(state, frames[:place], bit, -1, popped)
@@ -155,7 +155,7 @@ def _iterate(members: Members | None) -> Iterator[int]:
         yield from members
 
 
-def _standing(state: RunState, unit: int) -> tuple[Frames, int, int | None]:
+def standing(state: RunState, unit: int) -> tuple[Frames, int, int | None]:
     """Frames of a unit, the bit of the node it stands at (or will continue at), and the group it will leave."""
     lazy = cursor_group(unit)
     if lazy is not None:

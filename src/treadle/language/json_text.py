@@ -1,24 +1,24 @@
 """JSON text → a plain value with positions.
 
 Strict (RFC 8259): duplicate keys, NaN, raw control characters, lone surrogates and anything beyond
-`Bounds` are refused with line and column. Iterative, so nesting costs no stack. Strings are decoded by the
-standard library.
+`Bounds` are refused with line and column. Iterative, so nesting costs no stack. Strings with escapes are
+decoded by the standard library.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from json.decoder import JSONDecodeError, scanstring  # type: ignore[attr-defined]
 from typing import Any
 
 from treadle.language.limits import Bounds
 from treadle.language.plain import number_from, refuse_text
-from treadle.language.source import Marks, Refusal, Spot
+from treadle.language.source import COLUMN_BITS, At, Mark, Marks, Refusal, spot_of
 
 _TOKEN = re.compile(
-    r"""[ \t\r\n]*(?:(?P<mark>[\[\]{},:])|(?P<quote>")"""
-    r"""|(?P<number>-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)|(?P<word>-?[A-Za-z_]+))"""
+    r"""[ \t\r\n]*(?:"(?P<text>[^"\\\x00-\x1f\ud800-\udfff]*)"|(?P<mark>[\[\]{},:])|(?P<quote>")"""
+    r"""|(?P<number>-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)|(?P<word>-?[A-Za-z_]+))""",
+    re.ASCII,
 )
 _WORDS = {"true": True, "false": False, "null": None}
 
@@ -26,93 +26,112 @@ _WORDS = {"true": True, "false": False, "null": None}
 class NotJson(Exception):
     """The text does not follow JSON's grammar; it may still be YAML."""
 
-    def __init__(self, message: str, spot: Spot) -> None:
+    def __init__(self, message: str, at: At, offset: int) -> None:
         super().__init__(message)
         self.message = message
-        self.spot = spot
+        self.at = at
+        self.offset = offset
 
 
-def read_json(text: str, bounds: Bounds) -> tuple[Any, Marks]:
-    """The value and its marks. Raises NotJson for bad grammar and Refusal for what no dialect may contain."""
+def read_json(text: str, bounds: Bounds) -> tuple[Any, Mark]:
+    """The value and its mark. Raises NotJson for bad grammar and Refusal for what no dialect may contain."""
     return _Reader(text, bounds).document()
 
 
 class _Reader:
+    """One pass over the text. `begins` and `ends` are those of the last token."""
+
     def __init__(self, text: str, bounds: Bounds) -> None:
         self.text = text
         self.bounds = bounds
-        self.position = 0
         self.begins = 0
+        self.ends = 0
         self.values = 0
-        self.lines = [0, *(match.end() for match in re.finditer("\n", text))]
+        self.line = 0
+        self.line_begins = 0
+        self.counted = 0
+        """Up to where line breaks were counted: places are asked for in the order of the text."""
 
-    def spot(self, position: int) -> Spot:
-        line = bisect_right(self.lines, position)
-        return Spot(line, position - self.lines[line - 1] + 1)
+    def at(self, offset: int) -> At:
+        breaks = self.text.count("\n", self.counted, offset)
+        if breaks:
+            self.line += breaks
+            self.line_begins = self.text.rfind("\n", self.counted, offset) + 1
+        self.counted = max(offset, self.counted)
+        return self.line << COLUMN_BITS | offset - self.line_begins
 
-    def document(self) -> tuple[Any, Marks]:
+    def document(self) -> tuple[Any, Mark]:
         holder: list[Any] = []
-        top = Marks(Spot(1, 1))
-        stack = [_Open(holder, top)]
-        self._value(stack)
+        marks: list[Mark] = []
+        stack = [_Open(holder, Marks(0, marks))]
+        self._value(stack, self._token())
         while len(stack) > 1:
-            if isinstance(stack[-1].value, dict):
+            if stack[-1].is_map:
                 self._member(stack)
             else:
                 self._element(stack)
-        if self.text[self.position :].strip(" \t\r\n"):
+        if self.text[self.ends :].strip(" \t\r\n"):
             self._token()
-            raise NotJson("nothing may follow the JSON value", self.spot(self.begins))
-        return holder[0], top.parts[0]
+            raise self._not_json("nothing may follow the JSON value")
+        return holder[0], marks[0]
+
+    def _not_json(self, message: str) -> NotJson:
+        return NotJson(message, self.at(self.begins), self.begins)
 
     def _token(self) -> str:
-        """The next token's kind; `begins` is where it starts, `position` where it ends."""
-        match = _TOKEN.match(self.text, self.position)
+        """The next token: a mark or a word as it is, else its kind."""
+        match = _TOKEN.match(self.text, self.ends)
         if match is None:
-            rest = self.text[self.position :]
-            self.begins = self.position + len(rest) - len(rest.lstrip(" \t\r\n"))
-            raise NotJson("expected a JSON value", self.spot(min(self.begins, len(self.text))))
+            rest = self.text[self.ends :]
+            self.begins = self.ends + len(rest) - len(rest.lstrip(" \t\r\n"))
+            raise self._not_json("expected a JSON value")
         kind = match.lastgroup or ""
         self.begins = match.start(kind)
-        self.position = match.end()
+        self.ends = match.end()
+        if kind == "text":
+            self.begins -= 1
+            return '"'
         return match.group(kind) if kind in ("mark", "word") else kind
 
-    def _value(self, stack: list[_Open], token: str | None = None) -> None:
+    def _value(self, stack: list[_Open], token: str) -> None:
         """Reads one value into the innermost open container; a container is opened, not read to its end."""
-        token = token or self._token()
-        at = self.spot(self.begins)
+        at = self.at(self.begins)
         self._count(at)
-        marks = Marks(at)
-        if token in "{[" and len(token) == 1:
+        if token in ("{", "["):
             if len(stack) > self.bounds.depth:
                 raise Refusal(f"nested more than {self.bounds.depth} levels deep", at)
             container: Any = {} if token == "{" else []
+            marks = Marks(at, {}, {}) if token == "{" else Marks(at, [])
             stack[-1].add(container, marks)
             stack.append(_Open(container, marks))
         else:
-            stack[-1].add(self._scalar(token, at), marks)
+            stack[-1].add(self._scalar(token, at), at)
 
-    def _count(self, at: Spot) -> None:
+    def _count(self, at: At) -> None:
         self.values += 1
         if self.values > self.bounds.values:
             raise Refusal(f"more than {self.bounds.values} values", at)
 
-    def _scalar(self, token: str, at: Spot) -> Any:
+    def _scalar(self, token: str, at: At) -> Any:
+        if token == '"':
+            return self.text[self.begins + 1 : self.ends - 1]
         if token == "quote":
             return self._string(at)
         if token == "number":
-            return number_from(self.text[self.begins : self.position], at, self.bounds)
+            return number_from(self.text[self.begins : self.ends], at, self.bounds)
         if token in _WORDS:
             return _WORDS[token]
         if token in ("NaN", "Infinity", "-Infinity"):
             raise Refusal(f"{token} is not a JSON number", at)
-        raise NotJson(f"unexpected `{token}`", at)
+        raise self._not_json(f"unexpected `{token[:60]}`")
 
-    def _string(self, at: Spot) -> str:
+    def _string(self, at: At) -> str:
+        """A string with escapes, or a broken one; its quote was read."""
         try:
-            value, self.position = scanstring(self.text, self.position, True)
+            value, self.ends = scanstring(self.text, self.ends, True)
         except JSONDecodeError as error:
-            raise NotJson(error.msg[:1].lower() + error.msg[1:], self.spot(error.pos)) from None
+            self.begins = error.pos
+            raise self._not_json(error.msg[:1].lower() + error.msg[1:]) from None
         refuse_text(value, at)
         return str(value)
 
@@ -125,18 +144,19 @@ class _Reader:
             stack.pop()
             return
         elif here.value:
-            raise NotJson(f"expected `,` or `}}`, found `{token}`", self.spot(self.begins))
-        at = self.spot(self.begins)
-        if token != "quote":
-            raise NotJson("expected a key in double quotes", at)
-        key = self._string(at)
+            raise self._not_json(f"expected `,` or `}}`, found `{token[:60]}`")
+        if token not in ('"', "quote"):
+            raise self._not_json("expected a key in double quotes")
+        at = self.at(self.begins)
+        self._count(at)
+        key = self._scalar(token, at)
         if key in here.value:
+            assert here.marks.keys is not None
             raise duplicate_key(key, at, here.marks.keys[key])
-        here.marks.keys[key] = at
         if self._token() != ":":
-            raise NotJson(f"expected `:` after the key {key!r}", self.spot(self.begins))
-        here.key = key
-        self._value(stack)
+            raise self._not_json(f"expected `:` after the key {key[:60]!r}")
+        here.key, here.key_at = key, at
+        self._value(stack, self._token())
 
     def _element(self, stack: list[_Open]) -> None:
         here = stack[-1]
@@ -146,7 +166,7 @@ class _Reader:
             return
         if here.value:
             if token != ",":
-                raise NotJson(f"expected `,` or `]`, found `{token}`", self.spot(self.begins))
+                raise self._not_json(f"expected `,` or `]`, found `{token[:60]}`")
             token = self._token()
         self._value(stack, token)
 
@@ -154,22 +174,25 @@ class _Reader:
 class _Open:
     """A container that is being filled."""
 
-    __slots__ = ("key", "marks", "value")
+    __slots__ = ("is_map", "key", "key_at", "marks", "value")
 
     def __init__(self, value: Any, marks: Marks) -> None:
         self.value = value
         self.marks = marks
+        self.is_map = isinstance(value, dict)
         self.key = ""
+        self.key_at = 0
 
-    def add(self, value: Any, marks: Marks) -> None:
-        if isinstance(self.value, dict):
+    def add(self, value: Any, mark: Mark) -> None:
+        if self.is_map:
             self.value[self.key] = value
-            self.marks.parts[self.key] = marks
+            self.marks.parts[self.key] = mark  # type: ignore[call-overload]
+            self.marks.keys[self.key] = self.key_at  # type: ignore[index]
         else:
-            self.marks.parts[len(self.value)] = marks
             self.value.append(value)
+            self.marks.parts.append(mark)  # type: ignore[union-attr]
 
 
-def duplicate_key(key: str, at: Spot, first: Spot) -> Refusal:
+def duplicate_key(key: str, at: At, first: At) -> Refusal:
     """The refusal both dialects give for a key written twice."""
-    return Refusal(f"the key `{key[:60]}` is written twice", at, hint=f"it first stands in line {first.line}")
+    return Refusal(f"the key `{key[:60]}` stands twice", at, hint=f"it first stands in line {spot_of(first).line}")

@@ -18,8 +18,12 @@ class Bounds:
     depth: int = 64
     """Nesting. The deepest valid definition needs about 20; Python's own recursion ends near 1,000."""
     values: int = 50_000
-    """Maps, lists and scalars after aliases are expanded: a workflow of 4,000 nodes. Bounds an alias bomb,
-    and reading time: the pure-Python YAML scanner needs about 25 µs per value.
+    """Maps, lists, scalars and keys of one text after aliases are expanded: a workflow of 3,000 nodes. Bounds an
+    alias bomb, time (2 to 3 µs per value) and memory (up to 300 bytes per value).
+    """
+    second_reading_bytes: int = 8 << 10
+    """Text that one parser has refused is given to another only up to here: the pure-Python YAML scanner needs
+    up to 15 µs per character, and what is beyond is told by the first one just as well.
     """
     documents: int = 1_000
     """Documents of one file."""

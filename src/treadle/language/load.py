@@ -111,7 +111,7 @@ def load_source(source: Source, settings: Settings = NOTHING_KNOWN) -> Loaded:
     """A definition from a document that was read before; problems carry the document's lines."""
     reading = Reading(source, settings)
     try:
-        if source.marks is None:
+        if source.mark is None:
             refuse_value(source.value, settings.bounds)
     except Refusal as refusal:
         reading.refused(refusal)

@@ -12,20 +12,20 @@ from typing import Any
 
 from treadle.language.limits import Bounds
 from treadle.language.problem import Path, path_text
-from treadle.language.source import Refusal, Spot
+from treadle.language.source import At, Refusal
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
 _INT_MIN, _INT_MAX = -(2**63), 2**63 - 1
 
 
-def refuse_text(text: str, at: Spot | None = None, path: Path = ()) -> None:
+def refuse_text(text: str, at: At | None = None, path: Path = ()) -> None:
     """Control characters and lone surrogates cannot be stored or shown."""
     bad = _CONTROL.search(text)
     if bad is not None:
         raise Refusal(f"the text contains the character U+{ord(bad.group()):04X}, which is not allowed", at, path)
 
 
-def refuse_number(value: int | float, at: Spot | None = None, path: Path = ()) -> None:
+def refuse_number(value: int | float, at: At | None = None, path: Path = ()) -> None:
     """Numbers that JSON, CEL or a database could not hold."""
     if isinstance(value, float) and not math.isfinite(value):
         raise Refusal("NaN and infinity are not JSON numbers", at, path)
@@ -33,7 +33,7 @@ def refuse_number(value: int | float, at: Spot | None = None, path: Path = ()) -
         raise Refusal("the number does not fit into 64 bits", at, path, hint="write it as text, in quotes")
 
 
-def number_from(text: str, at: Spot, bounds: Bounds) -> int | float:
+def number_from(text: str, at: At, bounds: Bounds) -> int | float:
     """A number from JSON text."""
     if len(text) > bounds.number_digits:
         raise Refusal(f"a number of {len(text)} digits", at, hint="write it as text, in quotes")

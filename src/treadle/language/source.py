@@ -13,61 +13,89 @@ from treadle.language.problem import Path
 
 Json = Any
 
+At = int
+"""A place in a text, packed into one number: every value of a document has one, and most are never shown."""
+COLUMN_BITS = 32
+"""`line << COLUMN_BITS | column`, both 0-based: wider than any line that fits into memory."""
+
 
 class Spot(NamedTuple):
-    """A place in a text, both 1-based."""
+    """A place in a text as people count, both 1-based."""
 
     line: int
     column: int
 
 
+def spot_of(at: At) -> Spot:
+    """Line and column of a packed place."""
+    return Spot((at >> COLUMN_BITS) + 1, (at & ((1 << COLUMN_BITS) - 1)) + 1)
+
+
 class Marks:
-    """Positions of one value: where it begins, where its keys stand, and the marks of what it holds."""
+    """Positions of a map or list: where it begins, where its keys stand, and the marks of what it holds."""
 
-    __slots__ = ("keys", "parts", "spot")
+    __slots__ = ("at", "keys", "parts")
 
-    def __init__(self, spot: Spot) -> None:
-        self.spot = spot
-        self.keys: dict[str, Spot] = {}
-        self.parts: dict[str | int, Marks] = {}
+    def __init__(self, at: At, parts: dict[str, Mark] | list[Mark], keys: dict[str, At] | None = None) -> None:
+        self.at = at
+        self.parts = parts
+        self.keys = keys
+        """Where each key stands; None for a list."""
 
-    def find(self, path: Path, *, key: bool = False) -> Spot:
-        """Where `path` stands; `key=True` asks for the key itself rather than its value."""
-        marks = self
-        for depth, step in enumerate(path):
-            if key and depth == len(path) - 1 and step in marks.keys:
-                return marks.keys[str(step)]
-            if step not in marks.parts:
-                return marks.keys.get(str(step), marks.spot)
-            marks = marks.parts[step]
-        return marks.spot
+    def part(self, step: str | int) -> Mark | None:
+        """The mark one step down, if there is something."""
+        if isinstance(self.parts, dict):
+            return self.parts.get(step)  # type: ignore[call-overload, no-any-return]  # a number is no key
+        return self.parts[step] if isinstance(step, int) and 0 <= step < len(self.parts) else None
+
+    def key(self, step: str | int) -> At | None:
+        """Where a key itself stands."""
+        return self.keys.get(step) if self.keys is not None and isinstance(step, str) else None
+
+
+Mark = Marks | At
+"""Positions of any value; of a scalar there is only its beginning."""
+
+
+def find(mark: Mark, path: Path, *, key: bool = False) -> Spot:
+    """Where `path` stands, or what is nearest around it; `key=True` asks for the key rather than its value."""
+    for depth, step in enumerate(path):
+        if isinstance(mark, int):
+            break
+        if key and depth == len(path) - 1 and (at := mark.key(step)) is not None:
+            return spot_of(at)
+        part = mark.part(step)
+        if part is None:
+            break
+        mark = part
+    return spot_of(mark if isinstance(mark, int) else mark.at)
 
 
 class Source:
     """One document, or a part of one, ready to be loaded."""
 
-    __slots__ = ("file", "marks", "root", "text", "value")
+    __slots__ = ("file", "mark", "root", "value")
 
-    def __init__(
-        self, value: Json, file: str, marks: Marks | None = None, root: Path = (), text: str | None = None
-    ) -> None:
+    def __init__(self, value: Json, file: str, mark: Mark | None = None, root: Path = ()) -> None:
         self.value = value
         self.file = file
-        self.marks = marks
+        self.mark = mark
+        """None when it did not come from text."""
         self.root = root
-        self.text = text
 
     def part(self, *path: str | int) -> Source:
         """What stands at `path`, still knowing its lines: `source.part("definitions", 0)`."""
-        value, marks = self.value, self.marks
+        value, mark = self.value, self.mark
         for step in path:
             value = value[step]
-            marks = marks.parts.get(step) if marks is not None else None
-        return Source(value, self.file, marks, (*self.root, *path), self.text)
+            if isinstance(mark, Marks):
+                # What an alias or a merge brings has no place of its own: that of what brings it does.
+                mark = part if (part := mark.part(step)) is not None else mark.at
+        return Source(value, self.file, mark, (*self.root, *path))
 
     def spot(self, path: Path, *, key: bool = False) -> Spot | None:
         """Line and column of a path below this source, if it came from text."""
-        return self.marks.find(path, key=key) if self.marks is not None else None
+        return find(self.mark, path, key=key) if self.mark is not None else None
 
 
 class Refusal(Exception):
@@ -75,9 +103,9 @@ class Refusal(Exception):
     outside.
     """
 
-    def __init__(self, message: str, spot: Spot | None = None, path: Path = (), hint: str | None = None) -> None:
+    def __init__(self, message: str, at: At | None = None, path: Path = (), hint: str | None = None) -> None:
         super().__init__(message)
         self.message = message
-        self.spot = spot
+        self.spot = spot_of(at) if at is not None else None
         self.path = path
         self.hint = hint

@@ -132,6 +132,8 @@ class TokenCreated(Event, tag="token.created"):
     """How often each `loop` transition was taken on the way here."""
     holds: str | None = None
     """A mutex it inherits: the critical section goes on (A4)."""
+    merged: list[str] | None = None
+    """Of the visit behind a node join: every transition that has delivered, for their mappings."""
 
 
 class TokenDispatched(Event, tag="token.dispatched"):

@@ -46,6 +46,7 @@ class Catalog:
         self._script.learn(workflow.nodes)
         graph = compile_graph(mocked(workflow, self._script))
         stored = instantly(self._store.put_workflow(workflow.workflow, graph.hash, workflow))
+        graph.version = stored.version
         deployed = Deployed(workflow, graph, stored.version)
         self._newest[workflow.workflow] = stored.version
         return self._versions.setdefault((workflow.workflow, stored.version), deployed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from treadle.actions.python import UnknownFunction, find_function
-from treadle.language import Loaded, load_file, load_source, load_value
+from treadle.language import Loaded, load_file, load_source
 from treadle.language.reading import Settings
 from treadle.testing.scenario import Definition
 
@@ -24,10 +24,6 @@ def load_definition(definition: Definition, *, check_functions: bool = False) ->
             return load_file(path, functions=functions)
         except OSError as problem:
             place.refuse(f"cannot read {path}: {problem.strerror}")
-    loaded = load_value(place.value, place.document.file, functions=functions)
-    if not loaded.errors:
-        return loaded
-    # Lines are looked up only when there is something to say about them: most definitions are fine.
     return load_source(place.document.source(*place.path), Settings(functions=functions))
 
 

@@ -69,7 +69,10 @@ def test_a_callback_to_an_ended_run_is_invalid() -> None:
     assert refused(driven.do(c.ReceiveCallback(1, 1, {}))) == "INVALID_STATE"
 
 
-@pytest.mark.parametrize("command", [c.ReceiveCallback(99, 1, {}), c.CompleteGate(99, {}), c.CancelToken(99), c.RetryToken(99), c.ClaimGate(99, "ann")])  # fmt: skip
+STRANGERS = [c.ReceiveCallback(99, 1), c.CompleteGate(99), c.CancelToken(99), c.RetryToken(99), c.ClaimGate(99, "ann")]
+
+
+@pytest.mark.parametrize("command", STRANGERS)
 def test_a_visit_that_never_was_is_not_found(command: c.Command) -> None:
     assert refused(run_of(TASK).do(command)) == "NOT_FOUND"
 
@@ -97,7 +100,10 @@ def test_an_answer_where_no_gate_waits_is_invalid() -> None:
 
 
 def test_a_gate_retried_by_an_operator_takes_a_new_answer() -> None:
-    document = {"nodes": {"a": GATE, "b": TASK}, "transitions": [{"from": "a", "to": "b", "condition": "nodes.a.output.ok == true"}]}
+    document = {
+        "nodes": {"a": GATE, "b": TASK},
+        "transitions": [{"from": "a", "to": "b", "condition": "nodes.a.output.ok == true"}],
+    }
     driven = Driven(graph_of(document)).start()
     driven.do(c.CompleteGate(1, {"ok": False}))
     assert driven.state.error is not None and driven.state.error.kind == "NO_MATCHING_TRANSITION"

@@ -110,7 +110,10 @@ COUNTS: list[tuple[Any, str | None]] = [
     (None, "INVALID_SPAWN_COUNT"),
 ]
 COUNTED = graph_of(
-    {"nodes": {"a": {}, "b": TASK}, "transitions": [{"from": "a", "to": "b", "spawn_count": {"from_context": "input.n"}}]}
+    {
+        "nodes": {"a": {}, "b": TASK},
+        "transitions": [{"from": "a", "to": "b", "spawn_count": {"from_context": "input.n"}}],
+    }
 )
 
 
@@ -137,7 +140,9 @@ COLLECTIONS: list[tuple[str, Any, int | str]] = [
 @pytest.mark.parametrize(("policy", "value", "result"), COLLECTIONS)
 def test_what_is_no_array_follows_on_missing(policy: str, value: Any, result: int | str) -> None:
     foreach = {"collection": "input.xs", "on_missing": policy}
-    driven = Driven(graph_of({"nodes": {"a": {}, "b": TASK}, "transitions": [{"from": "a", "to": "b", "foreach": foreach}]}))
+    driven = Driven(
+        graph_of({"nodes": {"a": {}, "b": TASK}, "transitions": [{"from": "a", "to": "b", "foreach": foreach}]})
+    )
     driven.start({"xs": value})
     failed = driven.state.error.kind if driven.state.error else None
     assert (failed or len(driven.tokens("b"))) == result, driven.log()
@@ -145,7 +150,9 @@ def test_what_is_no_array_follows_on_missing(policy: str, value: Any, result: in
 
 def limited(limits: dict[str, int], count: int) -> Driven:
     transitions = [{"id": "t", "from": "a", "to": "b", "spawn_count": {"from_context": "input.n"}}]
-    return Driven(graph_of({"nodes": {"a": {}, "b": TASK}, "transitions": transitions, "limits": limits})).start({"n": count})
+    return Driven(graph_of({"nodes": {"a": {}, "b": TASK}, "transitions": transitions, "limits": limits})).start(
+        {"n": count}
+    )
 
 
 @pytest.mark.parametrize(("name", "limit", "fits"), [("max_spawn_count", 3, 3), ("max_tokens_per_run", 4, 3)])
@@ -177,7 +184,9 @@ def test_lazy_spawning_keeps_so_many_branches_alive_and_no_more(most: int) -> No
         {"id": "t", "from": "a", "to": "b", "foreach": foreach},
         {"from": "b", "to": "z", "synchronization": {"sibling_group": "t"}},
     ]
-    driven = Driven(graph_of({"nodes": {"a": {}, "b": TASK, "z": {}}, "transitions": transitions})).start({"xs": [0] * 5})
+    driven = Driven(graph_of({"nodes": {"a": {}, "b": TASK, "z": {}}, "transitions": transitions})).start(
+        {"xs": [0] * 5}
+    )
     alive = []
     for index in range(5):
         alive.append(sum(1 for token in driven.tokens("b") if token.waiting is None))

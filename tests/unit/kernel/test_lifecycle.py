@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from tests.driving import TASK, Driven, graph_of
 from treadle.errors import InvalidTransition
 from treadle.kernel import lifecycle
 from treadle.kernel.evolve import evolve, replay
 from treadle.model import events as e
 from treadle.model.states import ExternalState, GateState, RunStatus, TokenState
-from tests.driving import TASK, Driven, graph_of
 
 Move = Callable[[str, str], str]
 MACHINES: dict[str, tuple[Move, list[str]]] = {
@@ -44,8 +44,8 @@ def test_every_row_is_a_move_and_every_other_pair_is_refused(machine: str) -> No
 def test_a_cause_nobody_knows_is_refused(machine: str) -> None:
     move, states = MACHINES[machine]
     for state in states:
-        with pytest.raises(InvalidTransition, match="moon.landed"):
-            move(state, "moon.landed")
+        with pytest.raises(InvalidTransition, match="moon landed"):
+            move(state, "moon landed")
 
 
 FINAL = [
@@ -77,7 +77,7 @@ def test_a_live_token_can_always_be_cancelled() -> None:
 def test_every_state_can_be_reached() -> None:
     begins = {"token": {"created"}, "run": {"created"}, "gate": {"open"}, "external task": {"offered"}}
     for machine, (_, states) in MACHINES.items():
-        reached = begins[machine] | {after for after in legal(machine).values()}
+        reached = begins[machine] | set(legal(machine).values())
         assert set(states) <= reached, machine
 
 
@@ -93,7 +93,9 @@ ILLEGAL: list[tuple[str, Callable[[int], e.Event]]] = [
 @pytest.mark.parametrize(("why", "event"), ILLEGAL, ids=[why for why, _ in ILLEGAL])
 def test_a_history_with_an_illegal_move_cannot_be_folded(why: str, event: Callable[[int], e.Event]) -> None:
     driven = Driven(graph_of({"nodes": {"a": TASK, "b": TASK}, "start": ["a", "b"]})).start()
-    upto = [one for one in driven.history if not (isinstance(one, e.TokenDispatched | e.TokenStarted) and one.token == 2)]
+    upto = [
+        one for one in driven.history if not (isinstance(one, e.TokenDispatched | e.TokenStarted) and one.token == 2)
+    ]
     for number, one in enumerate(upto, 1):
         one.seq = number
     state = replay(driven.graph, upto)

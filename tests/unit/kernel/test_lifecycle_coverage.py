@@ -1,7 +1,7 @@
 """Every row of the lifecycle tables is taken: by the scenario files, or by one of the scripts below. None is theory.
 
-Owns the scripts for rows that scenarios cannot reach, because their virtual workers never lose a lease and never dawdle on
-a queue. A row nobody takes fails by name: then delete it, or write the scenario it was meant for.
+Owns the scripts for rows that scenarios cannot reach, because their virtual workers never lose a lease and never dawdle
+on a queue. A row nobody takes fails by name: then delete it, or write the scenario it was meant for.
 """
 
 from __future__ import annotations
@@ -66,7 +66,9 @@ def gate_claimed() -> None:
 
 def run_timed_out() -> None:
     whole = {"timeout_ms": 10, "on_timeout": "cancel", "compensation": "on_failure_and_cancel"}
-    driven = Driven(graph_of({"nodes": {"a": UNDONE, "b": TASK}, "transitions": [{"from": "a", "to": "b"}], **whole})).start()
+    driven = Driven(
+        graph_of({"nodes": {"a": UNDONE, "b": TASK}, "transitions": [{"from": "a", "to": "b"}], **whole})
+    ).start()
     driven.finish("a")
     driven.fire("run")
 

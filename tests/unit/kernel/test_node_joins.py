@@ -38,7 +38,9 @@ def test_all_inbound_whose_third_was_withdrawn_is_a_deadlock() -> None:
     driven.finish("p")
     driven.finish("q")
     driven.do(c.CancelToken(driven.token("r").id))
-    assert driven.state.error is not None and driven.state.error.kind == "DEADLOCK" and "'j'" in driven.state.error.message
+    assert (
+        driven.state.error is not None and driven.state.error.kind == "DEADLOCK" and "'j'" in driven.state.error.message
+    )
 
 
 def test_all_reachable_goes_on_when_the_third_can_no_longer_come() -> None:

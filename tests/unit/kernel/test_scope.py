@@ -29,7 +29,13 @@ READS: list[tuple[str, Writes, Writes, tuple[str | int, ...], Any]] = [
     ("a branch reads its own value first", [(("state", "x"), 2)], [(("state", "x"), 1)], ("state", "x"), 2),
     ("null hides what lies below", [(("state", "x"), None)], [(("state", "x"), 1)], ("state", "x"), None),
     ("false hides what lies below", [(("state", "x"), False)], [(("state", "x"), 1)], ("state", "x"), False),
-    ("a deep write hides nothing beside it", [(("state", "a", "b"), 2)], [(("state", "a", "c"), 3)], ("state", "a", "c"), 3),
+    (
+        "a deep write hides nothing beside it",
+        [(("state", "a", "b"), 2)],
+        [(("state", "a", "c"), 3)],
+        ("state", "a", "c"),
+        3,
+    ),
     (
         "a whole object is seen with the branch's write in it",
         [(("state", "a", "b"), 2)],
@@ -37,8 +43,20 @@ READS: list[tuple[str, Writes, Writes, tuple[str | int, ...], Any]] = [
         ("state", "a"),
         {"b": 2, "c": 3},
     ),
-    ("an object written whole hides its other keys", [(("state", "a"), {"b": 2})], [(("state", "a", "c"), 3)], ("state", "a", "c"), MISSING),
-    ("a deep write over a scalar makes an object", [(("state", "a", "b"), 2)], [(("state", "a"), 7)], ("state", "a"), {"b": 2}),
+    (
+        "an object written whole hides its other keys",
+        [(("state", "a"), {"b": 2})],
+        [(("state", "a", "c"), 3)],
+        ("state", "a", "c"),
+        MISSING,
+    ),
+    (
+        "a deep write over a scalar makes an object",
+        [(("state", "a", "b"), 2)],
+        [(("state", "a"), 7)],
+        ("state", "a"),
+        {"b": 2},
+    ),
     ("an item of an array is read by its index", [], [(("state", "xs"), [1, 2])], ("state", "xs", 1), 2),
     ("what nobody wrote is missing", [(("output", "x"), 1)], [], ("state", "x"), MISSING),
 ]

@@ -28,7 +28,11 @@ def chain(length: int, node: dict[str, Json] = UNDONE, **whole: Json) -> Driven:
 
 def undoing(driven: Driven) -> list[str]:
     """Nodes whose compensation is being executed."""
-    return [token.node for token in driven.state.tokens.values() if token.mode == "compensation" and token.state == "executing"]
+    return [
+        token.node
+        for token in driven.state.tokens.values()
+        if token.mode == "compensation" and token.state == "executing"
+    ]
 
 
 def test_visits_are_undone_one_at_a_time_newest_first() -> None:
@@ -58,7 +62,9 @@ def test_the_failed_step_itself_is_undone_only_if_it_says_so() -> None:
         assert [record.node for record in reversed(driven.state.records.values())] == undone
 
 
-@pytest.mark.parametrize(("policy", "status", "begun"), [("halt", "compensation_failed", 1), ("continue", "compensating", 2)])
+@pytest.mark.parametrize(
+    ("policy", "status", "begun"), [("halt", "compensation_failed", 1), ("continue", "compensating", 2)]
+)
 def test_a_failed_compensation_halts_or_goes_on(policy: str, status: str, begun: int) -> None:
     driven = chain(2, on_compensation_failure=policy)
     driven.fail("end")
@@ -103,7 +109,10 @@ def test_a_visit_cannot_be_retried_once_compensation_has_begun() -> None:
 
 def with_child() -> Driven:
     call = {"action": {"kind": "workflow_call", "workflow": "child"}}
-    document = {"nodes": {"n0": UNDONE, "a": call, "end": TASK}, "transitions": [{"from": "n0", "to": "a"}, {"from": "a", "to": "end"}]}
+    document = {
+        "nodes": {"n0": UNDONE, "a": call, "end": TASK},
+        "transitions": [{"from": "n0", "to": "a"}, {"from": "a", "to": "end"}],
+    }
     driven = Driven(graph_of(document), Shelf(graph_of({"workflow": "child", "nodes": {"x": {}}}))).start()
     driven.finish("n0")
     driven.do(c.EndChild(2, "run-1.2", "completed", {}, compensable=True))

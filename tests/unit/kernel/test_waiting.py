@@ -35,7 +35,9 @@ def test_a_signal_that_comes_while_it_waits_is_taken_whatever_the_buffer() -> No
     assert driven.count("signal.taken") == 1
 
 
-@pytest.mark.parametrize(("wanted", "sent", "taken"), [(None, "k", 1), ("k", "k", 1), ("k", "other", 0), ("k", None, 0), (1, "1", 0)])
+@pytest.mark.parametrize(
+    ("wanted", "sent", "taken"), [(None, "k", 1), ("k", "k", 1), ("k", "other", 0), ("k", None, 0), (1, "1", 0)]
+)
 def test_a_waiter_with_a_key_takes_only_a_signal_with_that_key(wanted: Json, sent: Json, taken: int) -> None:
     driven = waiting_for(**({"key": {"literal": wanted}} if wanted is not None else {}))
     driven.finish("hold")
@@ -44,7 +46,9 @@ def test_a_waiter_with_a_key_takes_only_a_signal_with_that_key(wanted: Json, sen
 
 
 def test_one_signal_is_taken_by_the_one_that_has_waited_longest() -> None:
-    document = {"nodes": {"a": {"action": {"kind": "signal", "name": "s"}}, "b": {"action": {"kind": "signal", "name": "s"}}}}
+    document = {
+        "nodes": {"a": {"action": {"kind": "signal", "name": "s"}}, "b": {"action": {"kind": "signal", "name": "s"}}}
+    }
     driven = Driven(graph_of({**document, "start": ["b", "a"]})).start()
     driven.do(c.SendSignal("s", None, 1, "1"))
     assert [len(driven.tokens(ref)) for ref in ("b", "a")] == [0, 1]
@@ -114,7 +118,9 @@ def test_a_mutex_is_freed_however_its_holder_ends(end: str) -> None:
     document = {"nodes": nodes, "start": ["a", "b"], "transitions": [{"from": "a", "to": "h", "on": "failure"}]}
     driven = Driven(graph_of(document)).start()
     assert driven.token("b").waiting == "mutex"
-    {"fails": lambda: driven.fail("a"), "times out": lambda: driven.fire("attempt")}.get(end, lambda: driven.do(c.CancelToken(1)))()
+    {"fails": lambda: driven.fail("a"), "times out": lambda: driven.fire("attempt")}.get(
+        end, lambda: driven.do(c.CancelToken(1))
+    )()
     assert driven.token("b").state == "executing"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from treadle.language.grammar.kinds import KINDS
@@ -32,10 +33,10 @@ class ActionShape(Shape):
     def read(self, value: Json, at: Place, reading: Reading) -> Any:
         if not isinstance(value, dict):
             return self.wrong(value, at, reading)
-        config = self._record(value, reading)
-        if config is None:
+        record = self._record(value, reading)
+        if record is None:
             return self._no_kind(value.get("kind"), at, reading)
-        values, sound = self._framed(config).read_fields(value, at, reading)
+        values, sound = record.read_fields(value, at, reading)
         if not sound:
             return BAD
         execution = values.pop("execution", None)
@@ -46,15 +47,20 @@ class ActionShape(Shape):
         fields = [replace(field, required=False) for field in config.fields]
         return Record(config.name, config.doc, (*self._frame, *fields), one_of=config.one_of)
 
+    @cached_property
+    def _ours(self) -> dict[str, Record]:
+        return {kind: self._framed(config) for kind, config in KINDS.items()}
+
     def _record(self, value: dict[str, Json], reading: Reading) -> Record | None:
+        """The fields an action of this kind has; None if there is no such kind."""
         kind = value.get("kind")
         others = reading.settings.kinds or {}
         if not isinstance(kind, str) or kind in KINDS or kind not in others:
-            return KINDS.get(kind) if isinstance(kind, str) else None
+            return self._ours.get(kind) if isinstance(kind, str) else None
         known = others[kind]
         keys = value.keys() - {"kind", "execution"} if known is None else known
         fields = [Field(key, ANYTHING, "Configuration", keeps_null=True) for key in sorted(keys)]
-        return Record(f"{kind} action", "A third-party action.", fields)
+        return self._framed(Record(f"{kind} action", "A third-party action.", fields))
 
     def _no_kind(self, kind: Json, at: Place, reading: Reading) -> Any:
         known = [*KINDS, *(reading.settings.kinds or {})]
@@ -75,11 +81,10 @@ class ActionShape(Shape):
         return book.entry("Action", lambda: self._describe(book))
 
     def _describe(self, book: Book) -> Schema:
-        branches = []
-        for kind, config in KINDS.items():
-            branches.append(
-                {"if": {"properties": {"kind": {"const": kind}}}, "then": self._framed(config).schema(book)}
-            )
+        branches = [
+            {"if": {"properties": {"kind": {"const": kind}}}, "then": record.schema(book)}
+            for kind, record in self._ours.items()
+        ]
         return {
             "type": "object",
             "description": "One operation. Which fields it has depends on `kind`.",

@@ -1,4 +1,4 @@
-"""python -m treadle.testing.simulator [SEED | --seeds N | --seconds N] [--from SEED] [--without a,b] [--jobs N] [--json]
+"""python -m treadle.testing.simulator [SEED | --seeds N | --seconds N] [--from SEED] [--without a,b] [--json] …
 
 Without arguments: ten seconds of fresh seeds. With a seed: that one again, made smaller if it fails. Exit code 0 if
 everything held, 1 if not, 2 for wrong arguments.
@@ -91,8 +91,8 @@ def _facts(first: int, result: batch.Batch) -> dict[str, object]:
 
 def _text(first: int, result: batch.Batch, verbose: bool) -> str:
     lines = [
-        f"{result.seeds} seeds from {first} in {result.seconds:.1f} s ({result.per_minute:,.0f} a minute) at {git_hash()}",
-        f"{result.runs} runs, {result.completed_runs} completed, {result.completed_visits} visits, {result.steps} steps",
+        f"{result.seeds} seeds from {first} in {result.seconds:.1f} s ({result.per_minute:,.0f} a minute), {git_hash()}",
+        f"{result.runs} runs, {result.completed_runs} completed, {result.completed_visits} visits completed",
         f"cells: {result.coverage.summary()}",
     ]
     if verbose:

@@ -15,6 +15,7 @@ from treadle.model import events as e
 from treadle.model.commands import Command
 from treadle.model.decision import Decision
 from treadle.model.definition import Workflow
+from treadle.model.ids import TokenId
 from treadle.store.port import Commit
 
 
@@ -53,7 +54,7 @@ class Coverage:
     def situation(self, state: RunState, command: Command) -> Situation:
         """To be taken before deciding: states change in place."""
         name = type(command).__name__
-        token = state.tokens.get(getattr(command, "token", 0))
+        token = state.tokens.get(getattr(command, "token", TokenId(0)))
         if token is None:
             return Situation(name, state.status.value, "", "")
         return Situation(name, state.status.value, _kind(state.graph.nodes[token.node]), _shown(token))
@@ -90,7 +91,8 @@ class Coverage:
         outcome = event.error.kind if isinstance(event, e.JoinFailed) else event.type
         if event.group is None:
             join = workflow.nodes[event.target].join
-            self.node_joins[f"{join.kind} {join.rest if join.kind == 'inbound' else ''} {outcome}" if join else "?"] += 1
+            assert join is not None
+            self.node_joins[f"{join.kind} {join.rest if join.kind == 'inbound' else '-'} {outcome}"] += 1
             return
         sync = next(t.synchronization for t in workflow.transitions if t.to == event.target and t.synchronization)
         rest = event.rest if isinstance(event, e.JoinFired) and event.rest else "-"

@@ -1,9 +1,9 @@
 """One engine of many: leases shards, keeps the states of its runs, decides, commits, and carries out what follows.
 
 Theory of operation. An engine is a host with four kinds of process. `_keep_house` renews leases, takes shards nobody
-holds, polls due timers and rows left in the outbox. `_work` takes letters from the inbox, decides them one after another
-on the cached states, and commits all decisions in one transaction: group commit. `courier` carries out effects.
-`crew` executes local work. Everything but the store is forgotten in a crash.
+holds, polls due timers and rows left in the outbox. `_work` takes letters from the inbox, decides them one after
+another on the cached states, and commits all decisions in one transaction: group commit. `courier` carries out
+effects. `crew` executes local work. Everything but the store is forgotten in a crash.
 
      letter ─► inbox ─► decide … decide ─┬─► commit ─┬─► answer ─► effects
                                          │           └ after it: the world was told nothing, but the rows are there
@@ -188,12 +188,10 @@ class Engine(Host):
         """The fast path of a timer: an engine that set it fires it when it is due, by the store's clock."""
         if due > self.world.depot.now:
             yield due - self.world.depot.now
-        if self.owns(run) and any(row.run == run and row.timer == timer for row in self._due(run)):
-            self._fire(run, timer)
-
-    def _due(self, run: RunId) -> list[object]:
         depot = self.world.depot
-        return list(depot.timers([depot.shard_of(run)], until=depot.now))
+        due_now = depot.timers([depot.shard_of(run)], until=depot.now)
+        if self.owns(run) and any((row.run, row.timer) == (run, timer) for row in due_now):
+            self._fire(run, timer)
 
     # Letters
 

@@ -75,7 +75,8 @@ class Plan:
 
     def describe(self) -> str:
         return (
-            f"engines={self.engines} shards={self.shards} runs={self.runs} rate={self.rate} safety_ms={self.safety_ms}\n"
+            f"engines={self.engines} shards={self.shards} runs={self.runs} "
+            f"rate={self.rate} safety_ms={self.safety_ms}\n"
             f"features: {' '.join(sorted(self.features))}\nfaults:   {' '.join(sorted(self.faults)) or 'none'}"
         )
 

@@ -1,8 +1,8 @@
 """A simulated world: engines, workers and people around one store, from one seed, in virtual time.
 
-Owns the two phases. In the *safety phase* faults strike and nothing wrong may ever be committed. Then faults stop, every
-engine is brought up again and everybody becomes helpful: in the *liveness phase* every run must end, within a bound. The
-auditor watches all along and is asked for the whole picture at the end.
+Owns the two phases. In the *safety phase* faults strike and nothing wrong may ever be committed. Then faults stop,
+every engine is brought up again and everybody becomes helpful: in the *liveness phase* every run must end, within a
+bound. The auditor watches all along and is asked for the whole picture at the end.
 """
 
 from __future__ import annotations
@@ -119,7 +119,8 @@ class World:
         self.faults.calm = True
         for engine in self.engines:
             engine.skew = 0
-            engine.stalled_until = 0
+            if engine.up and engine.stalled_until > self.schedule.now:
+                engine.die()
             if not engine.up:
                 engine.restart()
         self.people.start(self.probe, None)

@@ -1,7 +1,7 @@
 """Who may end a visit's work, and with what: attempts, results, gates, signals, callbacks, children (2.7, 2.16).
 
-The command that caused a commit is known, so a result can be held against what was really reported: the right visit, the
-right attempt, exactly that output.
+The command that caused a commit is known, so a result can be held against what was really reported: the right visit,
+the right attempt, exactly that output.
 """
 
 from __future__ import annotations
@@ -20,10 +20,14 @@ def on_result(record: Record, event: e.TokenCompleted | e.TokenWaiting) -> None:
         return
     cause = record.doing.cause
     if isinstance(cause, c.FinishAttempt) and cause.token == visit.id:
-        record.expect(cause.attempt == visit.attempt, "attempts", f"result of attempt {cause.attempt} is applied to {visit}")
+        record.expect(
+            cause.attempt == visit.attempt, "attempts", f"result of attempt {cause.attempt} is applied to {visit}"
+        )
         worker = cause.worker if visit.worker is not None else None
         record.expect(worker == visit.worker, "attempts", f"{cause.worker} answers for {visit.worker}")
-        record.expect(event.output == cause.output, "results", f"visit {visit.id} has output {event.output}, not {cause.output}")
+        record.expect(
+            event.output == cause.output, "results", f"visit {visit.id} has output {event.output}, not {cause.output}"
+        )
     elif visit.deferred is not None:
         record.expect(event.output == visit.deferred[0], "results", f"visit {visit.id} has not the recorded output")
     else:
@@ -94,8 +98,12 @@ def on_timer(record: Record, event: e.TimerFired) -> None:
     if timer is None:
         record.complain("timers", f"timer {event.timer} ({event.purpose}) fires and is not set")
         return
-    record.expect(timer.due <= record.doing.now, "timers", f"timer {event.timer} fires {timer.due - record.doing.now} ms early")
+    record.expect(
+        timer.due <= record.doing.now, "timers", f"timer {event.timer} fires {timer.due - record.doing.now} ms early"
+    )
     record.expect(timer.due <= event.at, "timers", f"timer {event.timer} due {timer.due} fired at {event.at}")
     if timer.token is not None:
         visit = record.visits[timer.token]
-        record.expect(visit.live and not visit.held, "timers", f"timer of visit {visit.id}, which is {visit.state}, fires")
+        record.expect(
+            visit.live and not visit.held, "timers", f"timer of visit {visit.id}, which is {visit.state}, fires"
+        )

@@ -1,10 +1,10 @@
 """The auditor: watches every commit of every run, and knows nothing of how the kernel decides.
 
 Theory of operation. For every run there are two folds of the committed history. One is the kernel's own `evolve`, on
-events that went through the codec: it must equal the state an engine holds after each commit (rule `fold`), which is how
-an event that says too little, or a state changed behind history's back, is found. The other is the auditor's `Record`,
-folded by its own code; the rules look at it before each event and after each commit. At the end the clients' letters are
-held against the histories: what was acknowledged is there, what was refused is not.
+events that went through the codec: it must equal the state an engine holds after each commit (rule `fold`), which is
+how an event that says too little, or a state changed behind history's back, is found. The other is the auditor's
+`Record`, folded by its own code; the rules look at it before each event and after each commit. At the end the
+clients' letters are held against the histories: what was acknowledged is there, what was refused is not.
 
 Only these are used: committed commits in their order, the command that caused each, the store's clock, the letters, and
 the definition. `tests/sim` plants mistakes into histories and checks that each rule notices.

@@ -20,7 +20,9 @@ def on_undo_started(record: Record, event: e.CompensationStarted) -> None:
         return
     waiting = [r for r, s in record.undo.items() if s == "recorded"]
     record.expect(
-        bool(waiting) and event.record == waiting[-1], "saga", f"record {event.record} ({status}) starts, waiting {waiting}"
+        bool(waiting) and event.record == waiting[-1],
+        "saga",
+        f"record {event.record} ({status}) starts, waiting {waiting}",
     )
 
 

@@ -53,7 +53,9 @@ def _waiting(record: Record, event: e.TokenWaiting) -> None:
     if visit is None:
         return
     if before == "pending":
-        record.expect(event.reason == "mutex", "lifecycle", f"visit {visit.id} waits for {event.reason} before it began")
+        record.expect(
+            event.reason == "mutex", "lifecycle", f"visit {visit.id} waits for {event.reason} before it began"
+        )
     if before != "waiting":
         visit.waiting_since = event.seq
     visit.reason, visit.detail = event.reason.value, event.detail

@@ -1,15 +1,16 @@
-"""Joins on groups, recounted from the events: every firing, failure and death must follow from arithmetic (2.5, 2.16, A7).
+"""Joins on groups, recounted from the events: whatever a join does must follow from arithmetic (2.5, 2.16, A7).
 
-Theory of operation. When a join of group G at target J says something, the auditor goes through everything that stands
-anywhere in the run, asks of each in which branch of G it is and whether it can still get to J, and so finds for every
-branch whether it is live, arrived, failed or ended. From these four sets and the definition follows what the join has to
-do, and that is compared. After every commit the same question is asked of every join that has said nothing: it must have
-had to wait. Two things may overrule arithmetic, and each leaves its trace in the commit: the join's clock, and a
-cancellation of the group.
+Theory of operation. When a join of group G at target J says something, the auditor goes through everything that
+stands anywhere in the run, asks of each in which branch of G it is and whether it can still get to J, and so finds
+for every branch whether it is live, arrived, failed or ended. From these four sets and the definition follows what
+the join has to do, and that is compared. After every commit the same question is asked of every join that has said
+nothing: it must have had to wait. Two things may overrule arithmetic, and each leaves its trace in the commit: the
+join's clock, and a cancellation of the group.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import ceil
 from typing import NamedTuple
 
@@ -87,11 +88,17 @@ def _is_abandoned(record: Record, inner: Frames) -> bool:
 
 
 def _cursor(record: Record, group: Group, join: JoinRecord) -> int:
-    if group.withdrawn or any(other.status in ("fired", "failed") for other in group.joins):
+    if is_decided(group):
         return 0
     if not any(record.chart.leads_to(record.transition(t), join.site) for t in group.transitions):
         return 0
     return group.total - len(group.seen)
+
+
+def is_decided(group: Group) -> bool:
+    """Whether what has not begun yet never will: withdrawn, or nobody waits for it and nobody lets it pass."""
+    passes = [join.site.sync.on_early_complete == "pass_through" for join in group.joins if join.status == "fired"]
+    return group.withdrawn or not all(passes) or any(join.status == "failed" for join in group.joins)
 
 
 Verdict = tuple[str, frozenset[str]]
@@ -143,11 +150,20 @@ def _percentage(group: Group, percent: int, arrived: int, failed: int, coming: i
     return DEAD if group.total and not arrived and not failed else _fail("QUORUM_UNREACHABLE", "NO_SUCCESSFUL_BRANCH")
 
 
-COMPUTED = {
-    "arrived * 2 >= total": lambda arrived, failed, live, total: arrived * 2 >= total,
-    "arrived >= 1 && failed == 0": lambda arrived, failed, live, total: arrived >= 1 and failed == 0,
-    "succeeded + failed >= total": lambda arrived, failed, live, total: arrived + failed >= total,
-    "live == 0 && arrived > 0": lambda arrived, failed, live, total: live == 0 and arrived > 0,
+class Facts(NamedTuple):
+    """What a computed join sees."""
+
+    arrived: int
+    failed: int
+    live: int
+    total: int
+
+
+COMPUTED: dict[str, Callable[[Facts], bool]] = {
+    "arrived * 2 >= total": lambda f: f.arrived * 2 >= f.total,
+    "arrived >= 1 && failed == 0": lambda f: f.arrived >= 1 and f.failed == 0,
+    "succeeded + failed >= total": lambda f: f.arrived + f.failed >= f.total,
+    "live == 0 && arrived > 0": lambda f: f.live == 0 and f.arrived > 0,
 }
 """What the generator's computed joins mean."""
 
@@ -155,7 +171,7 @@ COMPUTED = {
 def _computed(group: Group, expr: str, arrived: int, failed: int, coming: int) -> Verdict:
     if coming and not arrived and not failed:
         return WAIT
-    if COMPUTED[expr](arrived, failed, coming, group.total):
+    if COMPUTED[expr](Facts(arrived, failed, coming, group.total)):
         return FIRE
     if coming:
         return WAIT
@@ -216,13 +232,17 @@ def on_arrival(record: Record, event: e.JoinArrived) -> None:
     if event.group is None or site is None:
         return
     answering = [g for g, _ in reversed(event.frames) if site.key in record.groups[g].names]
-    record.expect(answering[:1] == [event.group], "arrivals", f"held at group {event.group}, innermost is {answering[:1]}")
+    record.expect(
+        answering[:1] == [event.group], "arrivals", f"held at group {event.group}, innermost is {answering[:1]}"
+    )
     join = record.groups[event.group].join_at(event.target)
     if join is None:
         record.complain("arrivals", f"group {event.group} has no join at {event.target}")
         return
     fits = (join.status == "open") != event.absorbed
-    record.expect(fits, "arrivals", f"arrival at a {join.status} join of group {event.group}: absorbed={event.absorbed}")
+    record.expect(
+        fits, "arrivals", f"arrival at a {join.status} join of group {event.group}: absorbed={event.absorbed}"
+    )
     if event.absorbed and join.status == "fired" and join.site.sync.on_early_complete == "pass_through":
         record.doing.owed.append((event.target, record.groups[event.group].frames))
 
@@ -234,7 +254,9 @@ def on_fired(record: Record, event: e.JoinFired) -> None:
     group = record.groups[event.group]
     join = group.join_at(event.target)
     if join is None or join.status != "open":
-        record.complain("fires once", f"group {group.id} at {event.target} fires and is {join.status if join else None}")
+        record.complain(
+            "fires once", f"group {group.id} at {event.target} fires and is {join.status if join else None}"
+        )
         return
     seen = tally(record, group, join)
     _check_numbers(record, event, group, seen)
@@ -244,7 +266,9 @@ def on_fired(record: Record, event: e.JoinFired) -> None:
     record.expect(action == "fire" or overruled, "quorum", f"{what}: fires and should {action}")
     least = join.site.sync.min_success_count
     record.expect(least is None or len(seen.arrived) >= least, "quorum", f"{what}: below min_success_count {least}")
-    record.expect(overruled or not is_blocked(record, group, join), "block", f"{what}: an earlier instance is not drained")
+    record.expect(
+        overruled or not is_blocked(record, group, join), "block", f"{what}: an earlier instance is not drained"
+    )
     check_merge(record, event, group, join, seen.arrived)
     _take_firing(record, event, group, join, seen)
 
@@ -256,7 +280,8 @@ def _check_numbers(record: Record, event: e.JoinFired, group: Group, seen: Tally
 
 
 def _take_firing(record: Record, event: e.JoinFired, group: Group, join: JoinRecord, seen: Tally) -> None:
-    rest = join.site.sync.on_early_complete if seen.live else None
+    more = bool(seen.live) or (group.total > len(group.seen) and not is_decided(group))
+    rest = join.site.sync.on_early_complete if more else None
     spared = bool(seen.live) and event.rest == "abandon" and is_cancelled(record, group)  # whoever cancelled it
     right = event.rest == rest or spared
     record.expect(right, "rest", f"group {group.id}: rest is {event.rest}, live {seen.live} → {rest}")
@@ -276,7 +301,9 @@ def on_failed(record: Record, event: e.JoinFailed) -> None:
     group = record.groups[event.group]
     join = group.join_at(event.target)
     if join is None or join.status != "open":
-        record.complain("fires once", f"group {group.id} at {event.target} fails and is {join.status if join else None}")
+        record.complain(
+            "fires once", f"group {group.id} at {event.target} fails and is {join.status if join else None}"
+        )
         return
     seen = tally(record, group, join)
     action, kinds = verdict(record, group, join, seen)
@@ -343,7 +370,7 @@ def settled(record: Record) -> None:
             action, kinds = verdict(record, group, join, seen)
             if action == "wait" or (action == "fire" and is_blocked(record, group, join)):
                 continue
-            if action == "dead" and record.reopened:
+            if record.reopened and not seen.coming and not seen.arrived:
                 continue  # its branches went with the run's failure, and nobody looks at it again
             text = f"group {group.id} at {join.site.target} waits with {seen}, failed {group.failed} of {group.total}"
             record.complain("join asleep", f"{text}: should {action} {set(kinds) or ''}")

@@ -1,8 +1,8 @@
 """The auditor's own table of a visit's and a run's states, written from 2.9 and checked at every event.
 
-    created → pending → dispatched → executing → completed | failed | timed_out
-    executing → waiting{reason};  waiting{siblings} → completed | timed_out;  waiting{retry, mutex} → pending
-    other waits resume through executing;  any non-terminal → cancelled;  failed → pending by an operator only
+created → pending → dispatched → executing → completed | failed | timed_out
+executing → waiting{reason};  waiting{siblings} → completed | timed_out;  waiting{retry, mutex} → pending
+other waits resume through executing;  any non-terminal → cancelled;  failed → pending by an operator only
 """
 
 from __future__ import annotations
@@ -61,7 +61,9 @@ def move(record: Record, event: e.Event) -> Visit | None:
         f"visit {visit.id} ({visit.node}) is {visit.state}: {event.type} must not happen to it",
     )
     if event.type == "token.completed" and visit.state == "waiting":
-        record.expect(visit.reason == "siblings", "lifecycle", f"visit {visit.id} completed while waiting for {visit.reason}")
+        record.expect(
+            visit.reason == "siblings", "lifecycle", f"visit {visit.id} completed while waiting for {visit.reason}"
+        )
     if visit.state == "waiting" and visit.reason == "siblings" and event.type in ("token.failed", "token.resumed"):
         record.complain("lifecycle", f"visit {visit.id} waits for siblings and gets {event.type}")
     visit.state = after

@@ -53,7 +53,9 @@ def check_merge(record: Record, event: e.JoinFired, group: Group, join: JoinReco
     expected = STRATEGIES[merge.strategy](parts)
     target = tuple(merge.target.removeprefix("$.").split("."))
     written = [value for path, value in event.writes if tuple(path) == target]
-    record.expect(written == [expected], "merge", f"group {group.id} at {event.target} writes {written}, expected {expected}")
+    record.expect(
+        written == [expected], "merge", f"group {group.id} at {event.target} writes {written}, expected {expected}"
+    )
 
 
 def _in_order(record: Record, group: Group, join: JoinRecord) -> list[Arrival]:

@@ -16,7 +16,12 @@ def settled(record: Record, effects: Sequence[x.Effect]) -> None:
     _check_dispatches(record, effects)
     events = record.doing.events
     _same(record, "gates", [g.token for g in events if isinstance(g, e.GateOpened)], _of(effects, x.OpenGate, "token"))
-    _same(record, "children", [c.run for c in events if isinstance(c, e.ChildStarted)], _of(effects, x.StartChild, "child"))
+    _same(
+        record,
+        "children",
+        [c.run for c in events if isinstance(c, e.ChildStarted)],
+        _of(effects, x.StartChild, "child"),
+    )
     _check_timers(record)
     _check_children(record, effects)
     _check_parent(record, effects)

@@ -55,7 +55,7 @@ def _mapping(s: Sketch) -> dict[str, Any]:
     if s.draw.chance(0.2):
         mapping["output.v"] = "$.v"
     if s.draw.chance(0.1):
-        mapping["state.deep.er"] = {"cel": "output.n + 1"}
+        mapping["state.deep.er"] = {"cel": s.draw.pick(("has(output.n) ? 1 : 0", "state.n", "output.n + 1"))}
     return mapping
 
 

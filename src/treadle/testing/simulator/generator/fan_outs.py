@@ -62,7 +62,7 @@ def foreach(s: Sketch, depth: int) -> Span:
     items = Foreach(
         collection=s.draw.pick(("$.input.items", "$.state.items", "$.input.items", "$.input.nothing")),
         item_var=s.draw.pick((None, "item")),
-        on_missing=s.draw.pick(("fail", "empty", "single")),  # type: ignore[arg-type]
+        on_missing=s.draw.pick(("fail", "empty", "single")),
         max_in_flight=s.draw.between(1, 2) if s.has("lazy", 0.6) else None,
     )
     return _replicate(s, depth, None, {"foreach": items})

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from treadle.model.definition import Merge, NodeJoin, Strategy, Synchronization
 from treadle.testing.simulator.generator.sketch import Sketch
 
+MergeName = Literal["append", "concat", "merge_object", "keyed_by_branch", "last_wins", "vote"]
 COMPUTED = (
     "arrived * 2 >= total",
     "arrived >= 1 && failed == 0",
@@ -15,7 +16,7 @@ COMPUTED = (
 )
 """The `{cel}` strategies in use. The auditor has its own reading of each."""
 
-MERGES: tuple[tuple[str, str], ...] = (
+MERGES: tuple[tuple[str, MergeName], ...] = (
     ("$._branch.output.v", "append"),
     ("$._branch.output.v", "keyed_by_branch"),
     ("$._branch.output.v", "last_wins"),
@@ -47,7 +48,7 @@ def synchronization(s: Sketch, group: str, branches: int | None) -> Synchronizat
             source=source,
             target="$.state.merged",
             strategy=strategy,
-            streaming=s.draw.chance(0.2),  # type: ignore[arg-type]
+            streaming=s.draw.chance(0.2),
         )
     return Synchronization(**fields)
 
@@ -70,8 +71,8 @@ def node_join(s: Sketch, inbound: int) -> NodeJoin:
         return NodeJoin(
             kind="inbound",
             count=s.draw.between(1, max(inbound, 1)),
-            rest=s.draw.pick(("absorb", "block", "cancel")),  # type: ignore[arg-type]
+            rest=s.draw.pick(("absorb", "block", "cancel")),
         )
     if kind == "tokens":
         return NodeJoin(kind="tokens", count=s.draw.between(1, max(inbound, 1)))
-    return NodeJoin(kind=kind)  # type: ignore[arg-type]
+    return NodeJoin(kind=kind)

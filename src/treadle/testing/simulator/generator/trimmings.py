@@ -42,7 +42,7 @@ def retry(s: Sketch) -> Retry:
     """A small retry policy."""
     return Retry(
         max_attempts=s.draw.between(2, 3),
-        backoff=s.draw.pick(("none", "linear", "exponential")),  # type: ignore[arg-type]
+        backoff=s.draw.pick(("none", "linear", "exponential")),
         initial_delay_ms=s.draw.pick((0, 10, 50)),
     )
 
@@ -106,7 +106,7 @@ def _cancels(s: Sketch) -> None:
             edge["cancels"] = Cancels(
                 nodes=s.draw.some(list(s.nodes), 0.2),
                 groups=s.draw.some(groups, 0.4),
-                join=s.draw.pick(("fire", "drop")),  # type: ignore[arg-type]
+                join=s.draw.pick(("fire", "drop")),
             )
 
 
@@ -115,7 +115,7 @@ def _group_actions(s: Sketch) -> None:
     for group in s.open_groups:
         fields = _member(s, group)
         if fields is not None and s.draw.chance(0.5):
-            config = s.draw.pick(({"items": [7]}, {"count": 1}, {"count": 2}))
+            config: dict[str, Any] = s.draw.pick(({"items": [7]}, {"count": 1}, {"count": 2}))
             grow = task("add_siblings", group=group, **config)
             _replace_work(fields, grow if s.draw.chance(0.7) else task("close_group", group=group))
 
@@ -151,7 +151,7 @@ def _entity(s: Sketch) -> None:
 def _move(s: Sketch) -> EntityMove:
     return EntityMove(
         section=s.draw.pick((None, "done", "trash")),
-        complete_as=s.draw.pick((None, None, "success", "failure")),  # type: ignore[arg-type]
+        complete_as=s.draw.pick((None, None, "success", "failure")),
         set_type=s.draw.pick((None, "converted")),
     )
 

@@ -1,0 +1,92 @@
+"""What a YAML scalar means: the YAML 1.2 core schema, and nothing that JSON could not say.
+
+Only true and false are booleans, dates stay text, `on` and `yes` are words. Parsers tell us what is written
+and how; neither of them is asked what it means.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from treadle.language.limits import Bounds
+from treadle.language.plain import refuse_number, refuse_text
+from treadle.language.source import At, Refusal
+
+_INT = re.compile(r"[-+]?[0-9]+\Z")
+_OCTAL_OR_HEX = re.compile(r"0o[0-7]+\Z|0x[0-9a-fA-F]+\Z")
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
+_NOT_FINITE = re.compile(r"([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))\Z")
+_WORDS = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_NUMERIC = frozenset("+-.0123456789")
+_REMARKABLE = frozenset("~nNtTfF") | _NUMERIC
+"""What begins with anything else is text."""
+
+CORE = "tag:yaml.org,2002:"
+_TAGS: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "float": (int, float),
+    "bool": (bool,),
+    "null": (type(None),),
+    "map": (dict,),
+    "seq": (list,),
+}
+
+
+def scalar(event: Any, at: At, bounds: Bounds) -> Any:
+    """The value of a scalar event, whichever parser it came from."""
+    text: str = event.value
+    if event.implicit[0]:
+        return text if text and text[0] not in _REMARKABLE else resolve(text, at, bounds)
+    if event.style == '"':
+        refuse_text(text, at)  # only an escape could bring in what the text itself may not contain
+    if event.tag is None:
+        return text
+    tag = str(event.tag)
+    return check_tag(tag, text if tag == f"{CORE}str" else resolve(text, at, bounds), at)
+
+
+def resolve(text: str, at: At, bounds: Bounds) -> Any:
+    """A plain scalar by the core schema."""
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] not in _NUMERIC:
+        return text
+    value: int | float
+    if _INT.match(text):
+        _refuse_digits(text, at, bounds)
+        value = int(text)
+    elif _OCTAL_OR_HEX.match(text):
+        _refuse_digits(text, at, bounds)
+        value = int(text, 0)
+    elif _FLOAT.match(text):
+        _refuse_digits(text, at, bounds)
+        value = float(text)
+    elif _NOT_FINITE.match(text):
+        raise Refusal(f"{text} is not a JSON number: NaN and infinity cannot be stored", at)
+    else:
+        return text
+    refuse_number(value, at)
+    return value
+
+
+def check_tag(tag: str, value: Any, at: At) -> Any:
+    """The value, if its tag is one of the core schema and says what the value is anyway."""
+    name = tag.removeprefix(CORE)
+    written = f"!!{name}" if name != tag else tag
+    if name == tag or name not in _TAGS:
+        raise Refusal(f"tags such as {written[:60]} are not supported", at, hint="write plain YAML")
+    # `True` is an int to Python only.
+    if not isinstance(value, _TAGS[name]) or (isinstance(value, bool) and name != "bool"):
+        raise Refusal(f"the value is not what its tag {written} says", at)
+    return float(value) if name == "float" else value
+
+
+def _refuse_digits(text: str, at: At, bounds: Bounds) -> None:
+    if len(text) > bounds.number_digits:
+        raise Refusal(f"a number of {len(text)} digits", at, hint="write it as text, in quotes")
