@@ -200,7 +200,7 @@ def disagreements(driven: Driven) -> list[str]:
     """Where what the world was asked to do is not what the state waits for."""
     state, outside = driven.state, driven.outside
     live = [token for token in state.tokens.values() if token.state in LIVE]
-    answered = {item.token for item in state.deferred}
+    answered = set(state.deferred)
     wanted = {
         "attempts": (
             {t.id: t.attempt for t in live if _is_worked_on(state, t) and t.id not in answered},

@@ -70,7 +70,7 @@ def _requests(state: RunState, random: Random) -> tuple[AnyRequest, ...]:
 
 
 def _is_answered(state: RunState, token: Token) -> bool:
-    return any(item.token == token.id for item in state.deferred)
+    return token.id in state.deferred
 
 
 def _signals(driven: Driven, random: Random) -> Iterator[c.Command]:

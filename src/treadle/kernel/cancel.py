@@ -108,10 +108,11 @@ def inner_groups(d: Deciding, group: Group, unit_ids: list[int]) -> list[GroupId
 
 
 def close_joins(d: Deciding, groups: list[GroupId]) -> None:
-    """The branch around these groups is gone: their joins decide nothing any more, unless somebody was spared."""
+    """The branch around these groups is gone: their joins decide nothing any more, also for an acting token that was
+    spared."""
     for identity in groups:
         group = d.state.groups.get(identity)
-        for site in group.sites if group is not None and not group.units else ():
+        for site in group.sites if group is not None else ():
             if site.status == "open":
                 if site.timer is not None:
                     d.effect(x.ClearTimer(site.timer))

@@ -126,7 +126,7 @@ def timer_fired(state: RunState, event: e.TimerFired) -> None:
 
 
 def signal_received(state: RunState, event: e.SignalReceived) -> None:
-    state.signals[event.signal] = Signal(event.signal, event.name, event.key, event.data, event.at)
+    state.signals[event.signal] = Signal(event.signal, event.name, event.key, event.data, event.at, event.seq)
     state.last_signal = event.signal
     if event.command is not None:
         state.seen.add(event.command)

@@ -21,7 +21,7 @@ def gate_completed(state: RunState, event: e.GateCompleted) -> None:
     token.gate = move_gate(token.gate, "gate.completed")
     state.answers[token.id] = (token.attempt, event.data)
     if state.status is RunStatus.PAUSED:
-        state.deferred[token.id] = Deferred("gate", token.id, event.data)
+        state.deferred[token.id] = Deferred("gate", token.id, event.data, seq=event.seq)
 
 
 def gate_expired(state: RunState, event: e.GateExpired) -> None:
@@ -39,7 +39,9 @@ def callback_received(state: RunState, event: e.CallbackReceived) -> None:
         state.answers[token.id] = (token.attempt, [event.output, event.error.as_json() if event.error else None])
     if state.status is RunStatus.PAUSED:
         kind: Literal["callback", "result"] = "callback" if external else "result"
-        state.deferred[token.id] = Deferred(kind, token.id, event.output, event.error, event.tries, event.requests)
+        state.deferred[token.id] = Deferred(
+            kind, token.id, event.output, event.error, event.tries, event.requests, seq=event.seq
+        )
 
 
 def child_started(state: RunState, event: e.ChildStarted) -> None:
@@ -59,6 +61,7 @@ def child_ended(state: RunState, event: e.ChildEnded) -> None:
                 status=event.status,
                 child=event.run,
                 compensable=event.compensable,
+                seq=event.seq,
             )
 
 

@@ -44,9 +44,15 @@ class Firing(NamedTuple):
 def plan(d: Deciding, view: TokenView, origin: Origin, matches: list[GraphTransition]) -> list[Firing]:
     """What the matches amount to; raises RoutingFailed or RunFails, and then nothing of it exists."""
     firings = [_firing(d, view, origin, transition) for transition in matches]
-    check_tokens(d, origin, matches[0], sum(f.copies for f in firings if _visits_at_once(f.transition)))
+    count_visits(d, origin, firings)
     deliver.check_strict(d, origin, firings)
     return firings
+
+
+def count_visits(d: Deciding, origin: Origin, firings: list[Firing]) -> None:
+    """All or nothing: the visits these firings make must fit under the limit together."""
+    count = sum(firing.copies for firing in firings if _visits_at_once(firing.transition))
+    check_tokens(d, origin, firings[0].transition, count)
 
 
 def _visits_at_once(t: GraphTransition) -> bool:
@@ -129,6 +135,7 @@ def carry_out(d: Deciding, origin: Origin, firings: list[Firing]) -> None:
     for firing in firings:
         if firing.transition.definition.cancels is not None:
             deliver.cancel_for(d, firing.transition, origin)
+            count_visits(d, origin, firings)  # a join may have fired meanwhile
     if len(firings) == 1 and not firings[0].grouped and not origin.node.forks:
         deliver.deliver(d, firings[0].transition, origin, origin.frames, origin.path)
         return
@@ -179,8 +186,9 @@ def _open_fork(d: Deciding, origin: Origin, bundles: list[list[Firing]]) -> Grou
             origin.path,
             origin.frames,
             len(bundles),
-            [firing.transition.id for bundle in bundles for firing in bundle],
+            [bundle[0].transition.id for bundle in bundles],
             loops=origin.loops,
+            bounds=list(range(1, len(bundles) + 1)),
         )
     )
     d.dirty[identity] = None

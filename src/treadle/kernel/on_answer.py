@@ -182,7 +182,7 @@ def lose_worker(d: Deciding, command: c.LoseWorker) -> None:
         return
     if token.id in d.state.deferred:
         return  # its result is recorded and will be applied when the run resumes
-    if token.recoveries >= RECOVERIES_MAX and d.state.status is not RunStatus.PAUSED:
+    if token.recoveries + 1 >= RECOVERIES_MAX and d.state.status is not RunStatus.PAUSED:
         text = f"its worker was lost {token.recoveries + 1} times"
         error = Error("WORKER_LOST", text)
         if token.mode is Mode.COMPENSATION:

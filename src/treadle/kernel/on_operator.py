@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from treadle.kernel import cancel, failure, finish, native, on_answer, on_child, saga, signals, suspend, timers
 from treadle.kernel.deciding import Deciding, Refused
-from treadle.kernel.state import Deferred, Token
+from treadle.kernel.state import Deferred, Signal, Token
 from treadle.model import commands as c
 from treadle.model import effects as x
 from treadle.model import events as e
@@ -112,11 +112,15 @@ def _resume(d: Deciding, by: str, deadline: int | None) -> None:
     if shift:
         for timer in d.state.timers.values():
             d.effect(x.SetTimer(timer.id, timer.due))
-    for item in waiting:
-        token = d.state.tokens.get(item.token)
-        if token is not None and d.running:
-            _carry_on(d, token, item)
-    signals.offer_since(d, d.state.paused_signal)
+    kept = [signal for signal in d.state.signals.values() if signal.id > d.state.paused_signal]
+    for item in sorted([*waiting, *kept], key=lambda item: item.seq):  # in the order in which it all came
+        if not d.running:
+            break
+        if isinstance(item, Signal):
+            if item.id in d.state.signals:
+                signals.offer(d, item)
+        elif item.token in d.state.deferred:
+            _carry_on(d, d.state.tokens[item.token], item)
     wake_all(d)
 
 

@@ -1,7 +1,7 @@
 """Signals: each is taken by exactly one waiter, the one that has waited longest for its name and key, once (A9).
 
-A waiter is a visit of a `signal` action or an armed trigger. A waiter without a key takes any signal of its name; a
-waiter with a key only one with the same key.
+A waiter is a visit of a `signal` action or an armed trigger. A waiter for which no key is written takes any signal of
+its name; one with a key takes only a signal with the same key, and a key that turns out null fits a signal without.
 """
 
 from __future__ import annotations
@@ -52,16 +52,17 @@ def take_buffered(d: Deciding, token: Token, transition: GraphTransition | None,
 
 
 def _accepts(d: Deciding, token: Token, transition: GraphTransition | None, signal: Signal) -> bool:
+    keyed = True
     if transition is None:
-        wanted = token.detail["key"]
+        wanted, keyed = token.detail["key"], token.detail["keyed"]
     elif transition.trigger_key is not None:
         try:
             wanted = transition.trigger_key.evaluate(d.view(token))
         except EvaluationError:
             return False  # a key without a value fits no signal
     else:
-        wanted = None
-    return wanted is None or json_equal(wanted, signal.key)
+        wanted, keyed = None, False
+    return not keyed or json_equal(wanted, signal.key)
 
 
 def _fresh(d: Deciding, token: Token, transition: GraphTransition | None, signal: Signal) -> bool:
@@ -83,13 +84,6 @@ def _give(d: Deciding, token: Token, transition: GraphTransition | None, signal:
     suspend.started_by(d, token, f"signal {signal.name}")
     suspend.resume_with(d, token, signal.data, f"signal {signal.name}")
     return True
-
-
-def offer_since(d: Deciding, since: int) -> None:
-    """After a pause: whoever waits takes what came meanwhile; older signals have been offered before."""
-    for signal in list(d.state.signals.values()):
-        if signal.id > since and signal.id in d.state.signals and d.running:
-            offer(d, signal)
 
 
 def taken(d: Deciding, signal: Signal, token: TokenId) -> None:

@@ -169,6 +169,7 @@ class Signal(Struct):
     key: Json
     data: Json
     at: int
+    seq: int
 
 
 class MutexState(Struct):
@@ -201,6 +202,8 @@ class Deferred(Struct):
     status: str | None = None
     child: RunId | None = None
     compensable: bool = False
+    seq: int = 0
+    """When it came, among the run's events."""
 
 
 class Record(Struct):

@@ -116,7 +116,8 @@ def _signal(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
     key = config_value(d, token, node, "key", value)
     buffer = config_value(d, token, node, "buffer", value)
     _start(d, token, value)
-    detail = {"signal": name, "key": key, "buffer": buffer}
+    keyed = "key" in node.config or (isinstance(value, dict) and "key" in value)
+    detail = {"signal": name, "key": key, "keyed": keyed, "buffer": buffer}
     d.emit(e.TokenWaiting(d.seq, d.now, token.id, Waiting.SIGNAL, None, None, None, detail))
     _deadline(d, token, node)
     signals.take_buffered(d, token, None, name)

@@ -120,7 +120,7 @@ def branch_of(state: RunState, frames: Frames) -> Json:
         "total": group.total,
         "group": group_name(group),
         "fan_out_node_id": group.node,
-        "fan_out_transition_id": group.transitions[0] if group.transitions else None,
+        "fan_out_transition_id": transition_of(group, index) if group.transitions else None,
         "item": _item(state, frames),
         "output": branch_output(state, frames, identity),
     }

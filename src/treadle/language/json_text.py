@@ -15,11 +15,14 @@ from treadle.language.limits import Bounds
 from treadle.language.plain import number_from, refuse_text
 from treadle.language.source import COLUMN_BITS, At, Mark, Marks, Refusal, spot_of
 
+_TEXT = r'"(?P<text>[^"\\\x00-\x1f\ud800-\udfff]*)"'
 _TOKEN = re.compile(
-    r"""[ \t\r\n]*(?:"(?P<text>[^"\\\x00-\x1f\ud800-\udfff]*)"|(?P<mark>[\[\]{},:])|(?P<quote>")"""
-    r"""|(?P<number>-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)|(?P<word>-?[A-Za-z_]+))""",
-    re.ASCII,
+    rf"""[ \t\r\n]*(?:(?P<comma>,)[ \t\r\n]*)?(?:{_TEXT}|(?P<none>\{{[ \t\r\n]*\}}|\[[ \t\r\n]*\])"""
+    r"""|(?P<mark>[\[\]{},:])|(?P<quote>")"""
+    r"""|(?P<number>-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)|(?P<word>-?[A-Za-z_]+)|(?P<end>\Z))"""
 )
+_KEY = re.compile(rf"[ \t\r\n]*(?P<comma>,)?[ \t\r\n]*{_TEXT}[ \t\r\n]*:")
+"""What nearly every member begins with, at one blow."""
 _WORDS = {"true": True, "false": False, "null": None}
 
 
@@ -39,13 +42,15 @@ def read_json(text: str, bounds: Bounds) -> tuple[Any, Mark]:
 
 
 class _Reader:
-    """One pass over the text. `begins` and `ends` are those of the last token."""
+    """One pass over the text. A comma belongs to the token behind it."""
 
     def __init__(self, text: str, bounds: Bounds) -> None:
         self.text = text
         self.bounds = bounds
         self.begins = 0
         self.ends = 0
+        self.comma: int | None = None
+        """Where the comma before the last token stands, if there is one."""
         self.values = 0
         self.line = 0
         self.line_begins = 0
@@ -70,8 +75,7 @@ class _Reader:
                 self._member(stack)
             else:
                 self._element(stack)
-        if self.text[self.ends :].strip(" \t\r\n"):
-            self._token()
+        if self._token() != "end" or self.comma is not None:
             raise self._not_json("nothing may follow the JSON value")
         return holder[0], marks[0]
 
@@ -88,18 +92,20 @@ class _Reader:
         kind = match.lastgroup or ""
         self.begins = match.start(kind)
         self.ends = match.end()
+        comma = match.start("comma")
+        self.comma = comma if comma >= 0 else None
         if kind == "text":
             self.begins -= 1
             return '"'
         return match.group(kind) if kind in ("mark", "word") else kind
 
     def _value(self, stack: list[_Open], token: str) -> None:
-        """Reads one value into the innermost open container; a container is opened, not read to its end."""
+        """Takes one value into the innermost open container; a container is opened, not read to its end."""
         at = self.at(self.begins)
         self._count(at)
+        if token in ("{", "[", "none") and len(stack) > self.bounds.depth:
+            raise Refusal(f"nested more than {self.bounds.depth} levels deep", at)
         if token in ("{", "["):
-            if len(stack) > self.bounds.depth:
-                raise Refusal(f"nested more than {self.bounds.depth} levels deep", at)
             container: Any = {} if token == "{" else []
             marks = Marks(at, {}, {}) if token == "{" else Marks(at, [])
             stack[-1].add(container, marks)
@@ -115,6 +121,8 @@ class _Reader:
     def _scalar(self, token: str, at: At) -> Any:
         if token == '"':
             return self.text[self.begins + 1 : self.ends - 1]
+        if token == "none":
+            return {} if self.text[self.begins] == "{" else []
         if token == "quote":
             return self._string(at)
         if token == "number":
@@ -123,52 +131,63 @@ class _Reader:
             return _WORDS[token]
         if token in ("NaN", "Infinity", "-Infinity"):
             raise Refusal(f"{token} is not a JSON number", at)
-        raise self._not_json(f"unexpected `{token[:60]}`")
+        raise self._not_json("expected a JSON value" if token == "end" else f"unexpected `{token[:60]}`")
 
     def _string(self, at: At) -> str:
         """A string with escapes, or a broken one; its quote was read."""
         try:
             value, self.ends = scanstring(self.text, self.ends, True)
         except JSONDecodeError as error:
-            self.begins = error.pos
+            self.begins = max(error.pos, self.begins)
             raise self._not_json(error.msg[:1].lower() + error.msg[1:]) from None
         refuse_text(value, at)
         return str(value)
 
     def _member(self, stack: list[_Open]) -> None:
         here = stack[-1]
-        token = self._token()
-        if token == "," and here.value:
+        match = _KEY.match(self.text, self.ends)
+        if match is not None and (match.start("comma") < 0) == (not here.value):
+            key, self.begins, self.ends = match.group("text"), match.start("text") - 1, match.end()
+            at = self.at(self.begins)
+        else:
             token = self._token()
-        elif token == "}":
-            stack.pop()
-            return
-        elif here.value:
-            raise self._not_json(f"expected `,` or `}}`, found `{token[:60]}`")
-        if token not in ('"', "quote"):
-            raise self._not_json("expected a key in double quotes")
-        at = self.at(self.begins)
+            if token == "}" and self.comma is None:
+                stack.pop()
+                return
+            self._refuse_comma(here, "}", token)
+            if token not in ('"', "quote"):
+                raise self._not_json("expected a key in double quotes")
+            at = self.at(self.begins)
+            key = self._scalar(token, at)
+            if self._token() != ":" or self.comma is not None:
+                raise self._not_json(f"expected `:` after the key {key[:60]!r}")
         self._count(at)
-        key = self._scalar(token, at)
         if key in here.value:
             assert here.marks.keys is not None
             raise duplicate_key(key, at, here.marks.keys[key])
-        if self._token() != ":":
-            raise self._not_json(f"expected `:` after the key {key[:60]!r}")
         here.key, here.key_at = key, at
-        self._value(stack, self._token())
+        token = self._token()
+        if self.comma is not None:
+            self.begins = self.comma
+            raise self._not_json("unexpected `,`")
+        self._value(stack, token)
 
     def _element(self, stack: list[_Open]) -> None:
-        here = stack[-1]
         token = self._token()
-        if token == "]":
+        if token == "]" and self.comma is None:
             stack.pop()
             return
-        if here.value:
-            if token != ",":
-                raise self._not_json(f"expected `,` or `]`, found `{token[:60]}`")
-            token = self._token()
+        self._refuse_comma(stack[-1], "]", token)
         self._value(stack, token)
+
+    def _refuse_comma(self, here: _Open, end: str, token: str) -> None:
+        """One comma between two parts, none before the first."""
+        if here.value and self.comma is None:
+            found = "" if token == "end" else f", found `{token[:60]}`"
+            raise self._not_json(f"expected `,` or `{end}`{found}")
+        if self.comma is not None and not here.value:
+            self.begins = self.comma
+            raise self._not_json("unexpected `,`")
 
 
 class _Open:

@@ -45,7 +45,7 @@ class Marks:
     def part(self, step: str | int) -> Mark | None:
         """The mark one step down, if there is something."""
         if isinstance(self.parts, dict):
-            return self.parts.get(step)  # type: ignore[call-overload, no-any-return]  # a number is no key
+            return self.parts.get(step) if isinstance(step, str) else None
         return self.parts[step] if isinstance(step, int) and 0 <= step < len(self.parts) else None
 
     def key(self, step: str | int) -> At | None:
@@ -54,7 +54,7 @@ class Marks:
 
 
 Mark = Marks | At
-"""Positions of any value; of a scalar there is only its beginning."""
+"""Positions of any value; of a scalar, or of what is empty, there is only its beginning."""
 
 
 def find(mark: Mark, path: Path, *, key: bool = False) -> Spot:

@@ -87,7 +87,7 @@ class _Composer:
             raise self._too_many(at)
         return value
 
-    def _collection(self, event: Event, at: At, depth: int) -> tuple[Json, Marks]:
+    def _collection(self, event: Event, at: At, depth: int) -> tuple[Json, Mark]:
         if depth >= self.bounds.depth:
             raise Refusal(f"nested more than {self.bounds.depth} levels deep", at)
         is_map = event.__class__.__name__ == "MappingStartEvent"
@@ -95,7 +95,7 @@ class _Composer:
             check_tag(str(event.tag), {} if is_map else [], at)
         return self._map(at, depth) if is_map else self._list(at, depth)
 
-    def _list(self, at: At, depth: int) -> tuple[list[Json], Marks]:
+    def _list(self, at: At, depth: int) -> tuple[list[Json], Mark]:
         items: list[Json] = []
         parts: list[Mark] = []
         for event in self.events:
@@ -104,9 +104,9 @@ class _Composer:
             value, mark = self._node(event, depth + 1)
             items.append(value)
             parts.append(mark)
-        return items, Marks(at, parts)
+        return items, Marks(at, parts) if parts else at
 
-    def _map(self, at: At, depth: int) -> tuple[dict[str, Json], Marks]:
+    def _map(self, at: At, depth: int) -> tuple[dict[str, Json], Mark]:
         members: dict[str, Json] = {}
         inherited: dict[str, Json] = {}
         parts: dict[str, Mark] = {}
@@ -125,7 +125,7 @@ class _Composer:
                 inherited = {**_merged(value, _at(value_event)), **inherited}
             else:
                 members[key], parts[key], keys[key] = value, mark, key_at
-        return {**inherited, **members} if inherited else members, Marks(at, parts, keys)
+        return {**inherited, **members} if inherited else members, Marks(at, parts, keys) if parts else at
 
     def _key(self, event: Event, at: At) -> str:
         kind = event.__class__.__name__

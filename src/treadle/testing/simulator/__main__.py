@@ -91,7 +91,7 @@ def _facts(first: int, result: batch.Batch) -> dict[str, object]:
 
 def _text(first: int, result: batch.Batch, verbose: bool) -> str:
     lines = [
-        f"{result.seeds} seeds from {first} in {result.seconds:.1f} s ({result.per_minute:,.0f} a minute), {git_hash()}",
+        f"{git_hash()}: {result.seeds} seeds from {first} in {result.seconds:.0f} s, {result.per_minute:,.0f} a minute",
         f"{result.runs} runs, {result.completed_runs} completed, {result.completed_visits} visits completed",
         f"cells: {result.coverage.summary()}",
     ]

@@ -1,6 +1,6 @@
 """One engine of many: leases shards, keeps the states of its runs, decides, commits, and carries out what follows.
 
-Theory of operation. An engine is a host with four kinds of process. `_keep_house` renews leases, takes shards nobody
+Theory of operation. An engine is a host with four kinds of process. `housekeeping` renews leases, takes shards nobody
 holds, polls due timers and rows left in the outbox. `_work` takes letters from the inbox, decides them one after
 another on the cached states, and commits all decisions in one transaction: group commit. `courier` carries out
 effects. `crew` executes local work. Everything but the store is forgotten in a crash.
@@ -27,15 +27,15 @@ from treadle.errors import StoreConflict
 from treadle.kernel.decide import decide
 from treadle.kernel.evolve import replay
 from treadle.kernel.state import RunState
-from treadle.model.commands import Command, FireTimer, LoseWorker, StartRun
+from treadle.model.commands import Command, FireTimer, StartRun
 from treadle.model.decision import Decision
-from treadle.model.effects import RunTask, SetTimer
+from treadle.model.effects import SetTimer
 from treadle.model.errors import Rejection
 from treadle.model.events import RunStarted
 from treadle.model.ids import RunId, TimerId
-from treadle.model.states import Mode, RunStatus, TokenState
+from treadle.model.states import RunStatus
 from treadle.store.port import Commit, Fence, OutboxRow
-from treadle.testing.simulator import courier
+from treadle.testing.simulator import courier, housekeeping
 from treadle.testing.simulator.depot import LEASE_MS, Unknown
 from treadle.testing.simulator.post import Letter
 from treadle.testing.simulator.schedule import Host, Process
@@ -43,8 +43,6 @@ from treadle.testing.simulator.schedule import Host, Process
 if TYPE_CHECKING:
     from treadle.testing.simulator.world import World
 
-TICK_MS = 90
-"""Between two rounds of house-keeping: three renewals per lease."""
 BATCH_MAX = 4
 DOWN_MS = (10, 700)
 STALL_MS = (50, 3 * LEASE_MS)
@@ -67,7 +65,7 @@ class Engine(Host):
         self.world = world
         self.skew = 0
         self._forget()
-        world.schedule.spawn(self._keep_house(), self)
+        world.schedule.spawn(housekeeping.keep_house(self), self)
 
     def _forget(self) -> None:
         self.fences: dict[int, Fence] = {}
@@ -79,7 +77,7 @@ class Engine(Host):
         """Those of them that were handed out once more meanwhile: somebody thought this engine gone."""
         self.delivering: set[int] = set()
         """Outbox rows a courier of this engine is busy with."""
-        self._firing: set[tuple[RunId, TimerId]] = set()
+        self.firing: set[tuple[RunId, TimerId]] = set()
         self._working = False
 
     # Life
@@ -108,90 +106,20 @@ class Engine(Host):
         """A new process on the same machine: it remembers nothing."""
         self.up = True
         self._forget()
-        self.world.schedule.spawn(self._keep_house(), self)
+        self.world.schedule.spawn(housekeeping.keep_house(self), self)
 
     @property
     def now(self) -> int:
         """What this engine's clock says."""
         return self.world.depot.now + self.skew
 
-    # House-keeping
-
-    def _keep_house(self) -> Process:
-        while True:
-            taken = self._renew()
-            yield 1
-            if taken:
-                self._recover(taken)
-            self._fire_due_timers()
-            for row in self.world.depot.outbox(list(self.fences)):
-                self.deliver(row)
-            yield TICK_MS
-
-    def _renew(self) -> list[int]:
-        """Renews what it holds and takes what nobody does; the shards that are newly its own."""
-        taken = []
-        for shard in range(self.world.plan.shards):
-            fence = self.world.depot.lease(shard, self.name)
-            if fence is None:
-                self.fences.pop(shard, None)
-            elif self.fences.get(shard) != fence:
-                self.fences[shard] = fence
-                self._drop_states(shard)
-                taken.append(shard)
-        return taken
-
-    def _drop_states(self, shard: int) -> None:
-        """Whatever is known of this shard's runs may be out of date."""
-        self.states = {run: state for run, state in self.states.items() if self.world.depot.shard_of(run) != shard}
-
     def owns(self, run: RunId) -> bool:
         """Whether it believes so."""
         return self.world.depot.shard_of(run) in self.fences
 
-    def _recover(self, shards: list[int]) -> None:
-        """Work that was handed out by somebody who may be gone, and that no row will hand out again."""
-        waiting = {
-            (row.run, row.effect.token, row.effect.attempt)
-            for row in self.world.depot.outbox(shards)
-            if isinstance(row.effect, RunTask)
-        }
-        for row in self.world.depot.unfinished(shards):
-            state = self._load(row.run)
-            for token in list(state.tokens.values()) if state is not None else ():
-                key = (row.run, token.id, token.attempt)
-                if key not in waiting and key not in self.executing and _is_executed_locally(state, token.id):
-                    self.world.post.send(row.run, LoseWorker(token.id, token.attempt, token.recoveries), host=self)
-
-    def _fire_due_timers(self) -> None:
-        depot = self.world.depot
-        for row in depot.timers(list(self.fences), until=depot.now):
-            state = self.states.get(row.run)
-            if state is None or state.status is not RunStatus.PAUSED:
-                self._fire(row.run, row.timer)
-
-    def _fire(self, run: RunId, timer: TimerId) -> None:
-        key = (run, timer)
-        if key not in self._firing:
-            self._firing.add(key)
-            self.world.post.send(
-                run, FireTimer(timer), host=self, tries=1, on_answer=lambda _letter: self._firing.discard(key)
-            )
-            self.world.schedule.spawn(self._let_fire_again(key), self, TICK_MS)
-
-    def _let_fire_again(self, key: tuple[RunId, TimerId]) -> Process:
-        self._firing.discard(key)
-        return
-        yield 0
-
-    def _watch(self, run: RunId, timer: TimerId, due: int) -> Process:
-        """The fast path of a timer: an engine that set it fires it when it is due, by the store's clock."""
-        if due > self.world.depot.now:
-            yield due - self.world.depot.now
-        depot = self.world.depot
-        due_now = depot.timers([depot.shard_of(run)], until=depot.now)
-        if self.owns(run) and any((row.run, row.timer) == (run, timer) for row in due_now):
-            self._fire(run, timer)
+    def drop_states(self, shard: int) -> None:
+        """Whatever is known of this shard's runs may be out of date."""
+        self.states = {run: state for run, state in self.states.items() if self.world.depot.shard_of(run) != shard}
 
     # Letters
 
@@ -224,7 +152,7 @@ class Engine(Host):
         try:
             rows = self.world.depot.commit(commits, causes, fence)
         except (StoreConflict, Unknown) as problem:
-            self._drop_states(shard)
+            self.drop_states(shard)
             if isinstance(problem, StoreConflict) and problem.kind == "LEASE_CONFLICT":
                 self.fences.pop(shard, None)
             return
@@ -259,18 +187,19 @@ class Engine(Host):
         return Commit(run, before, decision.events, decision.effects, status)
 
     def _state_for(self, letter: Letter) -> RunState | None:
-        state = self._load(letter.run)
+        state = self.load(letter.run)
         if state is None and isinstance(letter.command, StartRun):
             key = letter.command.idempotency_key
             known = self.world.depot.find_run_by_key(letter.workflow, key) if key is not None else None
             if known is not None:
-                return self._load(known.run)
+                return self.load(known.run)
             graph = self.world.catalog.lookup(letter.workflow, None)
             assert graph is not None, "clients start what is deployed"
             return RunState(graph)
         return state
 
-    def _load(self, run: RunId) -> RunState | None:
+    def load(self, run: RunId) -> RunState | None:
+        """A run's state: from memory, else folded from its history."""
         if run not in self.states:
             history = self.world.depot.history(run)
             if not history:
@@ -289,7 +218,7 @@ class Engine(Host):
         for commit in commits:
             for effect in commit.effects:
                 if isinstance(effect, SetTimer) and not self.world.faults.happens("lost_notice"):
-                    self.world.schedule.spawn(self._watch(commit.run, effect.timer, effect.due), self)
+                    self.world.schedule.spawn(housekeeping.watch(self, commit.run, effect.timer, effect.due), self)
         for row in rows:
             if self.world.faults.happens("lost_notice"):
                 continue
@@ -312,15 +241,3 @@ class Engine(Host):
                 self.world.depot.acknowledge(row, fence)
             except StoreConflict:
                 self.fences.pop(fence.shard, None)
-
-
-def _is_executed_locally(state: RunState | None, token_id: int) -> bool:
-    """Whether some engine's own process is (or was) at work for this visit."""
-    assert state is not None
-    token = next(token for token in state.tokens.values() if token.id == token_id)
-    if token.state not in (TokenState.DISPATCHED, TokenState.EXECUTING):
-        return False
-    if token.mode is Mode.COMPENSATION:
-        return True
-    node = state.graph.nodes[token.node]
-    return node.task is not None and node.suspends is None and node.definition.queue is None

@@ -77,7 +77,9 @@ def on_taken(record: Record, event: e.SignalTaken) -> None:
         record.expect(waits or signal.name in triggers, "signals", f"visit {visit.id} does not wait for {signal.name}")
         return
     for other in record.visits.values():
-        if other.reason == "signal" and other.detail["signal"] == signal.name and other.detail["key"] is None:
+        if other.reason != "signal" or other.detail["signal"] != signal.name:
+            continue
+        if other.detail["key"] is None and other.detail["buffer"] is None:
             fair = other.waiting_since >= visit.waiting_since
             record.expect(fair, "signals", f"visit {other.id} has waited longer than {visit.id} for {signal.name}")
 

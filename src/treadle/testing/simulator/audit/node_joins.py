@@ -1,11 +1,12 @@
-"""A node's own join, recounted: complete sets fire, incomplete ones wait, every arrival is used once (2.5, A0, A8, A12)."""
+"""A node's own join, recounted: complete sets fire, incomplete ones wait, each arrival is used once (2.5, A8, A12)."""
 
 from __future__ import annotations
 
 from treadle.model import events as e
 from treadle.model.definition import NodeJoin
 from treadle.model.ids import Frame, Frames
-from treadle.testing.simulator.audit.folding import withdraw, write
+from treadle.testing.simulator.audit.folding import withdraw
+from treadle.testing.simulator.audit.folding_runs import write
 from treadle.testing.simulator.audit.record import Arrival, Record, Visit
 
 Key = tuple[str, Frame | None]

@@ -1,8 +1,8 @@
 """Where tokens come from and go to: conservation, tiers, frames, limits (2.2, 2.3).
 
-Every visit has exactly one reason to exist: the run's start, a transition out of a visit that ended just now, a join's
-promise, or a compensation. Every promise is kept in the commit that made it. A visit that ended successfully has started
-all unconditional transitions of one tier, or none where that is allowed.
+Every visit has exactly one reason to exist: the run's start, a transition out of a visit that ended just now, a
+join's promise, or a compensation. Every promise is kept in the commit that made it. A visit that ended successfully
+has started all unconditional transitions of one tier, or none where that is allowed.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from treadle.model.definition import Merge, NodeJoin, Strategy, Synchronization
 from treadle.testing.simulator.generator.sketch import Sketch
 
+JoinName = Literal["all_inbound", "all_reachable", "inbound_fifo", "inbound", "tokens"]
 MergeName = Literal["append", "concat", "merge_object", "keyed_by_branch", "last_wins", "vote"]
 COMPUTED = (
     "arrived * 2 >= total",
@@ -66,7 +67,8 @@ def _early(s: Sketch, branches: int | None) -> Strategy:
 
 def node_join(s: Sketch, inbound: int) -> NodeJoin:
     """A node's own join."""
-    kind = s.draw.pick(("all_inbound", "all_reachable", "all_reachable", "inbound_fifo", "inbound", "tokens"))
+    kinds: tuple[JoinName, ...] = ("all_inbound", "all_reachable", "all_reachable", "inbound_fifo", "inbound", "tokens")
+    kind = s.draw.pick(kinds)
     if kind == "inbound":
         return NodeJoin(
             kind="inbound",
