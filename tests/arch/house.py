@@ -27,7 +27,7 @@ ROOMS = {
     "model": room("", "msgspec", pure=True),
     "errors": room("model", ""),
     "expression": room("model errors", "msgspec jsonschema_rs cel_expr_python", pure=True),
-    "language": room("expression model errors", "msgspec ruamel", pure=True),
+    "language": room("expression model errors", "msgspec yaml ruamel", pure=True),
     "graph": room("expression model errors", "msgspec", pure=True),
     "kernel": room("graph expression model errors", "msgspec", pure=True),
     "store": room("model errors", "msgspec apsw asyncpg"),
@@ -35,7 +35,7 @@ ROOMS = {
     "runtime": room("actions kernel graph expression model errors store.port", "msgspec"),
     "testing": room(
         "runtime actions kernel graph language expression model errors store",
-        "msgspec ruamel yaml rich pytest hypothesis",
+        "msgspec rich pytest hypothesis",
     ),
     "cli": room("runtime.engine testing graph language model errors", "msgspec rich cyclopts"),
     "server": room("runtime.engine language model errors", "msgspec starlette uvicorn"),
@@ -87,7 +87,7 @@ DOCSTRING_FROM_LINES = 40
 
 # file → (lines when reviewed, why it is one file). It may shrink, not grow.
 LONG_FILES: dict[str, tuple[int, str]] = {
-    "src/treadle/kernel/evolve_tokens.py": (370, "one short handler per token event, read as a list"),
+    "src/treadle/kernel/evolve_tokens.py": (335, "one short handler per token event, read as a list"),
     "src/treadle/model/events.py": (
         495,
         "one struct per type of the closed set of events; to look things up in",

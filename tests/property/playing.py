@@ -16,8 +16,8 @@ from tests.property import graphs, moves
 from tests.property.sketch import CHILD
 from treadle.graph.compile import compile_graph
 from treadle.model import commands as c
-from treadle.model.events import EntityRef, ParentLink
 from treadle.model.ids import RunId, TokenId
+from treadle.model.references import EntityRef, ParentLink
 
 CATALOG = Shelf(graph_of({"workflow": CHILD, "nodes": {"only": {}}}))
 COMMANDS_MAX = 40

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 
 from treadle.kernel import units
 from treadle.kernel.deciding import Deciding
-from treadle.kernel.state import Group, Token
+from treadle.kernel.group_state import Group
+from treadle.kernel.state import Token
 from treadle.model import effects as x
 from treadle.model import events as e
 from treadle.model.ids import ArrivalId, Frame, Frames, GroupId, TokenId

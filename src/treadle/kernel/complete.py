@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.graph.execution_graph import GraphTransition
-from treadle.kernel import cancel, deliver, entity, fan_out, join, saga
+from treadle.kernel import cancel, deliver, entity, fan_out, saga
 from treadle.kernel.deciding import Deciding, RunFails
 from treadle.kernel.failure import fail_token
 from treadle.kernel.finish import terminate
+from treadle.kernel.join_first import choose_by_end
 from treadle.kernel.join_verdict import live_branches
 from treadle.kernel.route import Origin, RoutingFailed, choose, no_match
 from treadle.kernel.state import Token
@@ -108,7 +109,7 @@ def _leave(d: Deciding, token: Token, origin: Origin, firings: list[fan_out.Firi
     if frames:
         d.touch(frames)
         if not firings or at_join:
-            join.choose_by_end(d, frames)
+            choose_by_end(d, frames)
 
 
 def _awaiting(d: Deciding, token: Token) -> int | None:

@@ -9,9 +9,9 @@ from treadle.graph.execution_graph import GraphNode, GraphTransition, JoinSite
 from treadle.kernel import cancel, entity, merge, node_join, timers, units, writing
 from treadle.kernel.deciding import Deciding, RunFails
 from treadle.kernel.evolve_tokens import scope_frame
+from treadle.kernel.group_state import Group, SiteState
 from treadle.kernel.join_merge import contributions
 from treadle.kernel.route import Origin, RoutingFailed
-from treadle.kernel.state import Group, SiteState
 from treadle.kernel.view import TokenView, branch_output, item_of
 from treadle.model import effects as x
 from treadle.model import events as e

@@ -6,19 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.kernel import units
-from treadle.kernel.evolve_tokens import (
-    drop_timers,
-    fail_branch,
-    forget_group,
-    leave,
-    note_unhandled,
-    release_mutex,
-    scope_at,
-    scope_frame,
-    spawn_progress,
-    withdraw_arrival,
-)
-from treadle.kernel.state import Arrival, Group, NodeJoinState, RunState, SiteState, Token
+from treadle.kernel.evolve_endings import drop_timers, forget_group, leave, release_mutex, withdraw_arrival
+from treadle.kernel.evolve_tokens import fail_branch, note_unhandled, scope_at, scope_frame, spawn_progress
+from treadle.kernel.group_state import Arrival, Group, NodeJoinState, SiteState
+from treadle.kernel.state import RunState, Token
 from treadle.model import events as e
 
 

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.kernel import units
+from treadle.kernel.evolve_endings import drop_timers, end, forget_waiter, is_passive, withdraw_arrival
+from treadle.kernel.group_state import Arrival
 from treadle.kernel.lifecycle import move_external, move_gate, move_token
 from treadle.kernel.scope import Scope
-from treadle.kernel.state import ENDED, Arrival, MutexState, RunState, Stopped, Token
+from treadle.kernel.state import MutexState, RunState, Stopped, Token
 from treadle.model import events as e
 from treadle.model.errors import Error
-from treadle.model.ids import ArrivalId, Frame, Frames, GroupId, TokenId
+from treadle.model.ids import ArrivalId, Frame, Frames, TokenId
 from treadle.model.states import ExternalState, GateState, Mode, TokenState, Waiting
-
-_CODES = {name: code for code, name in enumerate(ENDED)}
 
 
 def scope_frame(state: RunState, frames: Frames) -> Frame | None:
@@ -119,7 +119,7 @@ def started(state: RunState, event: e.TokenStarted) -> None:
 
 def waiting(state: RunState, event: e.TokenWaiting) -> None:
     token = _moved(state, event.token, "token.waiting")
-    if _is_passive(state, token, event.reason):
+    if is_passive(state, token, event.reason):
         state.passive += 1
     token.waiting = event.reason
     if event.reason is Waiting.SIBLINGS:
@@ -151,13 +151,6 @@ def _drop_spent_scope(state: RunState, arrival: Arrival) -> None:
         del state.scopes[frame]
 
 
-def _is_passive(state: RunState, token: Token, reason: Waiting | None) -> bool:
-    """Waits for what perhaps only another token can bring: a mutex, or triggers none of which is a signal."""
-    if reason is Waiting.TRIGGER:
-        return not state.graph.nodes[token.node].signalled
-    return reason is Waiting.MUTEX
-
-
 def resumed(state: RunState, event: e.TokenResumed) -> None:
     token = state.tokens[event.token]
     variant = f"/{event.by}" if event.by in ("mutex", "retry") else ""
@@ -165,7 +158,7 @@ def resumed(state: RunState, event: e.TokenResumed) -> None:
     token.version += 1
     if state.deferred:
         _carried_on(state, token.id)
-    if _is_passive(state, token, token.waiting):
+    if is_passive(state, token, token.waiting):
         state.passive -= 1
     if token.waiting is Waiting.MUTEX:
         mutex = state.mutexes[token.detail["mutex"]]
@@ -173,7 +166,7 @@ def resumed(state: RunState, event: e.TokenResumed) -> None:
         mutex.holders[token.id] = None
         token.mutex = token.detail["mutex"]
     elif token.waiting is Waiting.SIGNAL:
-        _forget_waiter(state, token.detail["signal"], token.id)
+        forget_waiter(state, token.detail["signal"], token.id)
     token.waiting = None
     token.detail = None
 
@@ -267,7 +260,7 @@ def retry_scheduled(state: RunState, event: e.TokenRetryScheduled) -> None:
     else:
         _close_outside(token, "token.retry_scheduled")
         if token.waiting is Waiting.SIGNAL:
-            _forget_waiter(state, token.detail["signal"], token.id)
+            forget_waiter(state, token.detail["signal"], token.id)
     token.state = move_token(token.state, "token.retry_scheduled")
     token.version += 1
     if state.deferred:
@@ -302,85 +295,6 @@ def _reopen(state: RunState, token: Token) -> None:
         _arm(state, token)
 
 
-def end(state: RunState, token: Token) -> None:
-    """A visit has ended: it leaves every index, and one byte behind."""
-    del state.tokens[token.id]
-    state.ended[token.id - 1] = _CODES[token.state]
-    state.live -= 1
-    for arrival in token.arrivals:
-        withdraw_arrival(state, arrival)
-    if not token.held:
-        leave(state, token)
-    drop_timers(state, token)
-    release_mutex(state, token)
-    if _is_passive(state, token, token.waiting):
-        state.passive -= 1
-    if token.waiting is Waiting.SIGNAL:
-        _forget_waiter(state, token.detail["signal"], token.id)
-    elif token.waiting is Waiting.MUTEX:
-        state.mutexes[token.detail["mutex"]].queue.remove(token.id)
-    token.waiting = None
-    token.when = None
-    token.child = None
-
-
-def leave(state: RunState, token: Token) -> None:
-    """The token no longer stands at its node: it has ended, or waits at a join as an arrival."""
-    state.working -= 1
-    if token.mode is not Mode.FORWARD:
-        return
-    left = state.at_node[token.node] - 1
-    if left:
-        state.at_node[token.node] = left
-    else:
-        del state.at_node[token.node]
-    units.remove_token(state, token)
-    if state.graph.nodes[token.node].triggers:
-        for t in state.graph.nodes[token.node].triggers:
-            if t.definition.trigger is not None and t.definition.trigger.signal is not None:
-                _forget_waiter(state, t.definition.trigger.signal, token.id)
-        token.when = None
-        state.watching.pop(token.id, None)
-
-
-def withdraw_arrival(state: RunState, identity: ArrivalId) -> None:
-    """An arrival is consumed or withdrawn."""
-    arrival = state.arrivals.pop(identity)
-    units.remove_arrival(state, arrival)
-    if arrival.group is None:
-        join = state.node_joins[arrival.target, arrival.item]
-        join.held.remove(identity)
-    token = state.tokens.get(arrival.token)
-    if token is not None:
-        token.arrivals = tuple(other for other in token.arrivals if other != identity)
-    elif not arrival.token:
-        state.live -= 1
-
-
-def forget_group(state: RunState, identity: GroupId) -> None:
-    group = state.groups.pop(identity)
-    if group.isolating:
-        for branch in range(group.total):
-            state.scopes.pop((identity, branch), None)
-
-
-def drop_timers(state: RunState, token: Token, *, triggers: bool = True) -> None:
-    """Forget a visit's timers; those of its triggers go on while only an attempt of it has ended."""
-    kept = []
-    for timer in token.timers:
-        if not triggers and state.timers[timer].purpose == "trigger":
-            kept.append(timer)
-        else:
-            state.timers.pop(timer, None)
-    token.timers = tuple(kept)
-
-
-def release_mutex(state: RunState, token: Token) -> None:
-    if token.mutex is not None:
-        state.mutexes[token.mutex].holders.pop(token.id, None)
-        token.mutex = None
-
-
 def _take_mutex(state: RunState, token: Token) -> None:
     if token.mode is not Mode.FORWARD or token.mutex is not None:
         return
@@ -388,14 +302,6 @@ def _take_mutex(state: RunState, token: Token) -> None:
     if mutex is not None:
         state.mutexes.setdefault(mutex.name, MutexState()).holders[token.id] = None
         token.mutex = mutex.name
-
-
-def _forget_waiter(state: RunState, name: str, token: TokenId) -> None:
-    rest = [waiter for waiter in state.waiters.get(name, ()) if waiter[0] != token]
-    if rest:
-        state.waiters[name] = rest
-    else:
-        state.waiters.pop(name, None)
 
 
 def _moved(state: RunState, identity: TokenId, cause: str) -> Token:

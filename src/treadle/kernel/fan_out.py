@@ -21,8 +21,8 @@ from treadle.errors import EvaluationError
 from treadle.graph.execution_graph import GraphTransition
 from treadle.kernel import deliver
 from treadle.kernel.deciding import Deciding, RunFails
+from treadle.kernel.group_state import Group
 from treadle.kernel.route import Origin, RoutingFailed
-from treadle.kernel.state import Group
 from treadle.kernel.units import unspawned
 from treadle.kernel.view import TokenView, transition_of
 from treadle.model import events as e

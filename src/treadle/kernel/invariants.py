@@ -24,8 +24,9 @@ from collections.abc import Iterator
 
 from treadle.graph.execution_graph import ExecutionGraph
 from treadle.kernel import units
+from treadle.kernel.group_state import Group, SiteState
 from treadle.kernel.lifecycle import LIVE, RUN_ENDED
-from treadle.kernel.state import Group, RunState, SiteState, Token
+from treadle.kernel.state import RunState, Token
 from treadle.model.ids import ArrivalId, Frames, GroupId, TokenId
 from treadle.model.states import ExternalState, GateState, Mode, RunStatus, TokenState, Waiting
 

@@ -25,10 +25,11 @@ from typing import Any
 from treadle.graph.execution_graph import JoinSite
 from treadle.kernel import cancel, deliver, failure, fan_out, merge, units, writing
 from treadle.kernel.deciding import Deciding, RunFails
+from treadle.kernel.group_state import Arrival, Group, SiteState
+from treadle.kernel.join_first import cancels_on_first
 from treadle.kernel.join_merge import merged_writes
 from treadle.kernel.join_verdict import verdict
 from treadle.kernel.route import Origin
-from treadle.kernel.state import Arrival, Group, SiteState
 from treadle.kernel.units import unspawned
 from treadle.kernel.view import group_name, item_of
 from treadle.model import effects as x
@@ -51,7 +52,7 @@ def evaluate(d: Deciding, group: Group) -> None:
 
 def _evaluate_site(d: Deciding, group: Group, state: SiteState) -> None:
     site = d.graph.sites[state.index]
-    if state.arrived and _cancels_on_first(d, group, "on_first_completion"):
+    if state.arrived and cancels_on_first(d, group, "on_first_completion"):
         cancel_live(d, group, state, "first completion")
     action, kind, why = verdict(d, group, state, site)
     if action == "fire" and not _blocked(d, group, site):
@@ -231,35 +232,6 @@ def cancel_live(d: Deciding, group: Group, state: SiteState, by: str) -> None:
     for branch in list(group.members):
         if branch not in state.waiting or branch in state.live:
             cancel.cancel_branch(d, group, branch, by)
-
-
-def _cancels_on_first(d: Deciding, group: Group, policy: str) -> bool:
-    transitions = [d.graph.transitions[name] for name in group.transitions]
-    if group.names[0].startswith("node:"):  # a transition that makes a group of its own speaks for that one
-        transitions = [t for t in transitions if not t.replicates and t.definition.sibling_group is None]
-    return any(getattr(t.definition, policy) == "cancel_remaining" for t in transitions)
-
-
-def choose_by_start(d: Deciding, frames: Any, by: str) -> None:
-    """`on_first_start`: whoever is claimed, answered, signalled or due first makes its siblings superfluous (A14)."""
-    for identity, branch in frames:
-        group = d.state.groups.get(identity)
-        if group is not None and _cancels_on_first(d, group, "on_first_start"):
-            cancel.cancel_group_units(d, group, by, arrivals=True, keep=branch)
-
-
-def choose_by_end(d: Deciding, frames: Any) -> None:
-    """`on_first_completion` of a group without a join of its own: the first branch decides that ends successfully, or
-    whose last token waits at a join further out."""
-    for identity, branch in frames:
-        group = d.state.groups.get(identity)
-        if group is None or group.sites:
-            continue
-        around = {outer for outer, _ in group.frames}
-        if not all(cancel.held_at(d, unit) in around for unit in units.units_of(group, branch)):
-            continue
-        if _cancels_on_first(d, group, "on_first_completion"):
-            cancel.cancel_group_units(d, group, "first completion", arrivals=True, keep=branch)
 
 
 def _blocked(d: Deciding, group: Group, site: JoinSite) -> bool:

@@ -10,7 +10,7 @@ from treadle.expression.values import json_equal
 from treadle.graph.execution_graph import JoinSite
 from treadle.kernel import merge
 from treadle.kernel.deciding import Deciding
-from treadle.kernel.state import Arrival, Group, SiteState
+from treadle.kernel.group_state import Arrival, Group, SiteState
 from treadle.model.events import Write
 from treadle.model.ids import Frame, Frames
 

@@ -8,8 +8,8 @@ from typing import Any, Literal
 from treadle.errors import EvaluationError
 from treadle.graph.execution_graph import JoinSite
 from treadle.kernel.deciding import Deciding
+from treadle.kernel.group_state import Group, SiteState
 from treadle.kernel.join_merge import contributions
-from treadle.kernel.state import Group, SiteState
 from treadle.kernel.units import unspawned
 from treadle.kernel.view import TokenView
 

@@ -12,7 +12,8 @@ from treadle.errors import EvaluationError
 from treadle.graph.execution_graph import GraphNode
 from treadle.kernel import cancel, complete, failure, fan_out, signals
 from treadle.kernel.deciding import Deciding, Refused, RunFails
-from treadle.kernel.state import Group, Token
+from treadle.kernel.group_state import Group
+from treadle.kernel.state import Token
 from treadle.kernel.suspend import config_value
 from treadle.kernel.units import unspawned
 from treadle.kernel.view import item_of

@@ -15,18 +15,17 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.graph.execution_graph import GraphNode, GraphTransition
-from treadle.graph.reach import reach_without
-from treadle.kernel import cancel, deliver, failure, join, units, writing
+from treadle.kernel import cancel, deliver, failure, join, writing
 from treadle.kernel.deciding import Deciding, RunFails
 from treadle.kernel.evolve_tokens import scope_frame
+from treadle.kernel.group_state import Arrival, NodeJoinState
 from treadle.kernel.join_merge import OverlayedWrites, frames_inwards, path_key
+from treadle.kernel.node_join_reach import can_still_come, reaches, rearmed
 from treadle.kernel.route import Origin
-from treadle.kernel.state import Arrival, NodeJoinState
 from treadle.model import definition as dd
 from treadle.model import events as e
 from treadle.model.errors import Error
-from treadle.model.ids import ArrivalId, Frame, Frames, GroupId, TokenId
-from treadle.model.states import TokenState
+from treadle.model.ids import ArrivalId, Frame, Frames, TokenId
 
 Json = Any
 
@@ -44,11 +43,11 @@ def arrive(
     definition = t.target.definition.join
     assert definition is not None
     state = d.state.node_joins.get((t.target.ref, item))
-    rearmed = False
+    begins_round = False
     absorbed = False
     if definition.kind == "inbound" and state is not None and state.used:
-        rearmed = _rearmed(d, t.target, state)
-        absorbed = not rearmed and (definition.rest == "absorb" or t.id not in state.used)
+        begins_round = rearmed(d, t.target, state)
+        absorbed = not begins_round and (definition.rest == "absorb" or t.id not in state.used)
     holder = origin.token if origin.attached else TokenId(0)
     d.emit(
         e.JoinArrived(
@@ -65,7 +64,7 @@ def arrive(
             origin.output if definition.collect else None,
             loops,
             absorbed,
-            rearmed,
+            begins_round,
         )
     )
     d.touch(frames)
@@ -98,7 +97,7 @@ def _try_fire(d: Deciding, state: NodeJoinState) -> bool:
 def _complete_set(d: Deciding, node: GraphNode, definition: dd.NodeJoin, state: NodeJoinState) -> list[Arrival] | None:
     if definition.kind == "tokens" and len(state.held) < definition.count:
         return None
-    if definition.kind == "all_reachable" and _can_still_come(d, node, state):
+    if definition.kind == "all_reachable" and can_still_come(d, node, state):
         return None
     held = [d.state.arrivals[identity] for identity in state.held]
     if definition.kind == "tokens":
@@ -109,7 +108,7 @@ def _complete_set(d: Deciding, node: GraphNode, definition: dd.NodeJoin, state: 
     for arrival in held:
         oldest.setdefault(_lane(d.graph.transitions[arrival.via]), arrival)
     if definition.kind == "inbound":
-        if state.used and not _rearmed(d, node, state):
+        if state.used and not rearmed(d, node, state):
             return None
         return list(oldest.values())[: definition.count] if len(oldest) >= definition.count else None
     lanes = list(dict.fromkeys(_lane(t) for t in node.inbound))
@@ -244,76 +243,12 @@ def _overlaid(d: Deciding, chosen: list[Arrival], frames: Frames) -> OverlayedWr
     return overlay
 
 
-def _can_still_come(d: Deciding, node: GraphNode, state: NodeJoinState, via: GraphTransition | None = None) -> bool:
-    """Whether a live unit of the item, other than those held here, can still reach the node (along `via`)."""
-    goal = via.source if via is not None else node
-    key = (goal.ref, state.item)
-    if _reaches(d, d.state.witness.get(key, 0), goal, state, via):
-        return True
-    for unit in cancel.item_units(d, state.item):
-        if _reaches(d, unit, goal, state, via):
-            d.state.witness[key] = unit
-            return True
-    return False
-
-
-def _reaches(d: Deciding, unit: int, goal: GraphNode, state: NodeJoinState, via: GraphTransition | None) -> bool:
-    lazy = units.cursor_group(unit)
-    if lazy is not None:
-        group = d.state.groups.get(lazy)
-        if group is None or not units.unspawned(group) or _is_abandoned(d, group.frames, state.item):
-            return False
-        entries = [d.graph.transitions[name].target for name in group.transitions]
-        return any((entry.reach | entry.bit) & goal.bit for entry in entries)
-    if unit > 0:
-        token = d.state.tokens.get(TokenId(unit))
-        if token is None or token.held or token.state in (TokenState.FAILED, TokenState.TIMED_OUT):
-            return False
-        if _is_abandoned(d, token.frames, state.item):
-            return False
-        here, loops, inclusive = d.graph.nodes[token.node], token.loops, via is not None
-    elif unit < 0:
-        arrival = d.state.arrivals.get(ArrivalId(-unit))
-        if arrival is None or (arrival.target == state.node and arrival.item == state.item):
-            return False
-        if _is_abandoned(d, arrival.frames, state.item):
-            return False
-        here, loops, inclusive = d.graph.nodes[arrival.target], arrival.loops, True
-    else:
-        return False
-    mask = _reach(d, here, loops) | (here.bit if inclusive else 0)
-    return bool(mask & goal.bit)
-
-
-def _is_abandoned(d: Deciding, frames: Frames, item: Frame | None) -> bool:
-    """Stragglers of an early join are live for no join around it."""
-    inside = frames if item is None else frames[frames.index(item) + 1 :] if item in frames else ()
-    return any(branch in d.state.groups[GroupId(identity)].abandoned for identity, branch in inside)
-
-
-def _reach(d: Deciding, node: GraphNode, loops: dict[str, int] | None) -> int:
-    if not loops:
-        return node.reach
-    spent = frozenset(
-        name
-        for name, count in loops.items()
-        if count >= (d.graph.transitions[name].definition.loop_max_iterations or 0)
-    )
-    return reach_without(node, spent) if spent else node.reach
-
-
-def _rearmed(d: Deciding, node: GraphNode, state: NodeJoinState) -> bool:
-    """Every other transition has delivered once, or nothing can still come that way."""
-    waiting = [t for t in node.inbound if t.id not in state.used and t.id not in state.absorbed]
-    return not any(_can_still_come(d, node, state, t) for t in waiting)
-
-
 def _withdraw_coming(d: Deciding, node: GraphNode, state: NodeJoinState, chosen: list[ArrivalId]) -> None:
     """`rest: cancel`: the tokens that could still come are withdrawn, surplus held here included."""
     coming = [
         unit
         for unit in cancel.item_units(d, state.item)
-        if any(_reaches(d, unit, t.source, state, t) for t in node.inbound)
+        if any(reaches(d, unit, t.source, state, t) for t in node.inbound)
     ]
     cancel.cancel_units(d, coming, f"join at {node.ref}")
     surplus = [-identity for identity in state.held if identity not in chosen]

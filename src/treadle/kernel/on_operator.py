@@ -113,7 +113,8 @@ def _resume(d: Deciding, by: str, deadline: int | None) -> None:
         for timer in d.state.timers.values():
             d.effect(x.SetTimer(timer.id, timer.due))
     kept = [signal for signal in d.state.signals.values() if signal.id > d.state.paused_signal]
-    for item in sorted([*waiting, *kept], key=lambda item: item.seq):  # in the order in which it all came
+    came: list[Deferred | Signal] = sorted([*waiting, *kept], key=lambda item: item.seq)
+    for item in came:
         if not d.running:
             break
         if isinstance(item, Signal):

@@ -7,8 +7,9 @@ from typing import Any
 
 from treadle.errors import EvaluationError
 from treadle.graph.execution_graph import GraphNode
-from treadle.kernel import complete, failure, join, timers
+from treadle.kernel import complete, failure, timers
 from treadle.kernel.deciding import Deciding
+from treadle.kernel.join_first import choose_by_start
 from treadle.kernel.state import Token
 from treadle.model import effects as x
 from treadle.model import events as e
@@ -176,4 +177,4 @@ def resume_with(d: Deciding, token: Token, output: Json, by: str) -> None:
 
 def started_by(d: Deciding, token: Token, by: str) -> None:
     """A14: this branch was the first to be claimed, answered, signalled or due."""
-    join.choose_by_start(d, token.frames, by)
+    choose_by_start(d, token.frames, by)

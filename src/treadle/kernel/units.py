@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from treadle.kernel.state import Arrival, Group, Members, RunState, SiteState, Token
+from treadle.kernel.group_state import Arrival, Group, Members, SiteState
+from treadle.kernel.state import RunState, Token
 from treadle.model.ids import ArrivalId, Frames, GroupId, TokenId
 
 CURSOR = -(1 << 40)

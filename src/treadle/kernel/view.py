@@ -7,8 +7,9 @@ from typing import Any
 
 from treadle.expression.paths import MISSING, Path, get_in
 from treadle.kernel import units
+from treadle.kernel.group_state import Group
 from treadle.kernel.scope import Scope, overlaid, read
-from treadle.kernel.state import Group, RunState
+from treadle.kernel.state import RunState
 from treadle.model.errors import Error
 from treadle.model.ids import Frame, Frames, GroupId, TokenId
 

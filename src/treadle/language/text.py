@@ -55,4 +55,4 @@ def _decoded(text: str | bytes, bounds: Bounds) -> str:
     except UnicodeDecodeError as error:
         before = text[: error.start]
         column = error.start - (before.rfind(b"\n") + 1)
-        raise Refusal("the text is not UTF-8", before.count(b"\n") << COLUMN_BITS | column) from None
+        raise Refusal("the text cannot be read: it is not UTF-8", before.count(b"\n") << COLUMN_BITS | column) from None

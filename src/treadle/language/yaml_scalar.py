@@ -81,8 +81,7 @@ def check_tag(tag: str, value: Any, at: At) -> Any:
     written = f"!!{name}" if name != tag else tag
     if name == tag or name not in _TAGS:
         raise Refusal(f"tags such as {written[:60]} are not supported", at, hint="write plain YAML")
-    # `True` is an int to Python only.
-    if not isinstance(value, _TAGS[name]) or (isinstance(value, bool) and name != "bool"):
+    if type(value) not in _TAGS[name]:
         raise Refusal(f"the value is not what its tag {written} says", at)
     return float(value) if name == "float" else value
 

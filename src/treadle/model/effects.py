@@ -10,8 +10,8 @@ from typing import Any
 from msgspec import Struct
 
 from treadle.model.errors import Error
-from treadle.model.events import EntityRef
 from treadle.model.ids import RecordId, RunId, TimerId, TokenId
+from treadle.model.references import EntityRef
 
 Json = Any
 

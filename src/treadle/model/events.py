@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from treadle.model.errors import Error
 from treadle.model.ids import ArrivalId, Frame, Frames, GroupId, RecordId, RunId, TimerId, TokenId
+from treadle.model.references import EntityRef, ParentLink
 from treadle.model.requests import AnyRequest
 from treadle.model.states import Mode, Waiting
 
@@ -30,23 +31,6 @@ class Event(Struct, tag_field="type", array_like=True, gc=False):
     def type(self) -> str:
         """The stored name, e.g. `token.created`."""
         return str(self.__struct_config__.tag)
-
-
-class EntityRef(Struct, omit_defaults=True):
-    """The entity a run is about, as it was when the run started."""
-
-    id: str
-    type: str
-    name: str | None = None
-    attributes: Json = None
-    section: str | None = None
-
-
-class ParentLink(Struct):
-    """Which visit of which run waits for this one."""
-
-    run: RunId
-    token: TokenId
 
 
 class RunStarted(Event, tag="run.started"):

@@ -18,8 +18,8 @@ from treadle.kernel.view import branch_of
 from treadle.model import commands as c
 from treadle.model import effects as f
 from treadle.model.errors import Error, Rejection
-from treadle.model.events import ParentLink
 from treadle.model.ids import RunId, TokenId, dispatch_key
+from treadle.model.references import ParentLink
 from treadle.model.states import TokenState
 from treadle.runtime.task import Outcome as Result
 from treadle.store.port import OutboxRow

@@ -6,7 +6,7 @@ Part of the parser (see `parse`); owns no key of the top level.
 from __future__ import annotations
 
 from treadle.model.errors import Error
-from treadle.model.events import EntityRef
+from treadle.model.references import EntityRef
 from treadle.testing.place import Place
 from treadle.testing.scenario import Definition, Outcome, Start
 

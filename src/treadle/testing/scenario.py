@@ -11,7 +11,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from treadle.model.errors import Error
-from treadle.model.events import EntityRef
+from treadle.model.references import EntityRef
 from treadle.testing.place import Place
 
 Json = Any

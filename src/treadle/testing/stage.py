@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from treadle.kernel.group_state import Arrival
+from treadle.kernel.state import RunState
 from treadle.kernel.units import unspawned
-from treadle.kernel.state import Arrival, RunState
 from treadle.model.ids import RunId
 from treadle.model.states import Waiting
 from treadle.testing.observed import Observed, ObservedRun

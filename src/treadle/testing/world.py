@@ -27,8 +27,8 @@ from treadle.kernel.state import RunState
 from treadle.model.commands import Command, StartRun
 from treadle.model.definition import Workflow
 from treadle.model.errors import Rejection
-from treadle.model.events import EntityRef
 from treadle.model.ids import RunId, TokenId
+from treadle.model.references import EntityRef
 from treadle.testing.catalog import Catalog, Deployed
 from treadle.testing.clock import FakeClock
 from treadle.testing.delivery import result_command, schedule_result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.driving import TASK, Driven, graph_of, problems
-from treadle.kernel.state import SiteState
+from treadle.kernel.group_state import SiteState
 from treadle.model import commands as c
 
 JOIN = {"sibling_group": "t", "strategy": {"m_of_n": 2}}

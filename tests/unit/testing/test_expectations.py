@@ -9,8 +9,8 @@ import pytest
 from tests.unit.testing.histories import begun, completed, created, observed, read, started
 from treadle.model import events as e
 from treadle.model.errors import Error
-from treadle.model.events import EntityRef
 from treadle.model.ids import TokenId
+from treadle.model.references import EntityRef
 from treadle.model.states import Waiting
 from treadle.testing.documents import read_documents
 from treadle.testing.expectations import differences

@@ -26,4 +26,4 @@ def test_a_file_that_is_not_yaml_is_an_error_of_collection(pytester: pytest.Pyte
     pytester.makefile(".scenario.yaml", broken="a: [")
     result = pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider")
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*broken.scenario.yaml:1:*not YAML*"])
+    result.stdout.fnmatch_lines(["*broken.scenario.yaml:1:*not valid YAML*"])

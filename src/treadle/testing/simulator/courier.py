@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from treadle.model import commands as c
 from treadle.model import effects as x
 from treadle.model.errors import Error
-from treadle.model.events import ParentLink
 from treadle.model.ids import RunId
+from treadle.model.references import ParentLink
 from treadle.store.port import OutboxRow
 from treadle.testing.simulator.post import Letter, answered
 from treadle.testing.simulator.schedule import Process

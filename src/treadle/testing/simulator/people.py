@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from treadle.kernel.state import RunState, Token
 from treadle.model import commands as c
 from treadle.model.effects import CallWebhook, OpenGate
-from treadle.model.events import EntityRef
 from treadle.model.ids import RunId
+from treadle.model.references import EntityRef
 from treadle.model.states import GateState, RunStatus, TokenState, Waiting
 from treadle.testing.simulator import operators
 from treadle.testing.simulator.generator.contents import SIGNALS

@@ -16,7 +16,7 @@ from treadle.testing.simulator.audit.folding import withdraw
 from treadle.testing.simulator.audit.folding_runs import write
 from treadle.testing.simulator.audit.merges import check_merge
 from treadle.testing.simulator.audit.record import Group, JoinRecord, Record
-from treadle.testing.simulator.audit.tally import Tally, is_decided, tally, verdict
+from treadle.testing.simulator.audit.tally import Tally, is_abandoned, is_decided, tally, verdict
 
 LATE_KINDS = frozenset({"MIN_SUCCESS_NOT_MET", "MERGE_TYPE", "SCHEMA"})
 """A join that was to fire, and could not."""
@@ -37,8 +37,9 @@ def is_cancelled(record: Record, group: Group) -> bool:
     cause = record.doing.cause
     if isinstance(cause, c.CancelGroup) and cause.group in called:
         return True
-    acting = [record.visits[token] for token in _touched(record)]
-    return any(_cancels(record, visit.node, called) for visit in acting)
+    acting = [record.visits[token].node for token in _touched(record)]
+    acting += [event.target for event in record.doing.events if isinstance(event, e.JoinFailed)]
+    return any(_cancels(record, ref, called) for ref in acting)
 
 
 def _touched(record: Record) -> list[int]:
@@ -178,7 +179,12 @@ def is_blocked(record: Record, group: Group, join: JoinRecord) -> bool:
     """A7: another instance, same item and target, has fired and not yet drained."""
     if join.site.sync.on_early_complete != "block":
         return False
-    inside = {frame for unit in record.units() for frame in unit.frames}
+    inside = {
+        frame
+        for unit in record.units()
+        for place, frame in enumerate(unit.frames)
+        if not is_abandoned(record, unit.frames[place + 1 :])
+    }
     for other in record.groups.values():
         twin = other.join_at(join.site.target)
         if other is group or twin is None or twin.status != "fired" or twin.site.key != join.site.key:

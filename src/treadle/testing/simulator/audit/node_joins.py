@@ -8,6 +8,7 @@ from treadle.model.ids import Frame, Frames
 from treadle.testing.simulator.audit.folding import withdraw
 from treadle.testing.simulator.audit.folding_runs import write
 from treadle.testing.simulator.audit.record import Arrival, Record, Visit
+from treadle.testing.simulator.audit.tally import is_abandoned
 
 Key = tuple[str, Frame | None]
 
@@ -81,7 +82,8 @@ def can_come(record: Record, key: Key, over: str | None = None) -> bool:
     for unit in record.units():
         if item is not None and item not in unit.frames:
             continue
-        if _is_abandoned(record, unit.frames, item):
+        inner = unit.frames if item is None else unit.frames[unit.frames.index(item) + 1 :]
+        if is_abandoned(record, inner):
             continue
         if isinstance(unit, Visit):
             here, exact = unit.node, over is not None and unit.node == over
@@ -92,11 +94,6 @@ def can_come(record: Record, key: Key, over: str | None = None) -> bool:
         if exact or (over or node) in record.chart.reach(here, _spent(record, unit.loops)):
             return True
     return False
-
-
-def _is_abandoned(record: Record, frames: Frames, item: Frame | None) -> bool:
-    inner = frames if item is None else frames[frames.index(item) + 1 :]
-    return any(index in record.groups[group].abandoned for group, index in inner)
 
 
 def _spent(record: Record, loops: dict[str, int]) -> frozenset[str]:

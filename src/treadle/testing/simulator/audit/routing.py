@@ -11,6 +11,7 @@ from treadle.model import events as e
 from treadle.model.definition import Transition
 from treadle.model.ids import Frames
 from treadle.testing.simulator.audit.record import Record, Visit
+from treadle.testing.simulator.audit.tally import is_abandoned
 
 
 def on_created(record: Record, event: e.TokenCreated) -> None:
@@ -140,11 +141,7 @@ def _check_lazy(record: Record) -> None:
             for visit in record.live_visits()
             if not visit.held and not visit.retried
             for place, (identity, index) in enumerate(visit.frames)
-            if identity == group.id and not _is_straggler(record, visit.frames[place + 1 :])
+            if identity == group.id and not is_abandoned(record, visit.frames[place + 1 :])
         }
         text = f"group {group.id} has {len(flying)} branches in flight, max_in_flight is {group.max_in_flight}"
         record.expect(len(flying) <= group.max_in_flight, "lazy", text)
-
-
-def _is_straggler(record: Record, inner: Frames) -> bool:
-    return any(index in record.groups[group].abandoned for group, index in inner)

@@ -34,7 +34,7 @@ def tally(record: Record, group: Group, join: JoinRecord) -> Tally:
     waiting: set[int] = set()
     for unit in record.units():
         place = place_of(unit.frames, group.id)
-        if place is None or _is_abandoned(record, unit.frames[place + 1 :]):
+        if place is None or is_abandoned(record, unit.frames[place + 1 :]):
             continue
         branch = unit.frames[place][1]
         if not isinstance(unit, Arrival):
@@ -72,7 +72,8 @@ def _leaves(arrival: Arrival, place: int) -> bool:
     return own is not None and own <= place
 
 
-def _is_abandoned(record: Record, inner: Frames) -> bool:
+def is_abandoned(record: Record, inner: Frames) -> bool:
+    """Whether a join inside went on without this: stragglers count for nobody further out."""
     return any(index in record.groups[group].abandoned for group, index in inner)
 
 

@@ -1,0 +1,94 @@
+"""The shapes of groups and joins: one firing of a fan-out, its join sites, arrivals, and a node's own join."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from treadle.model.errors import Error
+from treadle.model.ids import ArrivalId, Frame, Frames, GroupId, TimerId, TokenId
+
+Json = Any
+Members = int | dict[int, None]
+"""One unit, or an ordered set of them: most branches hold exactly one token, and a set of one costs 200 bytes."""
+
+
+class Arrival(Struct, gc=False):
+    """A token's presence at a join."""
+
+    id: ArrivalId
+    token: TokenId
+    target: str
+    via: str
+    path: str
+    frames: Frames
+    group: GroupId | None
+    item: Frame | None
+    value: Json = None
+    loops: dict[str, int] | None = None
+
+
+class SiteState(Struct):
+    """A join of one group instance: the dynamic half of a `JoinSite`."""
+
+    index: int
+    status: Literal["open", "fired", "failed", "dead"] = "open"
+    live: dict[int, int] = {}
+    """Branch → how many of its units can still arrive."""
+    waiting: dict[int, tuple[ArrivalId, ...]] = {}
+    arrived: int = 0
+    """Branches with an arrival and no live unit."""
+    timer: TimerId | None = None
+    passes: bool = False
+    """It has fired and lets every later arrival pass on its own."""
+
+
+class Group(Struct):
+    """One firing of a fan-out."""
+
+    id: GroupId
+    names: tuple[str, ...]
+    origin: TokenId
+    node: str
+    path: str
+    frames: Frames
+    total: int
+    transitions: tuple[str, ...]
+    items: list[Json] | None
+    item_var: str | None
+    replicated: bool
+    isolating: bool
+    open: bool
+    max_in_flight: int | None
+    ordinal: int
+    shared: bool
+    spawned: int = 0
+    """Branches that have begun to exist; the rest are a cursor, not rows."""
+    active: dict[int, int] = {}
+    """Of a lazy group: branch → its units that are not held at a join."""
+    members: dict[int, Members] = {}
+    units: int = 0
+    failed: dict[int, Error] = {}
+    sites: list[SiteState] = []
+    abandoned: dict[int, None] = {}
+    """Branches nobody waits for since the join fired early: they are live for no join around the group."""
+    withdrawn: bool = False
+    """It was cancelled: what is not spawned yet never will be."""
+    retained: int = 0
+    """Failed tokens kept for an operator's retry."""
+    loops: dict[str, int] | None = None
+    bounds: tuple[int, ...] = ()
+    last_error: Error | None = None
+
+
+class NodeJoinState(Struct):
+    """A node's own join, one per item (A0)."""
+
+    node: str
+    item: Frame | None
+    held: list[ArrivalId] = []
+    used: tuple[str, ...] = ()
+    """Transitions consumed in the round that has fired but is not yet re-armed ({inbound: M})."""
+    absorbed: tuple[str, ...] = ()
+    """Other transitions that have delivered since then."""

@@ -1,0 +1,75 @@
+"""Who can still come to a node's own join: live units of the item, by the static graph without spent loops (A8, A12)."""
+
+from __future__ import annotations
+
+from treadle.graph.execution_graph import GraphNode, GraphTransition
+from treadle.graph.reach import reach_without
+from treadle.kernel import cancel, units
+from treadle.kernel.deciding import Deciding
+from treadle.kernel.group_state import NodeJoinState
+from treadle.model.ids import ArrivalId, Frame, Frames, GroupId, TokenId
+from treadle.model.states import TokenState
+
+
+def can_still_come(d: Deciding, node: GraphNode, state: NodeJoinState, via: GraphTransition | None = None) -> bool:
+    """Whether a live unit of the item, other than those held here, can still reach the node (along `via`)."""
+    goal = via.source if via is not None else node
+    key = (goal.ref, state.item)
+    if reaches(d, d.state.witness.get(key, 0), goal, state, via):
+        return True
+    for unit in cancel.item_units(d, state.item):
+        if reaches(d, unit, goal, state, via):
+            d.state.witness[key] = unit
+            return True
+    return False
+
+
+def reaches(d: Deciding, unit: int, goal: GraphNode, state: NodeJoinState, via: GraphTransition | None) -> bool:
+    lazy = units.cursor_group(unit)
+    if lazy is not None:
+        group = d.state.groups.get(lazy)
+        if group is None or not units.unspawned(group) or _is_abandoned(d, group.frames, state.item):
+            return False
+        entries = [d.graph.transitions[name].target for name in group.transitions]
+        return any((entry.reach | entry.bit) & goal.bit for entry in entries)
+    if unit > 0:
+        token = d.state.tokens.get(TokenId(unit))
+        if token is None or token.held or token.state in (TokenState.FAILED, TokenState.TIMED_OUT):
+            return False
+        if _is_abandoned(d, token.frames, state.item):
+            return False
+        here, loops, inclusive = d.graph.nodes[token.node], token.loops, via is not None
+    elif unit < 0:
+        arrival = d.state.arrivals.get(ArrivalId(-unit))
+        if arrival is None or (arrival.target == state.node and arrival.item == state.item):
+            return False
+        if _is_abandoned(d, arrival.frames, state.item):
+            return False
+        here, loops, inclusive = d.graph.nodes[arrival.target], arrival.loops, True
+    else:
+        return False
+    mask = _reach(d, here, loops) | (here.bit if inclusive else 0)
+    return bool(mask & goal.bit)
+
+
+def _is_abandoned(d: Deciding, frames: Frames, item: Frame | None) -> bool:
+    """Stragglers of an early join are live for no join around it."""
+    inside = frames if item is None else frames[frames.index(item) + 1 :] if item in frames else ()
+    return any(branch in d.state.groups[GroupId(identity)].abandoned for identity, branch in inside)
+
+
+def _reach(d: Deciding, node: GraphNode, loops: dict[str, int] | None) -> int:
+    if not loops:
+        return node.reach
+    spent = frozenset(
+        name
+        for name, count in loops.items()
+        if count >= (d.graph.transitions[name].definition.loop_max_iterations or 0)
+    )
+    return reach_without(node, spent) if spent else node.reach
+
+
+def rearmed(d: Deciding, node: GraphNode, state: NodeJoinState) -> bool:
+    """Every other transition has delivered once, or nothing can still come that way."""
+    waiting = [t for t in node.inbound if t.id not in state.used and t.id not in state.absorbed]
+    return not any(can_still_come(d, node, state, t) for t in waiting)
