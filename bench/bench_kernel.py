@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from typing import Any
 
 from bench.driver import Driver, compiled
@@ -30,7 +31,7 @@ def chain(length: int = 5) -> dict[str, Any]:
     return {
         "workflow": "chain",
         "nodes": {ref: {**WORK, "output_mapping": {f"state.{ref}": "$.v"}} for ref in refs},
-        "transitions": [{"from": a, "to": b} for a, b in zip(refs, refs[1:], strict=False)],
+        "transitions": [{"from": a, "to": b} for a, b in pairwise(refs)],
     }
 
 

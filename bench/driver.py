@@ -1,4 +1,4 @@
-"""The pure path as benches drive it: decide, fold, commit to the memory store, hand results straight back. Nothing waits."""
+"""The pure path as benches drive it: decide, fold, commit to the memory store, hand results straight back."""
 
 from __future__ import annotations
 

@@ -119,8 +119,8 @@ MUTANTS = [
     Mutant(
         "lower-branch-wins-a-conflict",
         "join_merge.py",
-        "                kept[path] = value",
-        "                kept.setdefault(path, value)",
+        "    for branch, arrivals in branches.items():",
+        "    for branch, arrivals in reversed(branches.items()):",
     ),
     Mutant(
         "ended-run-keeps-its-timers",
@@ -166,5 +166,26 @@ MUTANTS = [
         "evolve_tokens.py",
         "    if unhandled:\n        state.unhandled[key] = error",
         "    if unhandled and state.unhandled:\n        state.unhandled[key] = error",
+    ),
+    Mutant(
+        "late-success-is-not-undone",
+        "on_answer.py",
+        "    if command.token in d.state.stopping:\n        _late_success(d, command)\n",
+        "",
+    ),
+    Mutant(
+        "branch-fails-only-once-the-others-are-in",
+        "join_verdict.py",
+        "if failed and site.sync",
+        "if failed and not live and site.sync",
+    ),
+    Mutant(
+        "reopened-run-keeps-its-error", "evolve_runs.py", "    if event.reopened:\n        state.error = None\n", ""
+    ),
+    Mutant(
+        "gate-answer-forgotten",
+        "evolve_waits.py",
+        "    state.answers[token.id] = (token.attempt, event.data)\n",
+        "",
     ),
 ]

@@ -1,8 +1,8 @@
 """`python -m treadle.cli.demo [FILE]`: plays a workflow on the memory store and shows its visits as they happen.
 
 Owns the picture, nothing else: the run is driven by `testing.World`, whose virtual clock is let go in step with the
-real one. On a terminal a table lives; anywhere else each change is one line. This is what `./dev run` does until the durable
-engine takes its place.
+real one. On a terminal a table lives; anywhere else each change is one line. This is what `./dev run` does until the
+durable engine takes its place.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who can still come to a node's own join: live units of the item, by the static graph without spent loops (A8, A12)."""
+"""Who can still come to a node's own join: live units of the item, by the static graph less spent loops (A8, A12)."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def test_an_expired_lease_offers_the_same_attempt_again() -> None:
 
 def test_a_worker_lost_too_often_fails_the_visit() -> None:
     driven = Driven(graph_of({"nodes": {"a": TASK}})).start()
-    for _ in range(5):
+    for _ in range(4):
         driven.do(lost(driven))
         assert driven.state.status == "running"
     driven.do(lost(driven))
