@@ -23,7 +23,7 @@ from treadle.expression.sources import (
     compile_targets,
 )
 from treadle.graph.execution_graph import ExecutionGraph, GraphNode, GraphTransition, JoinSite
-from treadle.graph.reach import fill_reach, fill_site_reach
+from treadle.graph.reach import fill_reach, fill_resets, fill_site_reach
 from treadle.model import definition as d
 
 SUSPENDING = frozenset({"human", "wait", "signal", "workflow_call", "webhook"})
@@ -54,6 +54,7 @@ def compile_graph(workflow: d.Workflow) -> ExecutionGraph:
             nodes[site.key[5:]].forks = True
     fill_reach(nodes)
     fill_site_reach(tuple(transitions.values()), tuple(sites.values()))
+    fill_resets(tuple(transitions.values()))
     graph = ExecutionGraph(
         workflow_name=workflow.workflow,
         hash=content_hash(workflow),
@@ -270,4 +271,5 @@ def _is_plain(t: GraphTransition) -> bool:
         and definition.cancels is None
         and t.target.definition.join is None
         and t.source.definition.mutex is None
+        and not t.resets
     )

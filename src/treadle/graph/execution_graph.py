@@ -64,6 +64,8 @@ class GraphTransition:
     site: JoinSite | None = None
     replicates: bool = False
     """It makes a group of its own (2.3)."""
+    resets: tuple[str, ...] = ()
+    """Loops that are entered anew along it: their count begins again."""
 
 
 @dataclass(slots=True, eq=False)

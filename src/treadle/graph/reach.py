@@ -90,3 +90,30 @@ def reach_without(node: GraphNode, blocked: frozenset[str]) -> int:
                         mask |= t.target.bit
                         frontier.append(t.target)
     return mask
+
+
+def fill_resets(transitions: tuple[GraphTransition, ...]) -> None:
+    """`resets` of every transition: the `loop`s whose head it enters from outside their body.
+
+    The body of a loop is its head and every node that leads back to the loop's transition without passing the head.
+    """
+    for loop in transitions:
+        if loop.definition.loop_max_iterations is None:
+            continue
+        body = loop_body(loop)
+        for t in transitions:
+            if t is not loop and t.target is loop.target and not body & t.source.bit:
+                t.resets = (*t.resets, loop.id)
+
+
+def loop_body(loop: GraphTransition) -> int:
+    """The nodes of a loop, as a mask."""
+    head = loop.target
+    body = head.bit | loop.source.bit
+    frontier = [loop.source] if loop.source is not head else []
+    while frontier:
+        for t in frontier.pop().inbound:
+            if not body & t.source.bit:
+                body |= t.source.bit
+                frontier.append(t.source)
+    return body

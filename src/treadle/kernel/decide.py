@@ -91,9 +91,7 @@ def _work_off(d: Deciding) -> None:
             if token is not None:
                 begin.begin(d, token)
         elif d.dirty and d.running:
-            identity = next(iter(d.dirty))
-            del d.dirty[identity]
-            _look_at(d, identity)
+            _look_at(d, d.next_dirty())
         elif not (_further(d) or finish.settle_run(d)):
             return
 

@@ -9,6 +9,7 @@ else. `decide` works all three off until nothing is left to decide.
 from __future__ import annotations
 
 from collections import deque
+from heapq import heappop, heappush
 from typing import Protocol
 
 from treadle.graph.execution_graph import ExecutionGraph, GraphNode
@@ -49,6 +50,7 @@ class Deciding:
     """See the module's docstring."""
 
     __slots__ = (
+        "_youngest",
         "catalog",
         "dirty",
         "effects",
@@ -71,7 +73,8 @@ class Deciding:
         self.events: list[Event] = []
         self.effects: list[Effect] = []
         self.ready: deque[TokenId] = deque()
-        self.dirty: dict[GroupId, None] = {}
+        self.dirty: set[GroupId] = set()
+        self._youngest: list[int] = []
         self.empty: list[GroupId] = []
         self.items: dict[Frame, None] = {}
         """Branches something moved in: node joins are kept per item."""
@@ -91,6 +94,24 @@ class Deciding:
         """Ask the world for something, once the decision is durable."""
         self.effects.append(effect)
 
+    def mark(self, group: GroupId) -> None:
+        """The joins of this group must be looked at."""
+        if group not in self.dirty:
+            self.dirty.add(group)
+            heappush(self._youngest, -group)
+
+    def next_dirty(self) -> GroupId:
+        """Innermost first: an inner join that is about to fire is what the join around it still waits for, and an inner
+        group is always younger than the one around it."""
+        group = GroupId(-heappop(self._youngest))
+        self.dirty.remove(group)
+        return group
+
+    def forget_marks(self) -> None:
+        """The run is over: nothing needs to be looked at any more."""
+        self.dirty.clear()
+        self._youngest.clear()
+
     def node(self, token: Token) -> GraphNode:
         """Where the token is."""
         return self.graph.nodes[token.node]
@@ -101,14 +122,13 @@ class Deciding:
 
     def touch(self, frames: Frames) -> None:
         """Something moved inside these branches: the joins around it must be looked at."""
-        dirty = self.dirty
         groups = self.state.groups
         if self.graph.join_nodes:
             self.items.update(dict.fromkeys(frames))
         for identity, _ in reversed(frames):
             group = groups[identity]
             if group.sites or group.max_in_flight is not None or group.open:
-                dirty[group.id] = None
+                self.mark(group.id)
 
     @property
     def running(self) -> bool:

@@ -30,6 +30,8 @@ def deliver(d: Deciding, t: GraphTransition, origin: Origin, frames: Frames, pat
     if d.state.entity is not None:
         entity.depart(d, t, origin)
     loops = origin.loops
+    if loops and t.resets:
+        loops = {name: count for name, count in loops.items() if name not in t.resets} or None
     if t.definition.loop_max_iterations is not None:
         loops = {**(loops or {}), t.id: (loops or {}).get(t.id, 0) + 1}
     if t.site is not None:
@@ -115,8 +117,20 @@ def _arrive(
     d.touch(frames)
     if state.status == "fired" and site.sync.on_early_complete == "pass_through":
         alone = origin._replace(attached=False)
+        _keep_writes(d, site, frames, group)
         _check_limit(d, t, group.path)
         enter(d, t, alone, group.frames, group.path, loops)
+
+
+def _keep_writes(d: Deciding, site: JoinSite, frames: Frames, group: Group) -> None:
+    """Whoever passes a fired join alone takes along what its branch wrote, unless the join merges that itself."""
+    if site.merge_source is not None:
+        return
+    inside = frames[units.position(frames, group.id) :]
+    scopes = [scope for frame in inside if (scope := d.state.scopes.get(frame)) is not None]
+    writes: list[Write] = [write for scope in scopes for write in scope.leaves()]
+    if writes and writing.merge_problem(d, group.frames, writes) is None:
+        d.emit(e.ContextUpdated(d.seq, d.now, writes, scope_frame(d.state, group.frames)))
 
 
 def _check_limit(d: Deciding, t: GraphTransition, path: str) -> None:
@@ -197,6 +211,8 @@ def _contribution(d: Deciding, site: JoinSite, origin: Origin, frames: Frames, g
     if path[:2] == ("_branch", "output"):
         return branch_output(d.state, frames, group.id, path[2:])
     if path[0] == "_visit":
+        if group.items is not None and group.origin == origin.token:  # a splitter drawn straight into its collector
+            return group.items[units.branch_in(frames, group.id)]
         return origin.output
     value = TokenView(d.state, frames).get(path)
     return None if value is MISSING else value

@@ -231,6 +231,12 @@ def updated(state: RunState, event: e.ContextUpdated) -> None:
             state.writers[event.scope, tuple(path)] = event.branch
 
 
+def was_empty(state: RunState, event: e.FanOutEmpty) -> None:
+    group = state.groups[event.group] if event.group is not None else None
+    if group is not None and not group.sites and group.frames:
+        state.groups[group.frames[-1][0]].empties += 1
+
+
 def ignored(state: RunState, event: e.ResultIgnored) -> None:
     state.stopping.pop(event.token, None)
 
@@ -248,7 +254,7 @@ HANDLERS: dict[type[e.Event], Callable[[RunState, Any], None]] = {
     e.JoinFailed: failed,
     e.JoinDead: dead,
     e.ContextUpdated: updated,
-    e.FanOutEmpty: _note,
+    e.FanOutEmpty: was_empty,
     e.JoinMismatch: _note,
     e.ContextConflict: _note,
     e.ConditionUnevaluable: _note,

@@ -249,7 +249,7 @@ def _close_outside(token: Token, cause: str) -> None:
 
 def _remember_stopping(state: RunState, token: Token) -> None:
     works = token.mode is Mode.COMPENSATION or state.graph.nodes[token.node].task is not None
-    if token.attempt and token.waiting is None and works:
+    if token.attempt and (token.child is not None or (token.waiting is None and works)):
         state.stopping[token.id] = Stopped(token.attempt, token.node, token.path, token.frames, token.input, token.mode)
 
 

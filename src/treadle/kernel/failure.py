@@ -59,7 +59,9 @@ def fail_token(d: Deciding, token: Token, error: Error) -> None:
     """The token has failed for good."""
     error = located(token, error)
     node = d.node(token)
-    origin = Origin(token.id, node, token.path, token.frames, token.loops, error)
+    mutex = node.definition.mutex
+    holds = token.mutex if mutex is not None and mutex.keep else None
+    origin = Origin(token.id, node, token.path, token.frames, token.loops, error, holds)
 
     def record(frame: Frame | None, unhandled: bool) -> None:
         retries = max(token.attempts - 1, 0)
@@ -90,18 +92,21 @@ def fail_at(d: Deciding, origin: Origin, error: Error, record: Record) -> None:
             fan_out.carry_out(d, origin, firings)
             return
     frame, wanted = failing_branch(d, origin)
-    unhandled = frame is None and wanted
-    record(frame, unhandled)
+    unhandled = frame is None
+    record(frame if wanted else None, unhandled)
     if frame is not None:
         group = d.state.groups[frame[0]]
         cancel.cancel_branch(d, group, frame[1], "branch failed", error.kind)
-        d.dirty[group.id] = None
+        d.mark(group.id)
     elif unhandled and d.graph.definition.on_unhandled_failure == "fail_run":
         raise RunFails(error)
 
 
 def failing_branch(d: Deciding, origin: Origin) -> tuple[Frame | None, bool]:
-    """(the innermost enclosing branch with a join still ahead, whether anybody wants this failure at all)."""
+    """(the innermost enclosing branch that ends with this failure, whether a join is still waiting for that branch).
+
+    None: nothing is in between, the failure is the run's. A branch abandoned by its join ends quietly.
+    """
     bit = origin.node.bit
     for frame in reversed(origin.frames):
         group = d.state.groups[frame[0]]
@@ -109,7 +114,7 @@ def failing_branch(d: Deciding, origin: Origin) -> tuple[Frame | None, bool]:
             if site.status == "open" and d.graph.sites[site.index].reach & bit:
                 return frame, True
         if frame[1] in group.abandoned:
-            return None, False
+            return frame, False
     return None, True
 
 

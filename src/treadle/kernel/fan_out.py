@@ -191,7 +191,7 @@ def _open_fork(d: Deciding, origin: Origin, bundles: list[list[Firing]]) -> Grou
             bounds=list(range(1, len(bundles) + 1)),
         )
     )
-    d.dirty[identity] = None
+    d.mark(identity)
     return identity
 
 
@@ -225,7 +225,7 @@ def _spawn(d: Deciding, origin: Origin, firings: list[Firing], frames: Frames, o
             origin.last_error,
         )
     )
-    d.dirty[identity] = None
+    d.mark(identity)
     group = d.state.groups[identity]
     if group.total == 0:
         d.emit(e.FanOutEmpty(d.seq, d.now, firings[0].transition.id, origin.node.ref, identity))

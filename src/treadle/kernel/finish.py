@@ -35,6 +35,8 @@ def settle_run(d: Deciding) -> bool:
         return False
     if _follow_no_match(d):
         return True
+    if _end_stragglers(d):
+        return True
     if state.unhandled:  # what is left waits for what has failed: that is the reason, not the waiting
         raise RunFails(next(iter(state.unhandled.values())))
     raise RunFails(_deadlock(d))
@@ -71,6 +73,17 @@ def _follow_no_match(d: Deciding) -> bool:
             text = f"no trigger out of {token.node!r} can ever occur; set on_no_match: end if that is fine"
             failure.fail_token(d, token, Error("NO_MATCHING_TRANSITION", text))
     return bool(waiting)
+
+
+def _end_stragglers(d: Deciding) -> bool:
+    """Branches nobody waits for any more, whose tokens now only wait for one another: they end, the run goes on."""
+    left = [
+        -arrival.id
+        for arrival in d.state.arrivals.values()
+        if any(branch in d.state.groups[group].abandoned for group, branch in arrival.frames)
+    ]
+    cancel.cancel_units(d, left, "nobody waits for it")
+    return bool(left)
 
 
 def _deadlock(d: Deciding) -> Error:
@@ -161,7 +174,7 @@ def terminate(d: Deciding, token: Token, output: Json, tries: int, status: str) 
 
 def _abandon_decisions(d: Deciding) -> None:
     d.ready.clear()
-    d.dirty.clear()
+    d.forget_marks()
     d.empty.clear()
 
 

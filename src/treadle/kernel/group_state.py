@@ -70,6 +70,8 @@ class Group(Struct):
     members: dict[int, Members] = {}
     units: int = 0
     failed: dict[int, Error] = {}
+    empties: int = 0
+    """Fan-outs inside it that had nothing to do and no join of their own: a result's shape must not depend on that."""
     sites: list[SiteState] = []
     abandoned: dict[int, None] = {}
     """Branches nobody waits for since the join fired early: they are live for no join around the group."""

@@ -119,7 +119,7 @@ def fire(d: Deciding, group: Group, state: SiteState, site: JoinSite, why: str, 
     else:
         deliver.create(d, site.target, t, origin, group.frames, group.path, origin.loops, output)
     d.touch(group.frames)
-    d.dirty[group.id] = None
+    d.mark(group.id)
 
 
 def _continuation_origin(d: Deciding, group: Group, waiting: list[Arrival]) -> Origin:
@@ -254,9 +254,10 @@ def _unblock(d: Deciding, group: Group) -> None:
     for state in group.sites:
         site = d.graph.sites[state.index]
         if state.status == "fired" and site.sync.on_early_complete == "block" and not _is_draining(group, site):
-            for other in d.state.groups.values():
-                if any(s.index == state.index and s.status == "open" and s.waiting for s in other.sites):
-                    d.dirty[other.id] = None
+            for other in list(d.state.groups.values()):
+                for waiting in other.sites:
+                    if waiting.index == state.index and waiting.status == "open" and waiting.waiting:
+                        _evaluate_site(d, other, waiting)
 
 
 def _close_when_drained(d: Deciding, group: Group) -> None:

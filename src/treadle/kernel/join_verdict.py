@@ -40,15 +40,16 @@ def verdict(d: Deciding, group: Group, state: SiteState, site: JoinSite) -> Verd
         return "fail", "BRANCH_FAILED", f"branch {first} failed: {group.failed[first].message}"
     kind = site.sync.strategy.kind
     if kind == "all":
-        return _verdict_all(site, live, arrived, failed, total)
+        return _verdict_all(site, live, arrived, failed, total, group.empties)
     if kind == "cel":
         return _verdict_cel(d, group, state, site, live)
     count = site.sync.strategy.count
     need = {"any": 1, "m_of_n": count}.get(kind, -(-count * total // 100))
     if arrived >= need and total:
         return "fire", "", f"{arrived} of {total} arrived, {need} needed"
-    if kind == "percent" and live:
-        return "wait", "", ""  # A10: a share is judged when nobody can come any more, a number as soon as it is certain
+    if live and (kind == "percent" or group.open):
+        # A10: a share is judged when nobody can come any more; and an open group may still grow
+        return "wait", "", ""
     if arrived + live < need or not total:
         if total and not failed and not arrived and total >= need:
             # everybody so far routed away: nothing has failed, and if the rest do the same the join is dead
@@ -58,7 +59,7 @@ def verdict(d: Deciding, group: Group, state: SiteState, site: JoinSite) -> Verd
     return "wait", "", ""
 
 
-def _verdict_all(site: JoinSite, live: int, arrived: int, failed: int, total: int) -> Verdict:
+def _verdict_all(site: JoinSite, live: int, arrived: int, failed: int, total: int, empties: int) -> Verdict:
     if live:
         return "wait", "", ""
     if total == 0:
@@ -67,6 +68,8 @@ def _verdict_all(site: JoinSite, live: int, arrived: int, failed: int, total: in
         return "fire", "", f"{arrived} of {total} arrived, {failed} failed, none can still come"
     if failed:
         return "fail", "NO_SUCCESSFUL_BRANCH", f"all {failed} branches that could arrive have failed"
+    if empties:
+        return "fire", "", "everything it waits for was empty"
     return "dead", "", ""
 
 

@@ -135,7 +135,7 @@ def close_group(d: Deciding, group: Group, by: str) -> Json:
     """No more siblings; closing again changes nothing."""
     if group.open:
         d.emit(e.GroupClosed(d.seq, d.now, group.id, by))
-        d.dirty[group.id] = None
+        d.mark(group.id)
     return {"total": group.total}
 
 
@@ -159,7 +159,7 @@ def add_siblings(d: Deciding, group: Group, items: Json, count: Json, command: s
     d.emit(e.GroupGrew(d.seq, d.now, group.id, group.total + added, items, command))
     if d.running:
         fan_out.spawn_branches(d, group)
-    d.dirty[group.id] = None
+    d.mark(group.id)
     return {"added": added, "total": group.total}
 
 

@@ -7,7 +7,7 @@ from treadle.graph.reach import reach_without
 from treadle.kernel import cancel, units
 from treadle.kernel.deciding import Deciding
 from treadle.kernel.group_state import NodeJoinState
-from treadle.model.ids import ArrivalId, Frame, Frames, GroupId, TokenId
+from treadle.model.ids import ArrivalId, Frames, TokenId
 from treadle.model.states import TokenState
 
 
@@ -28,7 +28,7 @@ def reaches(d: Deciding, unit: int, goal: GraphNode, state: NodeJoinState, via: 
     lazy = units.cursor_group(unit)
     if lazy is not None:
         group = d.state.groups.get(lazy)
-        if group is None or not units.unspawned(group) or _is_abandoned(d, group.frames, state.item):
+        if group is None or not units.unspawned(group) or _is_abandoned(d, group.frames, state):
             return False
         entries = [d.graph.transitions[name].target for name in group.transitions]
         return any((entry.reach | entry.bit) & goal.bit for entry in entries)
@@ -36,14 +36,14 @@ def reaches(d: Deciding, unit: int, goal: GraphNode, state: NodeJoinState, via: 
         token = d.state.tokens.get(TokenId(unit))
         if token is None or token.held or token.state in (TokenState.FAILED, TokenState.TIMED_OUT):
             return False
-        if _is_abandoned(d, token.frames, state.item):
+        if _is_abandoned(d, token.frames, state):
             return False
         here, loops, inclusive = d.graph.nodes[token.node], token.loops, via is not None
     elif unit < 0:
         arrival = d.state.arrivals.get(ArrivalId(-unit))
         if arrival is None or (arrival.target == state.node and arrival.item == state.item):
             return False
-        if _is_abandoned(d, arrival.frames, state.item):
+        if _is_abandoned(d, arrival.frames, state):
             return False
         here, loops, inclusive = d.graph.nodes[arrival.target], arrival.loops, True
     else:
@@ -52,10 +52,10 @@ def reaches(d: Deciding, unit: int, goal: GraphNode, state: NodeJoinState, via: 
     return bool(mask & goal.bit)
 
 
-def _is_abandoned(d: Deciding, frames: Frames, item: Frame | None) -> bool:
-    """Stragglers of an early join are live for no join around it."""
-    inside = frames if item is None else frames[frames.index(item) + 1 :] if item in frames else ()
-    return any(branch in d.state.groups[GroupId(identity)].abandoned for identity, branch in inside)
+def _is_abandoned(d: Deciding, frames: Frames, state: NodeJoinState) -> bool:
+    """Stragglers of an early join are live for no join around it, but they are for one another."""
+    held = d.state.arrivals[state.held[0]].frames if state.held else ()
+    return any(frame[1] in d.state.groups[frame[0]].abandoned and frame not in held for frame in frames)
 
 
 def _reach(d: Deciding, node: GraphNode, loops: dict[str, int] | None) -> int:

@@ -16,7 +16,7 @@ from treadle.model import commands as c
 from treadle.model import effects as x
 from treadle.model import events as e
 from treadle.model.errors import Error
-from treadle.model.ids import TokenId
+from treadle.model.ids import RunId, TokenId
 from treadle.model.requests import AnyRequest
 from treadle.model.states import ExternalState, Mode, RunStatus, TokenState, Waiting
 
@@ -36,19 +36,17 @@ def _executing(d: Deciding, token_id: TokenId, attempt: int) -> Token | None:
     return None
 
 
-def _late_success(d: Deciding, command: c.FinishAttempt) -> None:
+def late_success(d: Deciding, token: TokenId, attempt: int | None, output: Json, child: RunId | None = None) -> None:
     """2.10: work that was cancelled too late to be prevented has happened; it gets its record and is undone too."""
-    stopped = d.state.stopping.get(command.token)
-    if (
-        stopped is None
-        or stopped.attempt != command.attempt
-        or stopped.mode is not Mode.FORWARD
-        or d.graph.nodes[stopped.node].definition.compensate is None
-    ):
+    stopped = d.state.stopping.get(token)
+    if stopped is None or stopped.mode is not Mode.FORWARD or attempt not in (None, stopped.attempt):
+        return
+    if child is None and d.graph.nodes[stopped.node].definition.compensate is None:
         return
     undoing = (RunStatus.COMPENSATING, RunStatus.COMPENSATED, RunStatus.COMPENSATION_FAILED)
     if d.state.status in undoing or _would_compensate(d):
-        saga.record_late(d, command.token, stopped, command.output)
+        saga.record_late(d, token, stopped, output, child)
+    failure.refuse_late(d, token, stopped.attempt, _why_late(d, token))
 
 
 def _would_compensate(d: Deciding) -> bool:
@@ -75,12 +73,15 @@ def start_attempt(d: Deciding, command: c.StartAttempt) -> None:
         raise Refused("LEASE_CONFLICT", f"attempt {command.attempt} of visit {command.token} is not on offer")
     d.emit(e.TokenStarted(d.seq, d.now, token.id, command.attempt, command.worker, None, command.lease_until))
     _set_lease(d, token, command.lease_until)
+    if command.worker is not None:
+        suspend.started_by(d, token, f"claim of {token.node}")
 
 
 def extend_lease(d: Deciding, command: c.ExtendLease) -> None:
     """A worker's heartbeat: only the owner of the attempt may send it."""
     token = known_visit(d, command.token)
-    if token.state is not TokenState.EXECUTING or token.worker != command.worker or token.attempt != command.attempt:
+    stale = token.state is not TokenState.EXECUTING or token.attempt != command.attempt
+    if stale or token.worker != command.worker or _lease_is_over(d, token):
         raise Refused("LEASE_CONFLICT", f"attempt {command.attempt} of visit {command.token} is not yours")
     _set_lease(d, token, command.lease_until)
 
@@ -100,7 +101,7 @@ def _set_lease(d: Deciding, token: Token, until: int | None) -> None:
 def finish_attempt(d: Deciding, command: c.FinishAttempt) -> None:
     """An attempt has succeeded."""
     if command.token in d.state.stopping:
-        _late_success(d, command)
+        late_success(d, command.token, command.attempt, command.output)
     token = _answering(d, command.token, command.attempt, command.worker)
     if token is None:
         return
@@ -125,6 +126,8 @@ def _answering(d: Deciding, token_id: TokenId, attempt: int, worker: str | None)
     token = _executing(d, token_id, attempt)
     if token is None:
         return None
+    if _lease_is_over(d, token):
+        raise Refused("LEASE_CONFLICT", f"the lease on attempt {attempt} of visit {token_id} has expired")
     if token.worker is not None and worker != token.worker:
         raise Refused(
             "LEASE_CONFLICT", f"attempt {attempt} of visit {token_id} is held by {token.worker!r}, not {worker!r}"
@@ -132,6 +135,12 @@ def _answering(d: Deciding, token_id: TokenId, attempt: int, worker: str | None)
     if token_id in d.state.deferred:
         return None
     return token
+
+
+def _lease_is_over(d: Deciding, token: Token) -> bool:
+    """Expired is expired, whether or not its timer has been delivered yet."""
+    timers_of = (d.state.timers[timer] for timer in token.timers)
+    return any(timer.purpose == "lease" and timer.due <= d.now for timer in timers_of)
 
 
 def _defer(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle.kernel import cancel, failure, saga, suspend
+from treadle.kernel import cancel, failure, on_answer, saga, suspend
 from treadle.kernel.deciding import Deciding
 from treadle.kernel.state import Token
 from treadle.model import commands as c
@@ -25,6 +25,8 @@ def end_child(d: Deciding, command: c.EndChild) -> None:
             return
     token = d.state.tokens.get(command.token)
     if token is None or token.child != command.child or token.waiting is not Waiting.SUBWORKFLOW:
+        if command.status == RunStatus.COMPLETED and command.compensable:
+            on_answer.late_success(d, command.token, None, command.output, command.child)
         return
     d.emit(
         e.ChildEnded(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from treadle.kernel import cancel, failure, finish, native, on_answer, on_child, saga, signals, suspend, timers
-from treadle.kernel.deciding import Deciding, Refused
+from treadle.kernel.deciding import Deciding, Refused, RunFails
 from treadle.kernel.state import Deferred, Signal, Token
 from treadle.model import commands as c
 from treadle.model import effects as x
@@ -56,7 +56,10 @@ def add_siblings(d: Deciding, command: c.AddSiblings) -> None:
         return
     _live(d)
     request = ChangeGroup("add_siblings", command.group, command.items, command.count)
-    native.change_group(d, request, (), "operator", 0, command.id)
+    try:
+        native.change_group(d, request, (), "operator", 0, command.id)
+    except RunFails as over:  # a wish that cannot be granted is no reason to fail the run
+        raise Refused(over.error.kind, over.error.message) from None
 
 
 def send_signal(d: Deciding, command: c.SendSignal) -> None:
@@ -144,7 +147,7 @@ def wake_all(d: Deciding) -> None:
         if token.state is TokenState.PENDING:
             d.ready.append(token.id)
     for group in d.state.groups:
-        d.dirty[group] = None
+        d.mark(group)
     d.items.update({item: None for _, item in d.state.node_joins if item is not None})
 
 
@@ -166,6 +169,8 @@ def retry_token(d: Deciding, command: c.RetryToken) -> None:
     _check_joins(d, token)
     if d.state.status is RunStatus.FAILED:
         d.emit(e.RunResumed(d.seq, d.now, command.by, reopened=True))
+        if d.graph.definition.timeout_ms is not None:
+            timers.start(d, d.now + d.graph.definition.timeout_ms, "run")
     d.emit(e.TokenRetryScheduled(d.seq, d.now, token.id, token.attempt + 1, d.now, None, command.by))
     timers.arm(d, token)
     d.ready.append(token.id)

@@ -44,12 +44,12 @@ def record(d: Deciding, token: Token, output: Json, child: RunId | None = None) 
     )
 
 
-def record_late(d: Deciding, token: TokenId, stopped: Stopped, output: Json) -> None:
+def record_late(d: Deciding, token: TokenId, stopped: Stopped, output: Json, child: RunId | None = None) -> None:
     """The record of a visit that was cancelled and succeeded all the same; compensation goes on, or begins, with it."""
     record = RecordId(d.state.last_record + 1)
     d.emit(
         e.CompensationRecorded(
-            d.seq, d.now, record, token, stopped.node, stopped.path, stopped.frames, stopped.input, output
+            d.seq, d.now, record, token, stopped.node, stopped.path, stopped.frames, stopped.input, output, child
         )
     )
     if d.state.status is RunStatus.COMPENSATION_FAILED:

@@ -74,6 +74,8 @@ def remove_arrival(state: RunState, arrival: Arrival) -> None:
 def abandon(state: RunState, group: Group, branches: list[int]) -> None:
     """From now on nobody outside waits for what is left in these branches."""
     for branch in branches:
+        if branch in group.abandoned:
+            continue
         for unit in units_of(group, branch):
             frames, bit, popped = standing(state, unit)
             place = position(frames, group.id)

@@ -105,7 +105,7 @@ def item_of(state: RunState, frames: Frames) -> Frame | None:
     """A token's item: its innermost branch of an isolating replicated group, or the run (A0)."""
     for frame in reversed(frames):
         group = state.groups[frame[0]]
-        if group.isolating and group.replicated:
+        if group.sites and group.replicated:  # named by a synchronization; inherited isolation is about state only
             return frame
     return None
 

@@ -56,9 +56,7 @@ class _Check:
         self.characters = 0
 
     def visit(self, value: Any, path: Path) -> None:
-        self.values += 1
-        if self.values > self.bounds.values:
-            raise Refusal(f"more than {self.bounds.values} values", path=path)
+        self._count(path)
         if isinstance(value, str):
             self._text(value, path)
         elif isinstance(value, dict | list):
@@ -78,8 +76,14 @@ class _Check:
         for key, part in value.items():
             if not isinstance(key, str):
                 raise Refusal(f"the key {key!r} in {path_text(path) or 'the document'} is not text", path=path)
+            self._count(path)
             self._text(key, path)
             self.visit(part, (*path, key))
+
+    def _count(self, path: Path) -> None:
+        self.values += 1
+        if self.values > self.bounds.values:
+            raise Refusal(f"more than {self.bounds.values} values", path=path)
 
     def _text(self, text: str, path: Path) -> None:
         self.characters += len(text)

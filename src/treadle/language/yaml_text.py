@@ -27,7 +27,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\
 no two parsers agree on them.
 """
 _ESCAPES = {"\x85": "\\N", "\u2028": "\\L", "\u2029": "\\P"}
-_TAG_DIRECTIVE = re.compile(r"(?:\A|[\n\r])%TAG")
+_TAG_DIRECTIVE = re.compile(r"(?:\A|(?<=[\n\r]))%TAG")
 
 
 def read_yaml(text: str, bounds: Bounds, *, relaxed: bool = False) -> list[tuple[Any, Mark]]:
@@ -55,7 +55,7 @@ def _refuse_letters(text: str) -> None:
         hint = f'write it in double quotes: "{escape}"' if escape else None
         raise Refusal(message, _at(text, bad.start()), hint=hint)
     if (tag := _TAG_DIRECTIVE.search(text)) is not None:  # libyaml compares each with all before it
-        raise Refusal("tags are not supported", _at(text, tag.end()), hint="write plain YAML")
+        raise Refusal("tags are not supported", _at(text, tag.start()), hint="write plain YAML")
 
 
 def _judged(text: str, bounds: Bounds, relaxed: bool) -> list[tuple[Any, Mark]]:

@@ -47,7 +47,8 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
         work.characters += length
         forward(self, length)
 
-    monkeypatch.setattr(yaml_text, "CParser", Counting)
+    if yaml_text.CParser is not None:  # `parser` may have taken it away
+        monkeypatch.setattr(yaml_text, "CParser", Counting)
     monkeypatch.setattr(Reader, "forward", counting)
     return work
 
@@ -68,7 +69,7 @@ def flat(mark: Mark) -> Any:
     return mark.at, {step: flat(part) for step, part in parts}, mark.keys
 
 
-def both(text: str, **options: Any) -> Iterator[Any]:
+def both(text: str) -> Iterator[Any]:
     """What each parser makes of a text: documents, or the fact that it is none."""
     from yaml.cyaml import CParser
 
@@ -76,9 +77,8 @@ def both(text: str, **options: Any) -> Iterator[Any]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(yaml_text, "CParser", used)
             try:
-                yield [
-                    (value, flat(mark)) for value, mark in yaml_text.read_yaml(text, BOUNDS, relaxed=True, **options)
-                ]
+                documents = yaml_text.read_yaml(text, BOUNDS, relaxed=True)
+                yield [(value, flat(mark)) for value, mark in documents]
             except Refusal:
                 yield None
 
@@ -100,11 +100,11 @@ def test_both_parsers_find_the_same_values_in_the_same_places(file: Path) -> Non
     assert fast
 
 
-PIECES = (
-    ["a", "b", "1", "x y", "true", "- ", "  ", "\n", "\n  ", ": ", ":", "a: ", "? ", "[", "]", "{", "}", ", ", " #c"]
-    + ["'", '"', "|\n", "|-\n", ">\n", "&a ", "*a", "!!str ", "!!int ", "~", "http://x", "0x1", "é", "<<", "=", "%"]
-    + ["\\n", "\\x41", ".", "...", "---", "a: b\n", "- a\n", "{a: b}", "[a, b]", "'it''s'", '"a\\tb"', "@", "\r\n"]
-)
+PIECES = [
+    *("a", "b", "1", "x y", "true", "~", "http://x", "0x1", "é", "<<", "=", "%", "@", ".", "...", "---"),
+    *("  ", "\n", "\n  ", "\r\n", " #c", "- ", ": ", ":", "? ", ", ", "[", "]", "{", "}", "'", '"', "\\n", "\\x41"),
+    *("|\n", "|-\n", ">\n", "&a ", "*a", "!!str ", "!!int ", "a: ", "a: b\n", "- a\n", "{a: b}", "[a, b]", "'it''s'"),
+]
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
@@ -133,8 +133,7 @@ def test_a_text_is_read_with_or_without_libyaml(text: str, value: Any, parser: s
 @pytest.mark.parametrize(
     ("text", "says", "spot"),
     [
-        (BOMB, "once aliases are expanded", (5, 22)),
-        ("a: " + "[" * 100, "nested", (1, 67)),
+        (BOMB, "once aliases are expanded", (5, 23)),
         ("- " * 100, "nested", (1, 129)),
         ("x: {a: 1, b: {a: 2, a: 3}}", "stands twice", (1, 21)),
         ("a: 1\n1: b", "not text", (2, 1)),
@@ -190,11 +189,9 @@ def test_a_long_text_in_braces_is_not_read_twice_either(work: Work) -> None:
     "text", ["[" * 100_000, "{" * 100_000, "- " * 50_000, BOMB, "!" * 100_000, "a: !x " + "!" * 100_000]
 )
 def test_refusing_looks_at_no_more_text_than_it_must(text: str, parser: str, work: Work) -> None:
-    if parser == "ruamel.yaml":
-        yaml_text.CParser = None  # type: ignore[attr-defined]  # `work` put its own there; the fixture takes it back
     refusal_of(text)
-    assert work.characters < 1_000
-    assert work.events < 300
+    assert work.events < (300 if parser == "libyaml" else 1)
+    assert work.characters < (1_000 if parser == "ruamel.yaml" else 1)
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,8 @@ class Lineages:
     ) -> None:
         self.around: dict[str, Lineage] = {}
         self.collects: dict[str, str] = {}
+        self.mixed: list[str] = []
+        """Nodes, collectors aside, at which edges from inside and outside a splitter meet: they could never fire."""
         self._splitters, self._collectors = splitters, collectors
         inbound: dict[str, list[str]] = {node: [] for node in ids}
         for source, target in wires:
@@ -47,6 +49,8 @@ class Lineages:
             self.around[node] = _shared([deepest[: deepest.index(splitter)], *outside])
         else:
             self.around[node] = _shared(arriving)
+            if len(set(arriving)) > 1:
+                self.mixed.append(node)
 
 
 def _shared(lineages: list[Lineage]) -> Lineage:

@@ -193,6 +193,10 @@ class _Graph:
             if lineages.is_collected(row["from"], row["to"]):
                 row["synchronization"] = _collect(lineages.collects[row["to"]])
         self._ends()
+        for ref in lineages.mixed:
+            message = f"edges from inside and outside a splitter meet at `{ref}`, which could never fire"
+            hint = "put a Collector between the splitter's branches and this node"
+            self.reading.problem("JOIN_CONFLICT", self.places[ref], message, hint)
         return {ref: self._wired(ref, node, lineages) for ref, node in self.nodes.items()}
 
     def _of(self, kind: str) -> set[str]:
