@@ -114,13 +114,13 @@ class Driven:
         """One command, now."""
         self.commands.append((self.now, command))
         frozen = self.state.status is RunStatus.PAUSED and isinstance(command, c.FireTimer)
-        if not frozen:
-            self.outside.act(command)
         try:
             decision = decide(self.graph, self.state, command, self.now, self.catalog)
         except Exception as problem:
             problem.add_note(f"deciding {command}\n{self.log()}\nas a regression: {self.recipe(str(problem))}")
             raise
+        if not frozen and decision.rejection is None:
+            self.outside.act(command)
         self.history.extend(decision.events)
         self.blocks.append(pack_events(decision.events))
         for effect in decision.effects:

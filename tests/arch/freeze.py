@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 FILE = Path(__file__).with_name("stored_strings.txt")
-MODULES = ("commands", "effects", "errors", "events", "requests", "states")
+MODULES = ("commands", "effects", "errors", "events", "references", "requests", "states")
 HEADER = (
     "# Every string a store may contain. Append only: a stored string is never renamed or removed.\n"
     "# New ones are added by `python -m tests.arch.freeze`.\n"

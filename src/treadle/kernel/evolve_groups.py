@@ -43,6 +43,7 @@ def opened(state: RunState, event: e.GroupOpened) -> None:
     group.last_error = event.last_error
     if not event.replicated and event.names[0].startswith("node:"):
         group.spawned = event.total  # its branches are the transitions of one dispatch, whatever they spawn
+        state.idle[event.group] = None
     state.groups[event.group] = group
     state.last_group = event.group
     if sites and not event.total:

@@ -15,13 +15,14 @@ from treadle.language.limits import Bounds
 from treadle.language.plain import number_from, refuse_text
 from treadle.language.source import COLUMN_BITS, At, Mark, Marks, Refusal, spot_of
 
-_TEXT = r'"(?P<text>[^"\\\x00-\x1f\ud800-\udfff]*)"'
+_SPACE = r"[ \t\r\n]*+"  # possessive: a megabyte of it is looked at once
+_TEXT = r'"(?P<text>[^"\\\x00-\x1f\ud800-\udfff]*+)"'
 _TOKEN = re.compile(
-    rf"""[ \t\r\n]*(?:(?P<comma>,)[ \t\r\n]*)?(?:{_TEXT}|(?P<none>\{{[ \t\r\n]*\}}|\[[ \t\r\n]*\])"""
+    rf"""{_SPACE}(?:(?P<comma>,){_SPACE})?(?:{_TEXT}|(?P<none>\{{{_SPACE}\}}|\[{_SPACE}\])"""
     r"""|(?P<mark>[\[\]{},:])|(?P<quote>")"""
-    r"""|(?P<number>-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)|(?P<word>-?[A-Za-z_]+)|(?P<end>\Z))"""
+    r"""|(?P<number>-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)|(?P<word>-?[A-Za-z_]++)|(?P<end>\Z))"""
 )
-_KEY = re.compile(rf"[ \t\r\n]*(?P<comma>,)?[ \t\r\n]*{_TEXT}[ \t\r\n]*:")
+_KEY = re.compile(rf"{_SPACE}(?:(?P<comma>,){_SPACE})?{_TEXT}{_SPACE}:")
 """What nearly every member begins with, at one blow."""
 _WORDS = {"true": True, "false": False, "null": None}
 

@@ -7,16 +7,19 @@ and how; neither of them is asked what it means.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from treadle.language.limits import Bounds
 from treadle.language.plain import refuse_number, refuse_text
 from treadle.language.source import At, Refusal
 
-_INT = re.compile(r"[-+]?[0-9]+\Z")
-_OCTAL_OR_HEX = re.compile(r"0o[0-7]+\Z|0x[0-9a-fA-F]+\Z")
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
-_NOT_FINITE = re.compile(r"([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))\Z")
+_NUMBER = re.compile(
+    r"(?:(?P<int>[-+]?[0-9]++)|(?P<based>0o[0-7]++|0x[0-9a-fA-F]++)"
+    r"|(?P<float>[-+]?(?:\.[0-9]++|[0-9]++(?:\.[0-9]*+)?)(?:[eE][-+]?[0-9]++)?)"
+    r"|(?P<endless>[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)))\Z"
+)
+_VALUES: dict[str, Callable[[str], int | float]] = {"int": int, "based": lambda text: int(text, 0), "float": float}
 _WORDS = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -55,22 +58,14 @@ def resolve(text: str, at: At, bounds: Bounds) -> Any:
     """A plain scalar by the core schema."""
     if text in _WORDS:
         return _WORDS[text]
-    if text[0] not in _NUMERIC:
+    number = _NUMBER.match(text) if text[0] in _NUMERIC else None
+    if number is None:
         return text
-    value: int | float
-    if _INT.match(text):
-        _refuse_digits(text, at, bounds)
-        value = int(text)
-    elif _OCTAL_OR_HEX.match(text):
-        _refuse_digits(text, at, bounds)
-        value = int(text, 0)
-    elif _FLOAT.match(text):
-        _refuse_digits(text, at, bounds)
-        value = float(text)
-    elif _NOT_FINITE.match(text):
+    if number.lastgroup == "endless":
         raise Refusal(f"{text} is not a JSON number: NaN and infinity cannot be stored", at)
-    else:
-        return text
+    if len(text) > bounds.number_digits:
+        raise Refusal(f"a number of {len(text)} digits", at, hint="write it as text, in quotes")
+    value = _VALUES[number.lastgroup or ""](text)
     refuse_number(value, at)
     return value
 
@@ -84,8 +79,3 @@ def check_tag(tag: str, value: Any, at: At) -> Any:
     if type(value) not in _TAGS[name]:
         raise Refusal(f"the value is not what its tag {written} says", at)
     return float(value) if name == "float" else value
-
-
-def _refuse_digits(text: str, at: At, bounds: Bounds) -> None:
-    if len(text) > bounds.number_digits:
-        raise Refusal(f"a number of {len(text)} digits", at, hint="write it as text, in quotes")

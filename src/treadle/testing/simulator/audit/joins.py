@@ -163,9 +163,19 @@ def on_dead(record: Record, event: e.JoinDead) -> None:
         return
     seen = tally(record, group, join)
     action, _ = verdict(record, group, join, seen)
-    allowed = action == "dead" or is_overruled(record, group, join)
+    allowed = action == "dead" or is_overruled(record, group, join) or _went_along(record, group)
     record.expect(allowed, "quorum", f"group {group.id} at {event.target} dies with {seen}, should {action}")
     _decided(record, group, join, "dead")
+
+
+def _went_along(record: Record, group: Group) -> bool:
+    """Whether a branch around the group was withdrawn in this commit, with everything that was opened in it."""
+    if any(is_cancelled(record, record.groups[outer]) for outer, _ in group.frames):
+        return True
+    cancelled = [event.token for event in record.doing.events if isinstance(event, e.TokenCancelled) and event.token]
+    return bool(group.frames) and any(
+        frame[0] == group.id for token in cancelled for frame in record.visits[token].frames
+    )
 
 
 def _decided(record: Record, group: Group, join: JoinRecord, status: str) -> None:
