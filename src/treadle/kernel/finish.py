@@ -6,7 +6,7 @@ from typing import Any
 
 from treadle.errors import EvaluationError
 from treadle.expression.sources import CompiledMapping
-from treadle.kernel import cancel, saga
+from treadle.kernel import cancel, node_join, saga
 from treadle.kernel.deciding import Deciding, RunFails
 from treadle.kernel.state import Token
 from treadle.kernel.view import TokenView
@@ -35,7 +35,7 @@ def settle_run(d: Deciding) -> bool:
         return False
     if _follow_no_match(d):
         return True
-    if _end_stragglers(d):
+    if node_join.fire_stuck(d) or _end_stragglers(d):
         return True
     if state.unhandled:  # what is left waits for what has failed: that is the reason, not the waiting
         raise RunFails(next(iter(state.unhandled.values())))

@@ -83,6 +83,28 @@ def evaluate_all(d: Deciding) -> bool:
     return fired
 
 
+def fire_stuck(d: Deciding) -> bool:
+    """Nothing in the run can move: whoever an `all_reachable` join still waits for is stuck itself and cannot come. The
+    one that was reached first fires. True when there was one."""
+    stuck = [
+        state
+        for (ref, _), state in d.state.node_joins.items()
+        if state.held and _definition(d, ref).kind == "all_reachable"
+    ]
+    if not stuck:
+        return False
+    state = min(stuck, key=lambda candidate: candidate.held[0])
+    node = d.graph.nodes[state.node]
+    _fire(d, node, _definition(d, state.node), state, [d.state.arrivals[identity] for identity in state.held])
+    return True
+
+
+def _definition(d: Deciding, ref: str) -> dd.NodeJoin:
+    definition = d.graph.nodes[ref].definition.join
+    assert definition is not None
+    return definition
+
+
 def _try_fire(d: Deciding, state: NodeJoinState) -> bool:
     node = d.graph.nodes[state.node]
     definition = node.definition.join
