@@ -85,7 +85,7 @@ class Outside:
                 self.children.discard(child)
 
     def act(self, command: c.Command) -> None:
-        """The world itself does something: what it has done it no longer owes."""
+        """The world has done something and the run took notice: that it no longer owes."""
         match command:
             case c.FinishAttempt(token, attempt) | c.FailAttempt(token, attempt):
                 if self.attempts.get(token) == attempt:
@@ -113,13 +113,12 @@ class Driven:
     def do(self, command: c.Command) -> Decision:
         """One command, now."""
         self.commands.append((self.now, command))
-        frozen = self.state.status is RunStatus.PAUSED and isinstance(command, c.FireTimer)
         try:
             decision = decide(self.graph, self.state, command, self.now, self.catalog)
         except Exception as problem:
             problem.add_note(f"deciding {command}\n{self.log()}\nas a regression: {self.recipe(str(problem))}")
             raise
-        if not frozen and decision.rejection is None:
+        if decision.events and decision.rejection is None:
             self.outside.act(command)
         self.history.extend(decision.events)
         self.blocks.append(pack_events(decision.events))

@@ -167,6 +167,11 @@ def fire_earliest(driven: Driven, random: Random) -> list[c.Command]:
     return [c.FireTimer(timer.id) for timer in timers if timer.due <= driven.now]
 
 
+def overdue(driven: Driven) -> list[c.Command]:
+    """Timers the clock has passed already."""
+    return [c.FireTimer(timer.id) for timer in driven.state.timers.values() if timer.due <= driven.now]
+
+
 KINDS: list[tuple[int, Callable[[Driven, Random], list[c.Command]]]] = [
     (55, forward),
     (6, undoing),
@@ -197,7 +202,7 @@ def drain(driven: Driven, random: Random, limit: int = 600) -> Iterator[c.Comman
         if driven.state.status is RunStatus.PAUSED:
             yield c.ResumeRun()
             continue
-        owed = undoing(driven, random) or forward(driven, random) or fire_earliest(driven, random)
+        owed = overdue(driven) or undoing(driven, random) or forward(driven, random) or fire_earliest(driven, random)
         if not owed:
             return
         yield owed[0]

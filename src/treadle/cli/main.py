@@ -9,7 +9,6 @@ import os
 import sys
 
 from cyclopts import App, CycloptsError
-from rich.console import Console
 
 USAGE, BROKEN_PIPE, INTERRUPTED = 2, 120, 130
 
@@ -25,7 +24,6 @@ app = App(
     help="A durable, token-based workflow engine.",
     help_format="plaintext",  # Markdown would cost every --help a sixth of a second.
     version=_version,
-    error_console=Console(stderr=True),
 )
 app.command("treadle.cli.validate:validate", name="validate", help="Check definitions and say all that is wrong.")
 app.command("treadle.cli.test:test", name="test", help="Play scenarios on a virtual clock.")

@@ -15,6 +15,11 @@ _WIDTH_MAX = 120
 _STYLES = {"error": "bold red", "warning": "yellow"}
 
 
+def plain_console() -> Console:
+    """A console that prints what it is given: colours, but no wrapping, no highlighting and no `:emoji:`."""
+    return Console(highlight=False, soft_wrap=True, emoji=False)
+
+
 def show_problems(console: Console, problems: Sequence[Problem], text: str | None) -> None:
     """Prints every problem, each with its line where the text is known."""
     lines = text.splitlines() if text is not None else []

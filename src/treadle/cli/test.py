@@ -18,17 +18,15 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 from rich.console import Console
-from rich.progress import Progress
 
+from treadle.cli.progress import patiently
+from treadle.cli.render import plain_console
 from treadle.errors import ScenarioError
 from treadle.testing.documents import Document, read_file
 from treadle.testing.report import paint
 from treadle.testing.runner import ScenarioResult, run_document, unreadable
 
 SUFFIX = ".scenario.yaml"
-PATIENCE_S = 1.0
-"""Only what takes longer than this is worth a progress bar."""
-
 USAGE, INVALID, FAILED = 2, 3, 1
 
 
@@ -64,7 +62,7 @@ def test(
 
 
 def _misused(message: str) -> int:
-    Console(stderr=True, highlight=False, soft_wrap=True).print(f"treadle test: {message}", markup=False)
+    print(f"treadle test: {message}", file=sys.stderr)
     return USAGE
 
 
@@ -80,15 +78,9 @@ def _scenario_files(paths: Iterable[Path]) -> Iterator[Path]:
 
 
 def _play(files: Sequence[Path], match: str, *, quiet: bool) -> Iterator[ScenarioResult]:
-    began = time.perf_counter()
     found = [document for file in files for document in _read(file, match)]
-    bar = Progress(console=Console(stderr=True), transient=True, disable=quiet or not sys.stderr.isatty())
-    shown = bar.add_task("", total=len(found), visible=False)
-    with bar:
-        for document in found:
-            yield document if isinstance(document, ScenarioResult) else run_document(document)
-            late = time.perf_counter() - began > PATIENCE_S
-            bar.update(shown, advance=1, visible=late, description=Path(document.file).name)
+    for document in patiently(found, lambda document: Path(document.file).name, quiet=quiet):
+        yield document if isinstance(document, ScenarioResult) else run_document(document)
 
 
 def _read(file: Path, match: str) -> list[Document | ScenarioResult]:
@@ -111,7 +103,7 @@ def _show_json(results: Sequence[ScenarioResult]) -> None:
 
 
 def _show_text(results: Sequence[ScenarioResult], seconds: float) -> None:
-    console = Console(highlight=False, soft_wrap=True)
+    console = plain_console()
     for result in results:
         for warning in result.warnings:
             console.print(f"⚠ {_place(result)} {result.scenario}: {warning}", style="yellow", markup=False)

@@ -11,25 +11,21 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 from cyclopts import Parameter
-from rich.console import Console
-from rich.progress import Progress
 
-from treadle.cli.render import show_problems
-from treadle.language import Loaded, definitions_in, load_documents, load_source
+from treadle.cli.progress import patiently
+from treadle.language import Loaded
+from treadle.language.load import load_sources, refused
 from treadle.language.reading import Settings
 from treadle.language.source import Refusal
 from treadle.language.text import read_text
 
 USAGE, INVALID = 2, 3
-PATIENCE_S = 1.0
-"""Only what takes longer than this is worth a progress bar."""
 SUFFIXES = (".yaml", ".yml", ".json")
 SCENARIOS = (".scenario.yaml", ".scenario.yml")
 
@@ -70,7 +66,7 @@ def validate(
 
 
 def _misused(message: str) -> int:
-    Console(stderr=True, highlight=False, soft_wrap=True).print(f"treadle validate: {message}", markup=False)
+    print(f"treadle validate: {message}", file=sys.stderr)
     return USAGE
 
 
@@ -99,13 +95,8 @@ def _library(path: Path) -> dict[str, Any] | str:
 
 
 def _check(files: Sequence[tuple[str, bool]], library: dict[str, Any] | None, strict: bool) -> Iterator[Checked]:
-    began = time.perf_counter()
-    bar = Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
-    shown = bar.add_task("files", total=len(files), visible=False)
-    with bar:
-        for path, found in files:
-            yield from _check_file(path, found, library, strict)
-            bar.update(shown, advance=1, visible=time.perf_counter() - began > PATIENCE_S, description=path)
+    for path, found in patiently(files, lambda file: file[0]):
+        yield from _check_file(path, found, library, strict)
 
 
 def _check_file(path: str, found: bool, library: dict[str, Any] | None, strict: bool) -> Iterator[Checked]:
@@ -123,12 +114,12 @@ def _loaded(content: bytes, name: str, settings: Settings) -> list[Loaded]:
     """The definitions of a file, without those that a scenario expects to be refused."""
     try:
         documents = read_text(content, name)
-    except Refusal:
-        return load_documents(content, name)
+    except Refusal as refusal:
+        return [refused(name, refusal)]
     wanted = [one for one in documents if not (isinstance(one.value, dict) and "deploy_error" in one.value)]
     if documents and not wanted:
         return []
-    return [load_source(source, settings) for source in definitions_in(wanted)] or load_documents(content, name)
+    return load_sources(wanted, name, settings)
 
 
 def _show_json(checked: Sequence[Checked]) -> None:
@@ -147,7 +138,9 @@ def _show_json(checked: Sequence[Checked]) -> None:
 
 
 def _show_text(checked: Sequence[Checked]) -> None:
-    console = Console(highlight=False, soft_wrap=True)
+    from treadle.cli.render import plain_console, show_problems  # brings rich, which JSON does not need
+
+    console = plain_console()
     for one in checked:
         show_problems(console, one.loaded.problems, one.text)
     errors = sum(len(one.loaded.errors) for one in checked)

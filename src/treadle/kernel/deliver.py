@@ -12,7 +12,7 @@ from treadle.kernel.evolve_tokens import scope_frame
 from treadle.kernel.group_state import Group, SiteState
 from treadle.kernel.join_merge import contributions
 from treadle.kernel.route import Origin, RoutingFailed
-from treadle.kernel.view import TokenView, branch_output, item_of
+from treadle.kernel.view import TokenView, branch_output, item_of, join_item
 from treadle.model import effects as x
 from treadle.model import events as e
 from treadle.model.errors import Error
@@ -45,7 +45,7 @@ def enter(
 ) -> None:
     """Come to the target itself: held at the node's own join if it has one, else a new visit."""
     if t.target.definition.join is not None:
-        node_join.arrive(d, t, origin, frames, path, loops, item_of(d.state, frames))
+        node_join.arrive(d, t, origin, frames, path, loops, join_item(d.state, frames))
     else:
         create(d, t.target, t, origin, frames, path, loops)
 

@@ -102,3 +102,11 @@ def is_passive(state: RunState, token: Token, reason: Waiting | None) -> bool:
     if reason is Waiting.TRIGGER:
         return not state.graph.nodes[token.node].signalled
     return reason is Waiting.MUTEX
+
+
+def drop_lease(state: RunState, token: Token) -> None:
+    """A claim is over, or another takes its place."""
+    for timer in token.timers:
+        if state.timers[timer].purpose == "lease":
+            del state.timers[timer]
+    token.timers = tuple(timer for timer in token.timers if timer in state.timers)

@@ -10,7 +10,9 @@ from treadle.kernel.evolve_endings import drop_timers, forget_group, leave, rele
 from treadle.kernel.evolve_tokens import fail_branch, note_unhandled, scope_at, scope_frame, spawn_progress
 from treadle.kernel.group_state import Arrival, Group, NodeJoinState, SiteState
 from treadle.kernel.state import RunState, Token
+from treadle.kernel.view import join_item
 from treadle.model import events as e
+from treadle.model.ids import ArrivalId
 
 
 def opened(state: RunState, event: e.GroupOpened) -> None:
@@ -163,7 +165,26 @@ def fired(state: RunState, event: e.JoinFired) -> None:
         for arrival in list(arrivals):
             withdraw_arrival(state, arrival)
     if event.rest in ("abandon", "block"):
-        units.abandon(state, group, [branch for branch in site.live if branch in group.members])
+        _abandon(state, group, [branch for branch in site.live if branch in group.members])
+
+
+def _abandon(state: RunState, group: Group, branches: list[int]) -> None:
+    """Nobody waits for these branches any more; what they hold at node joins meets only its own kind from now on."""
+    held = [
+        state.arrivals[ArrivalId(-unit)]
+        for branch in branches
+        for unit in units.units_of(group, branch)
+        if units.CURSOR <= unit < 0 and state.arrivals[ArrivalId(-unit)].group is None
+    ]
+    for arrival in held:
+        units.remove_arrival(state, arrival)
+        state.node_joins[arrival.target, arrival.item].held.remove(arrival.id)
+    units.abandon(state, group, branches)
+    for arrival in held:
+        arrival.item = join_item(state, arrival.frames)
+        units.add_arrival(state, arrival)
+        key = (arrival.target, arrival.item)
+        state.node_joins.setdefault(key, NodeJoinState(*key)).held.append(arrival.id)
 
 
 def _apply(state: RunState, group: Group, event: e.JoinFired) -> None:

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.kernel import units
+from treadle.kernel.evolve_endings import drop_lease
 from treadle.kernel.evolve_tokens import scope_at
 from treadle.kernel.lifecycle import move_run
-from treadle.kernel.state import Position, Record, RunState, Signal, Timer, Token
+from treadle.kernel.state import Position, Record, RunState, Signal, Timer
 from treadle.model import events as e
 from treadle.model.states import RunStatus
 
@@ -103,17 +104,10 @@ def timer_set(state: RunState, event: e.TimerSet) -> None:
     if event.token is not None:
         token = state.tokens[event.token]
         if event.purpose == "lease":
-            _drop_lease(state, token)
+            drop_lease(state, token)
         token.timers = (*token.timers, event.timer)
     if event.group is not None and event.target is not None:
         units.site_of(state, state.groups[event.group], event.target).timer = event.timer
-
-
-def _drop_lease(state: RunState, token: Token) -> None:
-    for timer in token.timers:
-        if state.timers[timer].purpose == "lease":
-            del state.timers[timer]
-    token.timers = tuple(timer for timer in token.timers if timer in state.timers)
 
 
 def timer_fired(state: RunState, event: e.TimerFired) -> None:

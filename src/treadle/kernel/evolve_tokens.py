@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.kernel import units
-from treadle.kernel.evolve_endings import drop_timers, end, forget_waiter, is_passive, withdraw_arrival
+from treadle.kernel.evolve_endings import drop_lease, drop_timers, end, forget_waiter, is_passive, withdraw_arrival
 from treadle.kernel.group_state import Arrival
 from treadle.kernel.lifecycle import move_external, move_gate, move_token
 from treadle.kernel.scope import Scope
@@ -87,6 +87,7 @@ def dispatched(state: RunState, event: e.TokenDispatched) -> None:
     if event.recovery:
         token.recoveries = event.recovery
         token.worker = None
+        drop_lease(state, token)
     else:
         token.attempts += 1
         token.recoveries = 0

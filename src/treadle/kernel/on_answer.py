@@ -199,6 +199,9 @@ def lose_worker(d: Deciding, command: c.LoseWorker) -> None:
         else:
             failure.fail_token(d, token, error)
         return
+    for timer in token.timers:
+        if d.state.timers[timer].purpose == "lease":
+            d.effect(x.ClearTimer(timer))
     queue = d.node(token).definition.queue if token.mode is Mode.FORWARD else None
     d.emit(e.TokenDispatched(d.seq, d.now, token.id, token.attempt, token.input, queue, token.recoveries + 1))
     slot = begin.slot_of(d, token, d.node(token)) if token.mode is Mode.FORWARD else None

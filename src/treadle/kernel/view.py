@@ -110,6 +110,13 @@ def item_of(state: RunState, frames: Frames) -> Frame | None:
     return None
 
 
+def join_item(state: RunState, frames: Frames) -> Frame | None:
+    """Whose instance of a node's join a token meets: its item's; stragglers nobody waits for meet only one another."""
+    item = item_of(state, frames)
+    inside = frames[frames.index(item) + 1 :] if item is not None else frames
+    return next((frame for frame in inside if frame[1] in state.groups[frame[0]].abandoned), item)
+
+
 def branch_of(state: RunState, frames: Frames) -> Json:
     """`_branch`: the innermost frame; its item is that of the innermost frame which has one."""
     if not frames:

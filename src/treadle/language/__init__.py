@@ -11,7 +11,6 @@ builder     definitions from Python
 
 from treadle.language.load import (
     Loaded,
-    definitions_in,
     load_documents,
     load_file,
     load_source,
@@ -23,7 +22,6 @@ from treadle.language.problem import Problem
 __all__ = [
     "Loaded",
     "Problem",
-    "definitions_in",
     "load_documents",
     "load_file",
     "load_source",

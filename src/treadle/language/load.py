@@ -80,7 +80,7 @@ def load_text(text: str | bytes, name: str = "<text>", **known: Unpack[Known]) -
         if len(sources) != 1:
             raise Refusal(f"expected one workflow, found {len(sources)}")
     except Refusal as refusal:
-        return _refused(name, refusal)
+        return refused(name, refusal)
     return load_source(sources[0], settings)
 
 
@@ -99,12 +99,16 @@ def load_documents(text: str | bytes, name: str = "<text>", **known: Unpack[Know
     """Every definition in a text: documents apart by `---`, and lists under `definitions`."""
     settings = Settings(**known)
     try:
-        sources = definitions_in(read_text(text, name, settings.bounds))
+        sources = read_text(text, name, settings.bounds)
     except Refusal as refusal:
-        return [_refused(name, refusal)]
-    if not sources:
-        return [_refused(name, Refusal("there is no workflow in it"))]
-    return [load_source(source, settings) for source in sources]
+        return [refused(name, refusal)]
+    return load_sources(sources, name, settings)
+
+
+def load_sources(sources: list[Source], name: str, settings: Settings = NOTHING_KNOWN) -> list[Loaded]:
+    """Every definition in documents that were read before."""
+    found = definitions_in(sources)
+    return [load_source(source, settings) for source in found] or [refused(name, Refusal("there is no workflow in it"))]
 
 
 def load_source(source: Source, settings: Settings = NOTHING_KNOWN) -> Loaded:
@@ -150,7 +154,8 @@ def _loaded(workflow: Workflow | None, reading: Reading) -> Loaded:
     )
 
 
-def _refused(name: str, refusal: Refusal) -> Loaded:
+def refused(name: str, refusal: Refusal) -> Loaded:
+    """What to say of a text that is not even a document."""
     reading = Reading(Source(None, name), NOTHING_KNOWN)
     reading.refused(refusal)
     return _loaded(None, reading)

@@ -146,7 +146,8 @@ def _group_opened(record: Record, event: e.GroupOpened) -> None:
         event.max_in_flight,
         [JoinRecord(site) for site in sites],
     )
-    record.doing.opened.add(event.group)
+    if not event.total and not sites and event.frames:
+        record.groups[event.frames[-1][0]].empties += 1
 
 
 def _grew(record: Record, event: e.GroupGrew) -> None:

@@ -8,7 +8,7 @@ from treadle.model.ids import Frame, Frames
 from treadle.testing.simulator.audit.folding import withdraw
 from treadle.testing.simulator.audit.folding_runs import write
 from treadle.testing.simulator.audit.record import Arrival, Record, Visit
-from treadle.testing.simulator.audit.tally import is_abandoned
+from treadle.testing.simulator.audit.tally import is_decided
 
 Key = tuple[str, Frame | None]
 
@@ -39,7 +39,8 @@ def on_fired(record: Record, event: e.JoinFired) -> None:
         return
     expected = complete_set(record, key, definition, held)
     got = sorted(event.arrivals)
-    record.expect(expected == got, "node join", f"{event.target} ({definition.kind}) uses {got}, should use {expected}")
+    right = expected == got or (definition.kind == "all_reachable" and _is_stalemate(record, key))
+    record.expect(right, "node join", f"{event.target} ({definition.kind}) uses {got}, should use {expected}")
     frames = _shared([arrival.frames for arrival in used])
     record.doing.owed.append((event.target, frames))
     for identity in event.arrivals:
@@ -47,6 +48,17 @@ def on_fired(record: Record, event: e.JoinFired) -> None:
     if definition.kind == "inbound" and definition.rest != "cancel":
         record.rounds[key] = {arrival.via for arrival in used}
     write(record, event.scope, event.writes)
+
+
+def _is_stalemate(record: Record, key: Key) -> bool:
+    """Reachability joins that only wait for one another fire in order of arrival: somebody has to begin."""
+    others = [unit for unit in comers(record, key) if isinstance(unit, Visit) or not _at_reachability(record, unit)]
+    return not others and not _cursor_comes(record, key, key[0])
+
+
+def _at_reachability(record: Record, arrival: Arrival) -> bool:
+    join = record.node(arrival.target).join
+    return arrival.group is None and join is not None and join.kind == "all_reachable"
 
 
 def complete_set(record: Record, key: Key, definition: NodeJoin, held: list[Arrival]) -> list[int] | None:
@@ -78,20 +90,42 @@ def is_armed(record: Record, key: Key) -> bool:
 
 def can_come(record: Record, key: Key, over: str | None = None) -> bool:
     """A12: whether anything live in the item, not held here, can still get to the node (or to the node `over`)."""
+    return bool(comers(record, key, over)) or _cursor_comes(record, key, over or key[0])
+
+
+def comers(record: Record, key: Key, over: str | None = None) -> list[Visit | Arrival]:
+    """Everything that can still get there."""
     node, item = key
+    held = [record.arrivals[i] for i in record.node_joins.get(key, ())]
+    found: list[Visit | Arrival] = []
     for unit in record.units():
-        if item is not None and item not in unit.frames:
-            continue
-        inner = unit.frames if item is None else unit.frames[unit.frames.index(item) + 1 :]
-        if is_abandoned(record, inner):
+        if (item is not None and item not in unit.frames) or _is_straggler(record, unit.frames, held):
             continue
         if isinstance(unit, Visit):
-            here, exact = unit.node, over is not None and unit.node == over
+            here, exact = unit.node, unit.node == over
         elif unit.target == node and unit.group is None and unit.item == item:
             continue
         else:
-            here, exact = unit.target, over is not None and unit.target == over
+            here, exact = unit.target, unit.target == (over or node)
         if exact or (over or node) in record.chart.reach(here, _spent(record, unit.loops)):
+            found.append(unit)
+    return found
+
+
+def _is_straggler(record: Record, frames: Frames, held: list[Arrival]) -> bool:
+    """Stragglers of an early join count for nobody but one another."""
+    ours = held[0].frames if held else ()
+    return any(frame[1] in record.groups[frame[0]].abandoned and frame not in ours for frame in frames)
+
+
+def _cursor_comes(record: Record, key: Key, goal: str) -> bool:
+    """Whether a lazy group of the item has branches to come that lead there."""
+    for group in record.groups.values():
+        inside = key[1] is None or key[1] in group.frames
+        if not inside or is_decided(group) or group.total == len(group.seen) or group.max_in_flight is None:
+            continue
+        entries = [record.transition(t).to for t in group.transitions]
+        if any(goal == entry or goal in record.chart.reach(entry) for entry in entries):
             return True
     return False
 

@@ -106,6 +106,8 @@ class Group:
     abandoned: set[int] = field(default_factory=set)
     withdrawn: bool = False
     """Cancelled as a group: what was not spawned never will be."""
+    empties: int = 0
+    """Fan-outs inside it that came to nothing: an `all` join that waits for nothing else is satisfied by them."""
 
     def join_at(self, target: str) -> JoinRecord | None:
         return next((join for join in self.joins if join.site.target == target), None)
@@ -140,7 +142,6 @@ class Doing:
     """Children whose visit no longer waits for them."""
     timers_fired: list[Timer] = field(default_factory=list)
     events: list[e.Event] = field(default_factory=list)
-    opened: set[int] = field(default_factory=set)
 
 
 class Record:
@@ -198,10 +199,10 @@ class Record:
         return next((frame for frame in reversed(frames) if self.groups[frame[0]].isolating), None)
 
     def item(self, frames: Frames) -> Frame | None:
-        """A0: the innermost branch of an isolating replicated group, or the run."""
+        """A0: the innermost branch of a replicated group that some synchronization names, or the run."""
         for frame in reversed(frames):
             group = self.groups[frame[0]]
-            if group.isolating and group.replicated:
+            if group.joins and group.replicated:
                 return frame
         return None
 

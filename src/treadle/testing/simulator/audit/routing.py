@@ -61,7 +61,11 @@ def _check_frames(record: Record, outer: Frames, frames: Frames, who: str) -> No
 
 
 def on_arrived(record: Record, event: e.JoinArrived) -> None:
-    """An arrival is a hop, too."""
+    """An arrival is a hop, too. A join's continuation may itself be an arrival, at its target's own join."""
+    promise = (event.target, event.frames)
+    if event.group is None and promise in record.doing.owed:
+        record.doing.owed.remove(promise)
+        return
     origin = record.visits.get(event.token)
     if origin is not None:
         t = record.transition(event.via)

@@ -116,7 +116,9 @@ def verdict(record: Record, group: Group, join: JoinRecord, seen: Tally) -> Verd
             return WAIT
         if arrived or not group.total or (failed and sync.on_branch_failure == "include_errors"):
             return FIRE
-        return _fail("NO_SUCCESSFUL_BRANCH") if failed else DEAD
+        if failed:
+            return _fail("NO_SUCCESSFUL_BRANCH")
+        return FIRE if group.empties else DEAD
     if kind == "cel":
         return _computed(group, sync.strategy.expr or "", arrived, failed, coming)
     if kind == "percent":
@@ -124,7 +126,7 @@ def verdict(record: Record, group: Group, join: JoinRecord, seen: Tally) -> Verd
     need = 1 if kind == "any" else sync.strategy.count
     if group.total and arrived >= need:
         return FIRE
-    if group.total and arrived + coming >= need:
+    if (group.total and arrived + coming >= need) or (coming and group.open):
         return WAIT
     if group.total >= need and not arrived and not failed:
         return WAIT if coming else DEAD  # if the rest route away, too, nothing has failed

@@ -1,0 +1,36 @@
+"""Work that may take a while, shown as a bar: only to somebody who watches, and only once it has taken long."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+PATIENCE_S = 1.0
+"""Only what takes longer than this is worth a progress bar."""
+
+Item = TypeVar("Item")
+
+
+def patiently(items: Sequence[Item], name: Callable[[Item], str], *, quiet: bool = False) -> Iterator[Item]:
+    """Each item in turn. On a terminal, a bar on stderr appears when a second has passed, and goes at the end."""
+    watched = not quiet and sys.stderr.isatty()
+    late_at = time.perf_counter() + PATIENCE_S
+    for number, item in enumerate(items):
+        if watched and time.perf_counter() > late_at:
+            yield from _with_bar(items, number, name)
+            return
+        yield item
+
+
+def _with_bar(items: Sequence[Item], done: int, name: Callable[[Item], str]) -> Iterator[Item]:
+    from rich.console import Console
+    from rich.progress import Progress  # a tenth of a second that most calls would wait for in vain
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        shown = bar.add_task("", total=len(items), completed=done)
+        for item in items[done:]:
+            bar.update(shown, description=name(item))
+            yield item
+            bar.update(shown, advance=1)
