@@ -172,7 +172,8 @@ def overdue(driven: Driven) -> list[c.Command]:
     return [c.FireTimer(timer.id) for timer in driven.state.timers.values() if timer.due <= driven.now]
 
 
-KINDS: list[tuple[int, Callable[[Driven, Random], list[c.Command]]]] = [
+Kind = Callable[[Driven, Random], list[c.Command]]
+CALM: list[tuple[int, Kind]] = [
     (55, forward),
     (6, undoing),
     (14, failures),
@@ -181,12 +182,21 @@ KINDS: list[tuple[int, Callable[[Driven, Random], list[c.Command]]]] = [
     (6, stale),
     (1, endings),
 ]
+STORM: list[tuple[int, Kind]] = [
+    (4, forward),
+    (2, undoing),
+    (4, failures),
+    (3, fire_earliest),
+    (6, operators),
+    (3, stale),
+]
+"""Weights. In a storm a run is disturbed more often than it is answered."""
 
 
-def choose(driven: Driven, random: Random) -> c.Command | None:
+def choose(driven: Driven, random: Random, kinds: list[tuple[int, Kind]]) -> c.Command | None:
     """One thing that happens next; None when nothing of the kind drawn could."""
-    die = random.randrange(sum(weight for weight, _ in KINDS))
-    for weight, kind in KINDS:
+    die = random.randrange(sum(weight for weight, _ in kinds))
+    for weight, kind in kinds:
         if die < weight:
             found = kind(driven, random)
             return random.choice(found) if found else None

@@ -56,8 +56,9 @@ def started(random: Random) -> Driven:
 
 def disturb(driven: Driven, random: Random, watch: Watch) -> None:
     """A script of anything that can happen, `watch` being called after each command."""
+    kinds = moves.CALM if random.random() < 0.7 else moves.STORM
     for _ in range(random.randrange(COMMANDS_MAX)):
-        command = moves.choose(driven, random)
+        command = moves.choose(driven, random, kinds)
         if command is not None:
             driven.do(command)
             watch(driven, command)

@@ -97,9 +97,11 @@ def _leave(d: Deciding, token: Token, origin: Origin, firings: list[fan_out.Firi
     at_join = any(f.transition.site is not None or f.transition.target.definition.join is not None for f in firings)
     if not at_join:
         d.emit(e.TokenCompleted(d.seq, d.now, token.id, output, tries))
-        fan_out.carry_out(d, origin, firings)
+        fan_out.carry_out(d, origin._replace(attached=False), firings)
     else:
         fan_out.carry_out(d, origin, firings)
+        if token.id not in d.state.tokens:
+            return  # withdrawn by what its own transition cancels
         if token.arrivals:
             awaiting = _awaiting(d, token)
             detail = {"at": sorted({d.state.arrivals[a].target for a in token.arrivals})}

@@ -135,6 +135,8 @@ def carry_out(d: Deciding, origin: Origin, firings: list[Firing]) -> None:
     for firing in firings:
         if firing.transition.definition.cancels is not None:
             deliver.cancel_for(d, firing.transition, origin)
+            if _is_withdrawn(d, origin):
+                return
             count_visits(d, origin, firings)  # a join may have fired meanwhile
     if len(firings) == 1 and not firings[0].grouped and not origin.node.forks:
         deliver.deliver(d, firings[0].transition, origin, origin.frames, origin.path)
@@ -151,6 +153,13 @@ def carry_out(d: Deciding, origin: Origin, firings: list[Firing]) -> None:
         else:
             deliver.deliver(d, bundle[0].transition, origin, frames, f"{stem}{ordinal}" if segmented else stem)
         ordinal += _tokens(bundle)
+
+
+def _is_withdrawn(d: Deciding, origin: Origin) -> bool:
+    """What the transition cancelled has taken its own visit, or the branch around it, along."""
+    if origin.attached and origin.token not in d.state.tokens:
+        return True
+    return any(branch in d.state.groups[group].failed for group, branch in origin.frames)
 
 
 def _bundles(firings: list[Firing]) -> list[list[Firing]]:

@@ -275,6 +275,5 @@ def apply_callback(d: Deciding, token: Token, output: Json, error: Error | None)
     if error is None:
         suspend.resume_with(d, token, output, "callback")
     else:
-        cancel.clear_timers(d, token)
         d.emit(e.TokenResumed(d.seq, d.now, token.id, "callback"))
         failure.attempt_failed(d, token, error)

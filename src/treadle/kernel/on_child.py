@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle.kernel import cancel, failure, on_answer, saga, suspend
+from treadle.kernel import failure, on_answer, saga, suspend
 from treadle.kernel.deciding import Deciding
 from treadle.kernel.state import Token
 from treadle.model import commands as c
@@ -61,6 +61,5 @@ def apply_child_end(
         cause = error.as_json() if error is not None else failed.as_json()
         suspend.resume_with(d, token, {"error": {**cause, "status": status}}, "child")
         return
-    cancel.clear_timers(d, token)
     d.emit(e.TokenResumed(d.seq, d.now, token.id, "child"))
     failure.attempt_failed(d, token, failed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treadle.kernel import cancel, failure, finish, join, suspend, timers, triggers, units
+from treadle.kernel import failure, finish, join, suspend, timers, triggers, units
 from treadle.kernel.deciding import Deciding, Refused, RunFails
 from treadle.kernel.state import Timer, Token
 from treadle.model import commands as c
@@ -71,7 +71,6 @@ def _gate_due(d: Deciding, token: Token, _timer: Timer) -> None:
         suspend.started_by(d, token, f"expiry of {token.node}")
         suspend.resume_with(d, token, default, "expiry")
         return
-    cancel.clear_timers(d, token)
     d.emit(e.TokenResumed(d.seq, d.now, token.id, "expiry"))
     text = f"nobody answered {node.ref!r} in time"
     failure.attempt_failed(d, token, Error("TASK_TIMEOUT", text, retryable=True))

@@ -22,9 +22,9 @@ try:
 except ImportError:  # a PyYAML that was built without libyaml; no wheel is
     CParser = None
 
-_FORBIDDEN = re.compile("[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What YAML does not allow, and three characters that were line breaks in 1.1 and are letters like others in 1.2:
-no two parsers agree on them.
+_FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
+"""What YAML does not allow, and three characters that were line breaks in 1.1 and are letters like others in 1.2: no
+two parsers agree on them.
 """
 _ESCAPES = {"\x85": "\\N", "\u2028": "\\L", "\u2029": "\\P"}
 _TAG_DIRECTIVE = re.compile(r"(?:\A|(?<=[\n\r]))%TAG")

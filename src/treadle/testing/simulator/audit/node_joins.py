@@ -52,13 +52,15 @@ def on_fired(record: Record, event: e.JoinFired) -> None:
 
 def _is_stalemate(record: Record, key: Key) -> bool:
     """Reachability joins that only wait for one another fire in order of arrival: somebody has to begin."""
-    others = [unit for unit in comers(record, key) if isinstance(unit, Visit) or not _at_reachability(record, unit)]
-    return not others and not _cursor_comes(record, key, key[0])
+    return all(_is_stuck(record, unit) for unit in comers(record, key)) and not _cursor_comes(record, key, key[0])
 
 
-def _at_reachability(record: Record, arrival: Arrival) -> bool:
-    join = record.node(arrival.target).join
-    return arrival.group is None and join is not None and join.kind == "all_reachable"
+def _is_stuck(record: Record, unit: Visit | Arrival) -> bool:
+    """Whether it cannot move before this join has fired: at another such join, or before a closed door."""
+    if isinstance(unit, Visit):
+        return unit.reason == "mutex"
+    join = record.node(unit.target).join
+    return unit.group is None and join is not None and join.kind == "all_reachable"
 
 
 def complete_set(record: Record, key: Key, definition: NodeJoin, held: list[Arrival]) -> list[int] | None:
