@@ -170,8 +170,8 @@ MUTANTS = [
     Mutant(
         "late-success-is-not-undone",
         "on_answer.py",
-        "    if command.token in d.state.stopping:\n        _late_success(d, command)\n",
-        "",
+        "    if command.token in d.state.stopping:\n        late_success(d, command.token,",
+        "    if False:\n        late_success(d, command.token,",
     ),
     Mutant(
         "branch-fails-only-once-the-others-are-in",

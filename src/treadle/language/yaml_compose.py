@@ -34,7 +34,8 @@ def compose(events: Iterator[Event], bounds: Bounds, *, relaxed: bool = False) -
 
 def _at(event: Event) -> At:
     mark = event.start_mark
-    return int(mark.line << COLUMN_BITS | mark.column)
+    at: At = mark.line << COLUMN_BITS | mark.column
+    return at
 
 
 class _Composer:
