@@ -43,9 +43,9 @@ def late_success(d: Deciding, token: TokenId, attempt: int | None, output: Json,
         return
     if child is None and d.graph.nodes[stopped.node].definition.compensate is None:
         return
-    undoing = (RunStatus.COMPENSATING, RunStatus.COMPENSATED, RunStatus.COMPENSATION_FAILED)
-    if d.state.status in undoing or _would_compensate(d):
-        saga.record_late(d, token, stopped, output, child)
+    if d.graph.definition.compensation != "off":
+        undoing = d.state.status in (RunStatus.COMPENSATING, RunStatus.COMPENSATED)
+        saga.record_late(d, token, stopped, output, child, undo=undoing or _would_compensate(d))
     failure.refuse_late(d, token, stopped.attempt, _why_late(d, token))
 
 
@@ -160,7 +160,10 @@ def apply_result(d: Deciding, token: Token, output: Json, tries: int, requests: 
         except RunFails:  # by what it asked for; its own work has succeeded and may have to be undone
             if token.id in d.state.tokens and token.mode is Mode.FORWARD:
                 complete.leave_behind(d, token, output)
+                cancel.clear_timers(d, token)
                 d.emit(e.TokenCompleted(d.seq, d.now, token.id, output, tries))
+            elif token.id not in d.state.tokens:
+                failure.refuse_late(d, token.id, token.attempt, "the visit has withdrawn itself")
             raise
         if token.id not in d.state.tokens:
             failure.refuse_late(d, token.id, token.attempt, "the visit has withdrawn itself")

@@ -52,8 +52,8 @@ def record_late(d: Deciding, token: TokenId, stopped: Stopped, output: Json, chi
             d.seq, d.now, record, token, stopped.node, stopped.path, stopped.frames, stopped.input, output, child
         )
     )
-    if d.state.status is RunStatus.COMPENSATION_FAILED:
-        return  # an operator decides how to go on; the record waits for that
+    if not undo:
+        return  # the run goes on, or an operator decides how; the record waits
     if d.state.status is not RunStatus.COMPENSATING:
         d.emit(e.RunCompensating(d.seq, d.now, d.state.cause or d.state.status.value))
     advance(d)
