@@ -44,8 +44,11 @@ def record(d: Deciding, token: Token, output: Json, child: RunId | None = None) 
     )
 
 
-def record_late(d: Deciding, token: TokenId, stopped: Stopped, output: Json, child: RunId | None = None) -> None:
-    """The record of a visit that was cancelled and succeeded all the same; compensation goes on, or begins, with it."""
+def record_late(
+    d: Deciding, token: TokenId, stopped: Stopped, output: Json, child: RunId | None, *, undo: bool
+) -> None:
+    """The record of a visit that was cancelled and succeeded all the same. In a run that is being undone, or would have
+    been had there been anything to undo, compensation goes on with it."""
     record = RecordId(d.state.last_record + 1)
     d.emit(
         e.CompensationRecorded(
