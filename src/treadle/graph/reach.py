@@ -95,14 +95,16 @@ def reach_without(node: GraphNode, blocked: frozenset[str]) -> int:
 def fill_resets(transitions: tuple[GraphTransition, ...]) -> None:
     """`resets` of every transition: the `loop`s whose head it enters from outside their body.
 
-    The body of a loop is its head and every node that leads back to the loop's transition without passing the head.
+    The body of a loop is its head and every node that leads back to the loop's transition without passing the head;
+    loops with one head are one loop, or each would begin the other anew for ever.
     """
-    for loop in transitions:
-        if loop.definition.loop_max_iterations is None:
-            continue
-        body = loop_body(loop)
+    loops = [t for t in transitions if t.definition.loop_max_iterations is not None]
+    bodies: dict[str, int] = {}
+    for loop in loops:
+        bodies[loop.target.ref] = bodies.get(loop.target.ref, 0) | loop_body(loop)
+    for loop in loops:
         for t in transitions:
-            if t is not loop and t.target is loop.target and not body & t.source.bit:
+            if t.target is loop.target and not bodies[loop.target.ref] & t.source.bit:
                 t.resets = (*t.resets, loop.id)
 
 

@@ -17,7 +17,7 @@ from treadle.model.ids import RunId
 from treadle.model.requests import AnyRequest, Emit, Send, WriteArtifact
 from treadle.model.states import TokenState
 from treadle.testing.simulator.generator.contents import SIGNALS
-from treadle.testing.simulator.post import Letter, answered
+from treadle.testing.simulator.post import answered
 from treadle.testing.simulator.schedule import Host, Process
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ QUICK_MS = (0, 1, 3)
 QUEUE_LEASE_MS = 100
 OFFER_AGAIN_MS = 60
 Key = tuple[RunId, int, int]
-Claiming = Generator[int, None, Letter]
+Claiming = Generator[int, None, bool]
 
 
 class Crew:
@@ -100,8 +100,7 @@ class Crew:
         key = (run, effect.token, effect.attempt)
         if effect.slot is not None:
             yield self._duration()
-            claim = yield from self._claim(run, effect, None, engine)
-            if not claim.accepted:
+            if not (yield from self._claim(run, effect, None, engine)):
                 return
         yield self._duration()
         if self._is_silent(run, effect):
@@ -143,23 +142,25 @@ class Crew:
         self._world.schedule.spawn(self._take(worker, run, effect), None, self._duration())
 
     def _take(self, worker: Host, run: RunId, effect: RunTask) -> Process:
-        claim = yield from self._claim(run, effect, worker.name, None)
-        if claim.accepted and not self._world.faults.happens("dead_worker", 2):
+        mine = yield from self._claim(run, effect, worker.name, None)
+        if mine and not self._world.faults.happens("dead_worker", 2):
             yield from self._work(worker, run, effect)
 
     def _claim(self, run: RunId, effect: RunTask, worker: str | None, host: Host | None) -> Claiming:
-        """Until it is ours or no longer on offer. Of a paused run nothing is; its offers stay."""
+        """Until it is ours or no longer on offer. Of a paused run nothing is on offer; a doubled claim may succeed
+        after its twin was refused, and whoever claims has to look."""
         while True:
             lease = self._world.depot.now + QUEUE_LEASE_MS if worker is not None else None
             claim = self._world.post.send(run, c.StartAttempt(effect.token, effect.attempt, worker, lease), host=host)
             yield from answered(claim)
-            if claim.rejection is None or not self._is_on_offer(run, effect):
-                return claim
+            token = self._world.state(run).tokens.get(effect.token)
+            if token is None or token.attempt != effect.attempt:
+                return False
+            if claim.accepted or (token.state is TokenState.EXECUTING and token.worker == worker):
+                return True
+            if token.state is not TokenState.DISPATCHED:
+                return False
             yield OFFER_AGAIN_MS
-
-    def _is_on_offer(self, run: RunId, effect: RunTask) -> bool:
-        token = self._world.state(run).tokens.get(effect.token)
-        return token is not None and token.attempt == effect.attempt and token.state is TokenState.DISPATCHED
 
     def _work(self, worker: Host, run: RunId, effect: RunTask) -> Process:
         post = self._world.post

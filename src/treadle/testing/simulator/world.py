@@ -105,7 +105,7 @@ class World:
         end = self.schedule.now + LIVENESS_MS
         while not self._at_rest():
             if self.schedule.now > end:
-                raise Violation(self._unfinished()[0], "liveness", self._stuck())
+                raise Violation((self._unfinished() or self.runs)[-1], "liveness", self._stuck())
             self.people.help_out()
             self._pass(HELP_MS)
         self.auditor.conclude(self.post.letters)

@@ -37,6 +37,9 @@ def _dispatched(record: Record, event: e.TokenDispatched) -> None:
     visit.attempt, visit.recovery, visit.worker = event.attempt, event.recovery, None
     visit.begun = True
     visit.reason = "queue" if event.queue is not None else None
+    for lease in [t for t in visit.timers if record.timers[t].purpose == "lease"]:
+        visit.timers.discard(lease)
+        del record.timers[lease]
 
 
 def _started(record: Record, event: e.TokenStarted) -> None:

@@ -17,7 +17,7 @@ def on_arrival(record: Record, event: e.JoinArrived) -> None:
     """Arrivals are kept per item."""
     if event.group is not None:
         return
-    item = record.item(event.frames)
+    item = record.join_item(event.frames)
     record.expect(event.item == item, "node join", f"arrival at {event.target} for item {event.item}, is {item}")
     key = (event.target, event.item)
     if event.rearmed:
@@ -39,7 +39,7 @@ def on_fired(record: Record, event: e.JoinFired) -> None:
         return
     expected = complete_set(record, key, definition, held)
     got = sorted(event.arrivals)
-    right = expected == got or (definition.kind == "all_reachable" and _is_stalemate(record, key))
+    right = expected == got or (definition.kind == "all_reachable" and _is_stalemate(record))
     record.expect(right, "node join", f"{event.target} ({definition.kind}) uses {got}, should use {expected}")
     frames = _shared([arrival.frames for arrival in used])
     record.doing.owed.append((event.target, frames))
@@ -50,17 +50,10 @@ def on_fired(record: Record, event: e.JoinFired) -> None:
     write(record, event.scope, event.writes)
 
 
-def _is_stalemate(record: Record, key: Key) -> bool:
-    """Reachability joins that only wait for one another fire in order of arrival: somebody has to begin."""
-    return all(_is_stuck(record, unit) for unit in comers(record, key)) and not _cursor_comes(record, key, key[0])
-
-
-def _is_stuck(record: Record, unit: Visit | Arrival) -> bool:
-    """Whether it cannot move before this join has fired: at another such join, or before a closed door."""
-    if isinstance(unit, Visit):
-        return unit.reason == "mutex"
-    join = record.node(unit.target).join
-    return unit.group is None and join is not None and join.kind == "all_reachable"
+def _is_stalemate(record: Record) -> bool:
+    """Joins that only wait for one another: before the run deadlocks a reachability join fires, in order of arrival."""
+    free = [visit for visit in record.live_visits() if not visit.held and visit.reason != "mutex"]
+    return not free and not any(timer.purpose == "sync" for timer in record.timers.values())
 
 
 def complete_set(record: Record, key: Key, definition: NodeJoin, held: list[Arrival]) -> list[int] | None:

@@ -206,6 +206,12 @@ class Record:
                 return frame
         return None
 
+    def join_item(self, frames: Frames) -> Frame | None:
+        """Whose instance of a node's join somebody meets: the item's; stragglers of an early join meet one another."""
+        item = self.item(frames)
+        inside = frames[frames.index(item) + 1 :] if item is not None else frames
+        return next((frame for frame in inside if frame[1] in self.groups[frame[0]].abandoned), item)
+
     def units(self) -> Iterator[Visit | Arrival]:
         """Everything a join could wait for: visits at their nodes, and arrivals held at joins."""
         for visit in self.visits.values():
