@@ -45,13 +45,9 @@ def test_the_lock_pins_a_uv_for_the_download_of_last_resort(wheels: ModuleType) 
     assert len(sums) > 5, "one hash per platform"
 
 
-def test_the_index_is_the_configured_one(
-    wheels: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_index_is_the_configured_one(wheels: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / ".config" / "pip").mkdir(parents=True)
-    (tmp_path / ".config" / "pip" / "pip.conf").write_text(
-        "[global]\nindex-url = http://file.example/simple/\n"
-    )
+    (tmp_path / ".config" / "pip" / "pip.conf").write_text("[global]\nindex-url = http://file.example/simple/\n")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert wheels.index_url() == "http://file.example/simple"
     monkeypatch.setenv("PIP_INDEX_URL", "http://environment.example/simple")

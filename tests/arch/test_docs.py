@@ -46,9 +46,7 @@ def test_a_workflow_in_the_docs_is_valid(block: Block) -> None:
     from treadle.language import load_text
 
     problems = [str(problem) for problem in load_text(block.text, block.place).problems]
-    assert not problems, source.report(
-        f"the workflow at {block.place}:", problems, "docs show only what validates"
-    )
+    assert not problems, source.report(f"the workflow at {block.place}:", problems, "docs show only what validates")
 
 
 @pytest.mark.parametrize("block", blocks("scenario:"))
@@ -56,9 +54,7 @@ def test_a_scenario_in_the_docs_passes(block: Block) -> None:
     from treadle.testing import run_text
 
     failures = [str(result) for result in run_text(block.text, block.place) if not result.ok]
-    assert not failures, source.report(
-        f"the scenario at {block.place}:", failures, "docs show only what passes"
-    )
+    assert not failures, source.report(f"the scenario at {block.place}:", failures, "docs show only what passes")
 
 
 @pytest.mark.parametrize("target", references())

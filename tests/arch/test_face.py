@@ -49,7 +49,5 @@ def test_every_public_name_exists_and_explains_itself() -> None:
 
 def test_importing_treadle_is_cheap() -> None:
     program = f"import sys, treadle; print(*[name for name in {NOT_AT_IMPORT!r} if name in sys.modules])"
-    loaded = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    ).stdout.split()
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert not loaded, source.report("loaded by `import treadle`:", loaded, "import it where it is used")

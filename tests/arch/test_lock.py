@@ -28,15 +28,9 @@ def test_everything_we_ask_for_is_pinned() -> None:
     problems = []
     for requirement in map(Requirement, asked):
         versions = pins().get(canonicalize_name(requirement.name), [])
-        if not versions or not all(
-            requirement.specifier.contains(version, prereleases=True) for version in versions
-        ):
-            problems.append(
-                f"{requirement}: {'pinned at ' + ', '.join(versions) if versions else 'not pinned'}"
-            )
-    assert not problems, source.report(
-        "requirements.lock is behind pyproject.toml:", problems, "run ./dev lock"
-    )
+        if not versions or not all(requirement.specifier.contains(version, prereleases=True) for version in versions):
+            problems.append(f"{requirement}: {'pinned at ' + ', '.join(versions) if versions else 'not pinned'}")
+    assert not problems, source.report("requirements.lock is behind pyproject.toml:", problems, "run ./dev lock")
 
 
 def test_every_pin_has_hashes() -> None:

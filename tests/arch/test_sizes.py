@@ -40,9 +40,7 @@ def test_functions_are_short_or_have_a_reason() -> None:
             key = f"{source.shown(file)}::{function.name}"
             allowed, _reason = house.LONG_FUNCTIONS.get(key, (FUNCTION_LINES_MAX, ""))
             if function.lines > allowed:
-                problems.append(
-                    f'"{key}": ({function.lines}, "why?"),  # line {function.line}, over {allowed}'
-                )
+                problems.append(f'"{key}": ({function.lines}, "why?"),  # line {function.line}, over {allowed}')
     assert not problems, source.report(
         "functions that have become long:",
         problems,

@@ -25,9 +25,5 @@ def test_every_stored_string_is_frozen() -> None:
 
 def test_the_spec_s_event_types_are_among_them() -> None:
     """A guard for the introspection itself: it would be easy to freeze an empty list."""
-    tags = {
-        line.rpartition(" = ")[2]
-        for line in freeze.current()
-        if line.startswith("events ") and " . " not in line
-    }
+    tags = {line.rpartition(" = ")[2] for line in freeze.current() if line.startswith("events ") and " . " not in line}
     assert {"run.started", "token.created", "join.fired", "timer.set"} <= tags

@@ -13,9 +13,7 @@ from tests.arch import house, source
 LOOSE_END = re.compile(r"\b(?:TO[D]O|FIX[M]E|XX[X])\b(?!\(#\d+\))")
 MACHINE_PATH = re.compile(r"(?<![\w.$)}-])/(?:root|work|home)(?![\w-])")
 REGISTRY = re.compile(r"\b(?:pypi|pythonhosted|npmjs|yarnpkg|npmmirror)\.(?:org|com)\b")
-CREDENTIAL = re.compile(
-    r"://[^/\s:@\"'{}]+:[^/\s:@\"'{}]+@|-----BEGIN [A-Z ]*PRIVATE KEY|\bAKIA[0-9A-Z]{16}\b"
-)
+CREDENTIAL = re.compile(r"://[^/\s:@\"'{}]+:[^/\s:@\"'{}]+@|-----BEGIN [A-Z ]*PRIVATE KEY|\bAKIA[0-9A-Z]{16}\b")
 
 CODE = (".py", ".sql", ".ts", ".tsx", ".css", ".toml", "dev", "run")
 

@@ -10,9 +10,7 @@ import treadle.errors as errors
 
 def test_the_tree_in_the_docstring_is_the_tree_in_the_code() -> None:
     classes = {
-        name
-        for name, value in inspect.getmembers(errors, inspect.isclass)
-        if value.__module__ == errors.__name__
+        name for name, value in inspect.getmembers(errors, inspect.isclass) if value.__module__ == errors.__name__
     }
     drawn = set(re.findall(r"^ {4}(?:[│ ]*[├└]── )?(\w+)", errors.__doc__ or "", re.MULTILINE))
     assert drawn == classes

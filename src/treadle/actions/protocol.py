@@ -105,8 +105,6 @@ class ActionKind(Protocol):
         """Does it, or says how; an exception counts as `Failed` (see `failure.error_of`)."""
 
 
-def failed(
-    message: str, kind: str = "TASK_FAILED", *, retryable: bool = False, details: Json = None
-) -> Failed:
+def failed(message: str, kind: str = "TASK_FAILED", *, retryable: bool = False, details: Json = None) -> Failed:
     """A failure in one line; a business failure unless told otherwise."""
     return Failed(Error(kind=kind, message=message, retryable=retryable, details=details))

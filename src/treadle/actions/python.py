@@ -107,8 +107,6 @@ async def _awaited(bound: Bound) -> Done | Failed:
 def _as_output(value: Any) -> Json:
     if inspect.iscoroutine(value):
         value.close()
-        raise TaskFailure(
-            "the function returned a coroutine without being `async def`; a decorator hides it?"
-        )
+        raise TaskFailure("the function returned a coroutine without being `async def`; a decorator hides it?")
     result = plain(value)
     return result if isinstance(result, dict) else {"result": result}

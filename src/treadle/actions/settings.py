@@ -30,7 +30,5 @@ def text_setting(call: Call, name: str) -> str:
     """A setting that must be non-empty text."""
     value = setting(call, name)
     if not isinstance(value, str) or not value:
-        raise EvaluationError(
-            f"{name!r} must be text, not {value!r}: give it in the action or in the step's input"
-        )
+        raise EvaluationError(f"{name!r} must be text, not {value!r}: give it in the action or in the step's input")
     return value

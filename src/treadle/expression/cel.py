@@ -178,9 +178,7 @@ def _program(text: str, names: frozenset[str]) -> Any:
 def _problems(error: str) -> list[tuple[str, str]]:
     """The (where, message) pairs of a compile error."""
     found = re.findall(r"ERROR: <input>:(-?\d+):(-?\d+): (.*)", error)
-    return [(_where(int(line), int(column)), message) for line, column, message in found] or [
-        ("", explain(error))
-    ]
+    return [(_where(int(line), int(column)), message) for line, column, message in found] or [("", explain(error))]
 
 
 def _where(line: int, column: int) -> str:

@@ -104,9 +104,7 @@ def _list(fields: _Fields) -> Tree:
 
 def _struct(fields: _Fields) -> Tree:
     entries = [_fields(entry) for entry in fields.get(2, ())]
-    return Call(
-        "{}", tuple(_tree(part) for entry in entries for part in (*entry.get(3, ()), *entry.get(4, ())))
-    )
+    return Call("{}", tuple(_tree(part) for entry in entries for part in (*entry.get(3, ()), *entry.get(4, ()))))
 
 
 def _fold(fields: _Fields) -> Tree:

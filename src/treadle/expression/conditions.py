@@ -110,9 +110,7 @@ def _compile(condition: Any, place: _Place) -> CompiledCondition:
         raise ExpressionError(f"a condition is an object, not {kind_of(condition)}", place.where)
     kind = condition.get("type")
     if not isinstance(kind, str) or kind not in _FORMS:
-        raise ExpressionError(
-            f"unknown condition type {shown(kind)}{nearest(kind, _FORMS)}", place.at("type")
-        )
+        raise ExpressionError(f"unknown condition type {shown(kind)}{nearest(kind, _FORMS)}", place.at("type"))
     keys, form = _FORMS[kind]
     _check_keys(condition, keys, place)
     return form(condition, place)

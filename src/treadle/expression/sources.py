@@ -99,9 +99,7 @@ def compile_mapping(mapping: dict[str, Any], names: Iterable[str] = ()) -> Compi
     )
 
 
-def compile_targets(
-    mapping: dict[str, Any], names: Iterable[str] = ()
-) -> tuple[tuple[Path, CompiledSource], ...]:
+def compile_targets(mapping: dict[str, Any], names: Iterable[str] = ()) -> tuple[tuple[Path, CompiledSource], ...]:
     """An output mapping: target path → source. Targets are below `state` or `output`."""
     items = _sources(mapping, names)
     return tuple((_target(text), source) for text, source in items)
@@ -127,15 +125,11 @@ def _refuse_overlaps(places: tuple[tuple[str, ...], ...]) -> None:
     whole = set(places)
     for place in places:
         if not all(place):
-            raise ExpressionError(
-                "a dotted key has a name between any two dots", ".".join(place), "BAD_VALUE"
-            )
+            raise ExpressionError("a dotted key has a name between any two dots", ".".join(place), "BAD_VALUE")
         for length in range(1, len(place)):
             if place[:length] in whole:
                 above = ".".join(place[:length])
-                raise ExpressionError(
-                    f"it lies inside {above!r}, which is mapped too", ".".join(place), "BAD_VALUE"
-                )
+                raise ExpressionError(f"it lies inside {above!r}, which is mapped too", ".".join(place), "BAD_VALUE")
 
 
 def _target(text: str) -> Path:
@@ -144,9 +138,7 @@ def _target(text: str) -> Path:
     except PathSyntax as error:
         raise ExpressionError(str(error), text, "BAD_VALUE") from None
     if path[:1] == ("input",):
-        raise ExpressionError(
-            "input is never writable; write state.… or output.…", text, "INPUT_NOT_WRITABLE"
-        )
+        raise ExpressionError("input is never writable; write state.… or output.…", text, "INPUT_NOT_WRITABLE")
     if len(path) < 2 or path[0] not in _WRITABLE:
         raise ExpressionError("a target is state.… or output.…", text, "BAD_VALUE")
     return path

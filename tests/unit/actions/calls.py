@@ -10,9 +10,7 @@ from treadle.model.ids import RunId, TokenId
 from treadle.runtime.drive import begin, settle
 from treadle.runtime.task import Invoke
 
-FACTS = AttemptFacts(
-    run=RunId("r1"), token=TokenId(7), attempt=2, node="review", key="r1:7:2", path="root.review.0"
-)
+FACTS = AttemptFacts(run=RunId("r1"), token=TokenId(7), attempt=2, node="review", key="r1:7:2", path="root.review.0")
 
 
 def call(config: dict[str, Any], input: Any = None, **fields: Any) -> Call:
@@ -21,9 +19,7 @@ def call(config: dict[str, Any], input: Any = None, **fields: Any) -> Call:
     return Call(config=config, input={} if input is None else input, **given)
 
 
-def reply(
-    kind: str, config: dict[str, Any], input: Any = None, registry: Registry | None = None, **fields: Any
-) -> Any:
+def reply(kind: str, config: dict[str, Any], input: Any = None, registry: Registry | None = None, **fields: Any) -> Any:
     """What an action comes to, as the drivers do it."""
     invoke = Invoke((registry or Registry()).resolve(kind), call(config, input, **fields))
     return settle(begin(invoke), None)[0]

@@ -54,7 +54,5 @@ def test_an_action_becomes_a_request(kind: str, config: Any, input: Any, request
         ("add_siblings", {}, {"count": 1}, "'group' must be text"),
     ],
 )
-def test_a_request_that_makes_no_sense_fails_the_step(
-    kind: str, config: Any, input: Any, message: str
-) -> None:
+def test_a_request_that_makes_no_sense_fails_the_step(kind: str, config: Any, input: Any, message: str) -> None:
     assert message in error(kind, config, input).message

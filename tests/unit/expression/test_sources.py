@@ -74,9 +74,7 @@ def test_a_text_that_looks_like_a_path_gets_a_hint() -> None:
 
 
 def test_an_input_mapping_builds_one_object() -> None:
-    mapping = compile_mapping(
-        {"who": "$.judge", "n": {"cel": "state.zero"}, "gone": "$.absent", "fixed": [1]}
-    )
+    mapping = compile_mapping({"who": "$.judge", "n": {"cel": "state.zero"}, "gone": "$.absent", "fixed": [1]})
     assert mapping.evaluate(VIEW) == {"who": "bob", "n": 0, "gone": None, "fixed": [1]}
     assert mapping.reads == {("judge",), ("state", "zero"), ("absent",)}
     assert [target for target, _ in mapping.items] == ["who", "n", "gone", "fixed"]
@@ -90,9 +88,7 @@ def test_a_dotted_key_builds_nested_objects() -> None:
     assert mapping.evaluate(VIEW) is not mapping.evaluate(VIEW)
 
 
-@pytest.mark.parametrize(
-    "mapping", [{"a": 1, "a.b": 2}, {"a.b.c": 1, "a.b": 2}, {"a..b": 1}, {"": 1}, {"a.": 1}]
-)
+@pytest.mark.parametrize("mapping", [{"a": 1, "a.b": 2}, {"a.b.c": 1, "a.b": 2}, {"a..b": 1}, {"": 1}, {"a.": 1}])
 def test_keys_that_overlap_or_are_empty_are_refused(mapping: dict[str, Any]) -> None:
     with pytest.raises(ExpressionError) as caught:
         compile_mapping(mapping)

@@ -23,9 +23,7 @@ def test_time_is_added_up_and_nobody_waits() -> None:
 
 def test_a_hook_answers_for_one_step_and_leaves_the_others_alone() -> None:
     def hook(invoke: Invoke) -> Reply | None:
-        return (
-            mock_reply({"output": {"v": 2}, "after_ms": 7}, invoke.call) if invoke.call.step == "b" else None
-        )
+        return mock_reply({"output": {"v": 2}, "after_ms": 7}, invoke.call) if invoke.call.step == "b" else None
 
     both = {"output_mapping": {"output.v": "$.v"}}
     outcome, took = attempt(task(mock("a", {"v": 1}, **both), step("b", "http", **both)), hook=hook)

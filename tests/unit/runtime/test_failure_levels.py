@@ -159,9 +159,7 @@ def test_action_retries_and_task_retries_nest() -> None:
 def test_continue_records_the_error_and_goes_on() -> None:
     definition = task(
         fail("fetch", error={"kind": "GONE", "message": "no such page"}, on_failure="continue"),
-        step(
-            "end", "set", {"values": {"errors": "$.state._errors"}}, output_mapping={"output.e": "$.errors"}
-        ),
+        step("end", "set", {"values": {"errors": "$.state._errors"}}, output_mapping={"output.e": "$.errors"}),
     )
     recorded = result(definition)["e"]["fetch"]
     assert (recorded["kind"], recorded["message"], recorded["node"]) == ("GONE", "no such page", "review")

@@ -31,21 +31,15 @@ sources = st.one_of(
 targets = st.sampled_from(["state.a", "state.a.b", "state.b[0]", "output.a", "output.a.c", "output.b"])
 conditions = st.sampled_from(["true", "false", "input.a == 1", "state.a > 0", "has(state._errors)"]).map(cel)
 verbs = st.sampled_from(["continue", "skip", "succeed", "fail"])
-gates = st.one_of(
-    st.none(), conditions, st.fixed_dictionaries({"if": conditions, "then": verbs, "else": verbs})
-)
+gates = st.one_of(st.none(), conditions, st.fixed_dictionaries({"if": conditions, "then": verbs, "else": verbs}))
 configs = st.one_of(
     st.fixed_dictionaries({"output": values, "after_ms": st.integers(0, 50)}).map(lambda c: ("mock", c)),
-    st.fixed_dictionaries({"error": st.fixed_dictionaries({"retryable": st.booleans()})}).map(
-        lambda c: ("mock", c)
-    ),
+    st.fixed_dictionaries({"error": st.fixed_dictionaries({"retryable": st.booleans()})}).map(lambda c: ("mock", c)),
     st.dictionaries(st.sampled_from("abc"), sources, max_size=2).map(lambda v: ("set", {"values": v})),
     conditions.map(lambda c: ("assert", {"condition": c})),
     sources.map(lambda data: ("emit", {"type": "t", "data": data})),
 )
-retries = st.none() | st.fixed_dictionaries(
-    {"max_attempts": st.integers(1, 3), "initial_delay_ms": st.integers(0, 9)}
-)
+retries = st.none() | st.fixed_dictionaries({"max_attempts": st.integers(1, 3), "initial_delay_ms": st.integers(0, 9)})
 
 
 @st.composite
@@ -66,9 +60,7 @@ def tasks(draw: st.DrawFn) -> Task:
 
 @pytest.mark.slow
 @given(tasks(), values)
-def test_any_task_ends_with_an_outcome_changes_nothing_and_does_the_same_again(
-    definition: Task, input: Any
-) -> None:
+def test_any_task_ends_with_an_outcome_changes_nothing_and_does_the_same_again(definition: Task, input: Any) -> None:
     written, given_input = msgspec.json.encode(definition), copy.deepcopy(input)
     first = drive(run_task(definition, input, FACTS, Registry()))
     again = drive(run_task(definition, input, FACTS, Registry()))
