@@ -20,8 +20,12 @@ from treadle.model.states import GateState, TokenState, Waiting
 
 def cancel_token(d: Deciding, token: Token, by: str, reason: str | None = None) -> None:
     """One visit is withdrawn."""
+    from treadle.kernel import saga  # the two know each other: undoing begins with cancelling what is in flight
+
     frames = token.frames
     stop_outside(d, token)
+    if token.id in d.state.deferred:
+        saga.record_deferred(d, token)
     d.emit(e.TokenCancelled(d.seq, d.now, token.id, by, reason))
     d.touch(frames)
 

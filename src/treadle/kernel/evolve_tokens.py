@@ -191,9 +191,11 @@ def failed(state: RunState, event: e.TokenFailed) -> None:
 
 
 def timed_out(state: RunState, event: e.TokenTimedOut) -> None:
+    answered = event.token in state.deferred
     token = _moved(state, event.token, "token.timed_out")
     _close_outside(token, "token.timed_out")
-    _remember_stopping(state, token)
+    if not answered:
+        _remember_stopping(state, token)
     if event.error.kind == "SYNC_TIMEOUT":  # a straggler of a join that went on: nothing follows from it
         token.error = event.error
         end(state, token)
@@ -235,9 +237,11 @@ def cancelled(state: RunState, event: e.TokenCancelled) -> None:
     if event.arrival is not None:
         withdraw_arrival(state, ArrivalId(event.arrival))
         return
+    answered = event.token in state.deferred
     token = _moved(state, event.token, "token.cancelled")
     _close_outside(token, "token.cancelled")
-    _remember_stopping(state, token)
+    if not answered:
+        _remember_stopping(state, token)
     end(state, token)
 
 

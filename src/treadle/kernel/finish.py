@@ -125,7 +125,6 @@ def _value_or_null(source: Any, view: TokenView) -> Json:
 
 def fail_run(d: Deciding, error: Error) -> None:
     """An unhandled failure: cancel what is in flight, fail, and compensate."""
-    saga.record_deferred(d)
     cancel.cancel_all(d, "run failed", error.kind)
     _abandon_decisions(d)
     _clear_timers(d)
@@ -136,7 +135,6 @@ def fail_run(d: Deciding, error: Error) -> None:
 
 def cancel_run(d: Deciding, by: str, reason: str | None) -> None:
     """2.8: the run and everything in it."""
-    saga.record_deferred(d)
     cancel.cancel_all(d, by, reason or "run cancelled")
     _abandon_decisions(d)
     _clear_timers(d)

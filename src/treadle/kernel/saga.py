@@ -62,18 +62,17 @@ def record_late(
     advance(d)
 
 
-def record_deferred(d: Deciding) -> None:
-    """Work that succeeded while the run was paused has happened, though nothing was routed: it must be undone too."""
-    for item in list(d.state.deferred.values()):
-        token = d.state.tokens.get(item.token)
-        if token is None or item.error is not None or token.mode is Mode.COMPENSATION:
-            continue
-        if item.kind == "child" and item.status != RunStatus.COMPLETED:
-            continue
-        if d.node(token).definition.compensate is not None:
-            record(d, token, item.output)
-        elif item.kind == "child" and item.compensable:
-            record(d, token, item.output, item.child)
+def record_deferred(d: Deciding, token: Token) -> None:
+    """Work that succeeded while the run was paused has happened, though nothing was routed: it can be undone too."""
+    item = d.state.deferred.get(token.id)
+    if item is None or item.error is not None or token.mode is Mode.COMPENSATION:
+        return
+    if item.kind == "child" and item.status != RunStatus.COMPLETED:
+        return
+    if d.node(token).definition.compensate is not None:
+        record(d, token, item.output)
+    elif item.kind == "child" and item.compensable:
+        record(d, token, item.output, item.child)
 
 
 def begin(d: Deciding, cause: str) -> bool:

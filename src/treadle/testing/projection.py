@@ -32,7 +32,7 @@ class Visit:
     origin: TokenId | None = None
     compensation: bool = False
     record: RecordId | None = None
-    state: TokenState = TokenState.CREATED
+    state: TokenState = TokenState.PENDING
     waiting: Waiting | None = None
     attempt: int = 0
     attempts: int = 0
