@@ -11,6 +11,7 @@ from typing import Any
 from treadle.expression.values import json_equal
 from treadle.kernel import begin, cancel, complete, failure, native, saga, suspend, timers
 from treadle.kernel.deciding import Deciding, Refused, RunFails
+from treadle.kernel.depth import is_too_deep, too_deep
 from treadle.kernel.state import ENDED, Token
 from treadle.model import commands as c
 from treadle.model import effects as x
@@ -104,6 +105,10 @@ def finish_attempt(d: Deciding, command: c.FinishAttempt) -> None:
         late_success(d, command.token, command.attempt, command.output)
     token = _answering(d, command.token, command.attempt, command.worker)
     if token is None:
+        return
+    if is_too_deep(command.output):
+        error = Error("SCHEMA", too_deep(f"the output of {token.node!r}"))
+        fail_attempt(d, c.FailAttempt(command.token, command.attempt, error, command.tries, command.worker))
         return
     if d.state.status is RunStatus.PAUSED:
         _defer(d, token, command.output, None, command.tries, command.requests)
@@ -232,6 +237,8 @@ def answered_before(d: Deciding, token_id: TokenId, attempt: int | None, answer:
 
 def receive_callback(d: Deciding, command: c.ReceiveCallback) -> None:
     """A webhook worker has answered."""
+    if is_too_deep(command.output):
+        raise Refused("BAD_REQUEST", too_deep("the callback's output"))
     answer = [command.output, command.error.as_json() if command.error is not None else None]
     before = answered_before(d, command.token, command.attempt, answer)
     if before == "same":

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from treadle.kernel import suspend
 from treadle.kernel.deciding import Deciding, Refused
+from treadle.kernel.depth import is_too_deep, too_deep
 from treadle.kernel.on_answer import answered_before, known_visit
 from treadle.model import commands as c
 from treadle.model import effects as x
@@ -24,6 +25,8 @@ def complete_gate(d: Deciding, command: c.CompleteGate) -> None:
         why = "it has another answer" if before else "it is not waiting for one"
         raise Refused("INVALID_STATE", f"gate of visit {command.token} cannot be answered: {why}")
     node = d.node(token)
+    if is_too_deep(command.data):
+        raise Refused("BAD_REQUEST", too_deep("the answer"))
     problem = node.form.problem(command.data) if node.form is not None else None
     if problem is not None:
         raise Refused("SCHEMA", f"answer to {node.ref!r}: {problem}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from treadle.kernel import cancel, failure, finish, native, on_answer, on_child, saga, signals, suspend, timers
 from treadle.kernel.deciding import Deciding, Refused, RunFails
+from treadle.kernel.depth import is_too_deep, too_deep
 from treadle.kernel.state import Deferred, Signal, Token
 from treadle.model import commands as c
 from treadle.model import effects as x
@@ -66,6 +67,8 @@ def send_signal(d: Deciding, command: c.SendSignal) -> None:
     if command.id is not None and command.id in d.state.seen:
         return
     _live(d)
+    if is_too_deep(command.data):
+        raise Refused("BAD_REQUEST", too_deep("the signal's data"))
     signals.receive(d, command.name, command.key, command.data, command.id)
 
 

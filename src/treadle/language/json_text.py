@@ -30,11 +30,12 @@ _WORDS = {"true": True, "false": False, "null": None}
 class NotJson(Exception):
     """The text does not follow JSON's grammar; it may still be YAML."""
 
-    def __init__(self, message: str, at: At, offset: int) -> None:
+    def __init__(self, message: str, at: At, values: int) -> None:
         super().__init__(message)
         self.message = message
         self.at = at
-        self.offset = offset
+        self.values = values
+        """How many values were read as JSON before."""
 
 
 def read_json(text: str, bounds: Bounds) -> tuple[Any, Mark]:
@@ -81,7 +82,7 @@ class _Reader:
         return holder[0], marks[0]
 
     def _not_json(self, message: str) -> NotJson:
-        return NotJson(message, self.at(self.begins), self.begins)
+        return NotJson(message, self.at(self.begins), self.values)
 
     def _token(self) -> str:
         """The next token: a mark or a word as it is, else its kind."""

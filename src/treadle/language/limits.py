@@ -1,7 +1,7 @@
 """How large a document may be. Owns the numbers that keep a hostile document cheap to refuse (reliability
 study, S10).
 
-Promises that each number has its reason beside it. Nothing here knows YAML, JSON or workflows.
+Promises that each number has its reason beside it. Nothing here knows what a workflow is.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Bounds on one document. A caller may pass narrower ones for untrusted authors."""
+    """Bounds on one text. A caller may pass narrower ones for untrusted authors."""
 
     text_bytes: int = 1 << 20
     """1 MiB: two hundred times the longest definition we have seen; also the HTTP body limit."""
     depth: int = 64
     """Nesting. The deepest valid definition needs about 20; Python's own recursion ends near 1,000."""
     values: int = 50_000
-    """Maps, lists, scalars and keys of one text after aliases are expanded: a workflow of 3,000 nodes. Bounds an
-    alias bomb, time (2 to 3 µs per value) and memory (up to 300 bytes per value).
+    """Maps, lists, scalars and keys after aliases are expanded: a workflow of 1,200 nodes with all their settings, or
+    of 7,000 bare ones. Bounds an alias bomb, time (2 to 3 µs per value) and memory (up to 300 bytes per value).
     """
     second_reading_bytes: int = 8 << 10
-    """Text that one parser has refused is given to another only up to here: the pure-Python YAML scanner needs
-    up to 15 µs per character, and what is beyond is told by the first one just as well.
+    """YAML that libyaml has refused is given to ruamel.yaml only up to here: its pure-Python scanner needs up to
+    15 µs per character, and a mistake is told by the first one nearly as well.
     """
     documents: int = 1_000
     """Documents of one file."""

@@ -10,6 +10,10 @@ from treadle.language.json_text import NotJson, read_json
 from treadle.language.limits import BOUNDS, Bounds
 from treadle.language.source import COLUMN_BITS, Refusal, Source
 
+MEANT_AS_JSON = 10_000
+"""Values of a text in braces after which it is JSON with a mistake: it is not read again, as YAML. The first reading
+has then taken a tenth of what the whole may take.
+"""
 _BEFORE = " \t\r\n"
 
 
@@ -34,7 +38,7 @@ def _yaml(text: str, file: str, bounds: Bounds, relaxed: bool) -> list[Source]:
 def _as_yaml_or(not_json: NotJson, text: str, file: str, bounds: Bounds, relaxed: bool) -> list[Source]:
     """A text in braces may be YAML's flow style. If it is neither, the error of the likelier dialect helps more."""
     refusal = Refusal(f"not valid JSON: {not_json.message}", not_json.at)
-    if not_json.offset > bounds.second_reading_bytes:
+    if not_json.values > MEANT_AS_JSON:
         raise refusal from None
     try:
         return _yaml(text, file, bounds, relaxed)

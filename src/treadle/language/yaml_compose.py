@@ -14,7 +14,7 @@ from typing import Any
 from treadle.language.json_text import duplicate_key
 from treadle.language.limits import Bounds
 from treadle.language.source import COLUMN_BITS, At, Mark, Marks, Refusal
-from treadle.language.yaml_scalar import check_tag, scalar
+from treadle.language.yaml_scalar import agreeing, scalar, tag_name
 
 Json = Any
 Event = Any
@@ -93,7 +93,7 @@ class _Composer:
             raise Refusal(f"nested more than {self.bounds.depth} levels deep", at)
         is_map = event.__class__.__name__ == "MappingStartEvent"
         if event.tag is not None:
-            check_tag(str(event.tag), {} if is_map else [], at)
+            agreeing(tag_name(event.tag, at), {} if is_map else [], at)
         return self._map(at, depth) if is_map else self._list(at, depth)
 
     def _list(self, at: At, depth: int) -> tuple[list[Json], Mark]:
@@ -123,7 +123,7 @@ class _Composer:
             value_event = next(self.events)
             value, mark = self._node(value_event, depth + 1)
             if merges:
-                inherited = {**_merged(value, _at(value_event)), **inherited}
+                _merge(value, _at(value_event), inherited)
             else:
                 members[key], parts[key], keys[key] = value, mark, key_at
         return {**inherited, **members} if inherited else members, Marks(at, parts, keys) if parts else at
@@ -150,9 +150,10 @@ class _Composer:
         return self.relaxed and event.__class__.__name__ == "ScalarEvent" and event.implicit[0]
 
 
-def _merged(value: Json, at: At) -> dict[str, Json]:
+def _merge(value: Json, at: At, into: dict[str, Json]) -> None:
     """What `<<` brings in: of several maps the first decides."""
-    sources = value if isinstance(value, list) else [value]
-    if not all(isinstance(source, dict) for source in sources):
-        raise Refusal("`<<` merges maps only", at)
-    return {key: part for source in reversed(sources) for key, part in source.items()}
+    for source in value if isinstance(value, list) else [value]:
+        if not isinstance(source, dict):
+            raise Refusal("`<<` merges maps only", at)
+        for key, part in source.items():
+            into.setdefault(key, part)

@@ -29,7 +29,7 @@ _NUMERIC = frozenset("+-.0123456789")
 _REMARKABLE = frozenset("~nNtTfF") | _NUMERIC
 """What begins with anything else is text."""
 
-CORE = "tag:yaml.org,2002:"
+_CORE = "tag:yaml.org,2002:"
 _TAGS: dict[str, tuple[type, ...]] = {
     "str": (str,),
     "int": (int,),
@@ -50,8 +50,8 @@ def scalar(event: Any, at: At, bounds: Bounds) -> Any:
         refuse_text(text, at)  # only an escape could bring in what the text itself may not contain
     if event.tag is None:
         return text
-    tag = str(event.tag)
-    return check_tag(tag, text if tag == f"{CORE}str" else resolve(text, at, bounds), at)
+    name = tag_name(event.tag, at)
+    return agreeing(name, text if name == "str" else resolve(text, at, bounds), at)
 
 
 def resolve(text: str, at: At, bounds: Bounds) -> Any:
@@ -70,12 +70,18 @@ def resolve(text: str, at: At, bounds: Bounds) -> Any:
     return value
 
 
-def check_tag(tag: str, value: Any, at: At) -> Any:
-    """The value, if its tag is one of the core schema and says what the value is anyway."""
-    name = tag.removeprefix(CORE)
-    written = f"!!{name}" if name != tag else tag
-    if name == tag or name not in _TAGS:
+def tag_name(tag: Any, at: At) -> str:
+    """`int` for the core schema's `!!int`; any other tag is refused."""
+    full = str(tag)
+    name = full.removeprefix(_CORE)
+    if name == full or name not in _TAGS:
+        written = full if name == full else f"!!{name}"
         raise Refusal(f"tags such as {written[:60]} are not supported", at, hint="write plain YAML")
+    return name
+
+
+def agreeing(name: str, value: Any, at: At) -> Any:
+    """The value, if it is what its tag says."""
     if type(value) not in _TAGS[name]:
-        raise Refusal(f"the value is not what its tag {written} says", at)
+        raise Refusal(f"the value is not what its tag !!{name} says", at)
     return float(value) if name == "float" else value

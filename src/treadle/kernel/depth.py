@@ -1,0 +1,27 @@
+"""How deeply nested a value may be that enters a run from outside. Hostile depth must cost little and break nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+DEPTH_MAX = 64
+"""Levels of objects and arrays. Nobody nests data deeper by hand, and recursive code gives up at a few hundred."""
+
+
+def is_too_deep(value: Any) -> bool:
+    """Whether a JSON value is nested deeper than that; stops looking as soon as it knows."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(DEPTH_MAX):
+        if not level:
+            return False
+        below: list[Any] = []
+        for container in level:
+            children = container.values() if isinstance(container, dict) else container
+            below.extend(child for child in children if isinstance(child, dict | list))
+        level = below
+    return bool(level)
+
+
+def too_deep(what: str) -> str:
+    """What to say about it."""
+    return f"{what} is nested deeper than {DEPTH_MAX} levels; keep it flatter, or pass it as an artifact"
