@@ -218,6 +218,7 @@ def drop_sync_timer(state: RunState, site: SiteState) -> None:
 
 
 def failed(state: RunState, event: e.JoinFailed) -> None:
+    state.failed_joins += 1
     fail_branch(state, event.fails, event.error)
     note_unhandled(state, event.unhandled, -(event.group or 0), event.error)
     if event.group is None:

@@ -151,7 +151,12 @@ def fail(d: Deciding, group: Group, state: SiteState, site: JoinSite, error: Err
     _clear_timer(d, state)
     waiting = [d.state.arrivals[i] for ids in state.waiting.values() for i in ids]
     live = [branch for branch in state.live if branch in group.members]
-    origin = Origin(TokenId(0), site.target, group.path, group.frames, group.loops, error)
+    limit = d.graph.definition.limits.max_tokens_per_run
+    if d.state.failed_joins >= limit:
+        text = f"{limit} fan-ins have failed, as many as max_tokens_per_run; a failure transition leads in a circle"
+        raise RunFails(Error("LIMIT_EXCEEDED", text, site.target.ref, group.path))
+    loops = _continuation_origin(d, group, waiting).loops
+    origin = Origin(TokenId(0), site.target, group.path, group.frames, loops, error)
 
     def record(frame: Any, unhandled: bool) -> None:
         d.emit(e.JoinFailed(d.seq, d.now, site.target.ref, error, group.id, None, frame, unhandled))

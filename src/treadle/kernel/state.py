@@ -219,6 +219,8 @@ class RunState:
     paused_signal: int = 0
     """The newest signal when the run was paused: later ones are still to be offered."""
     visits: int = 0
+    failed_joins: int = 0
+    """Fan-ins that have failed: routed in a circle they make no visits, so they have a limit of their own."""
     last_token: int = 0
     last_group: int = 0
     last_arrival: int = 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -173,3 +175,26 @@ def test_a_loop_is_followed_so_often_and_then_does_not_match() -> None:
         driven.finish("a")
         rounds += 1
     assert rounds == 4 and driven.state.status == "completed"
+
+
+@pytest.fixture
+def patience() -> Iterator[None]:
+    """A decision that never comes is a failure, not a hanging suite."""
+
+    def ring(*_: object) -> None:
+        raise AssertionError("no decision within two seconds")
+
+    signal.signal(signal.SIGALRM, ring)
+    signal.alarm(2)
+    yield
+    signal.alarm(0)
+
+
+@pytest.mark.usefixtures("patience")
+def test_a_failed_fan_in_routed_back_into_its_own_join_obeys_the_loop_s_limit() -> None:
+    sync = {"sibling_group": "a", "strategy": {"cel": "arrived + failed >= 2"}}
+    back = {"from": "a", "to": "a", "on": "failure", "loop": {"max_iterations": 1}, "synchronization": sync}
+    driven = Driven(graph_of({"nodes": {"a": TASK}, "start": "a", "transitions": [back]})).start()
+    driven.fail("a")
+    assert driven.state.error is not None and driven.state.error.kind == "QUORUM_UNREACHABLE"
+    assert driven.count("join.failed") == 1

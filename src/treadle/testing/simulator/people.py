@@ -96,7 +96,9 @@ class People:
             post.send(run, c.ClaimGate(effect.token, draw.pick(("ann", "bob"))), tries=3)
             yield draw.pick(ANSWER_MS)
         if draw.chance(0.1):
-            post.send(run, c.CompleteGate(effect.token, {"v": "not a number"}, "ann"), tries=3)
+            post.send(
+                run, c.CompleteGate(effect.token, {**self._world.crew.answer(), "v": "no number"}, "ann"), tries=3
+            )
             yield draw.pick(ANSWER_MS)
         for _ in range(2 if self._world.faults.happens("double_answer", 5) else 1):
             post.send(run, c.CompleteGate(effect.token, self._world.crew.answer(), draw.pick(("ann", "bob"))), tries=3)

@@ -124,7 +124,18 @@ def _take_firing(record: Record, event: e.JoinFired, group: Group, join: JoinRec
         withdraw(record, arrival.id)
     if event.rest in ("abandon", "block"):
         group.abandoned |= seen.live
+        _part_stragglers(record)
     write(record, record.isolating_frame(group.frames), event.writes)
+
+
+def _part_stragglers(record: Record) -> None:
+    """What abandoned branches hold at node joins meets only its own kind from now on."""
+    for arrival in [a for a in record.arrivals.values() if a.group is None]:
+        item = record.join_item(arrival.frames)
+        if item != arrival.item:
+            record.node_joins[arrival.target, arrival.item].remove(arrival.id)
+            arrival.item = item
+            record.node_joins.setdefault((arrival.target, item), []).append(arrival.id)
 
 
 def on_failed(record: Record, event: e.JoinFailed) -> None:
@@ -166,6 +177,8 @@ def on_dead(record: Record, event: e.JoinDead) -> None:
     allowed = action == "dead" or is_overruled(record, group, join) or _went_along(record, group)
     record.expect(allowed, "quorum", f"group {group.id} at {event.target} dies with {seen}, should {action}")
     _decided(record, group, join, "dead")
+    for arrival in [a for a in record.arrivals.values() if a.group == group.id and a.target == event.target]:
+        withdraw(record, arrival.id)
 
 
 def _went_along(record: Record, group: Group) -> bool:

@@ -114,7 +114,8 @@ def _check_tier(record: Record, visit: Visit) -> None:
     routed = [t for t in taken if t.trigger is None]
     ways = [t for t in record.chart.out[visit.node] if t.trigger is None and t.on != "failure"]
     if not routed:
-        allowed = not ways or triggered or node.on_no_match == "end" or visit.state == "waiting"
+        undone = any(t.cancels is not None for t in ways)  # what it cancels may take its own branch along
+        allowed = not ways or triggered or undone or node.on_no_match == "end" or visit.state == "waiting"
         record.expect(bool(allowed), "routing", f"visit {visit.id} of {visit.node} ended and started nothing")
         return
     tiers = {t.priority for t in routed}
