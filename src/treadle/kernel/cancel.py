@@ -74,6 +74,7 @@ def withdraw_cursor(d: Deciding, group: Group, by: str) -> None:
     """Branches that have not begun never will."""
     if units.unspawned(group) or group.open:
         d.emit(e.GroupClosed(d.seq, d.now, group.id, by, withdrawn=True))
+        d.mark(group.id)  # it cannot grow any more: a quorum may have become unreachable
 
 
 def _cancel_arrival(d: Deciding, identity: int, by: str, reason: str | None) -> None:

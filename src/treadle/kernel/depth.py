@@ -10,7 +10,9 @@ DEPTH_MAX = 64
 
 def is_too_deep(value: Any) -> bool:
     """Whether a JSON value is nested deeper than that; stops looking as soon as it knows."""
-    level = [value] if isinstance(value, dict | list) else []
+    if not _has_containers(value):
+        return False
+    level = [value]
     for _ in range(DEPTH_MAX):
         if not level:
             return False
@@ -20,6 +22,14 @@ def is_too_deep(value: Any) -> bool:
             below.extend(child for child in children if isinstance(child, dict | list))
         level = below
     return bool(level)
+
+
+def _has_containers(value: Any) -> bool:
+    """The commonest answer first: a flat object, looked through once."""
+    for child in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        if isinstance(child, dict | list):
+            return True
+    return False
 
 
 def too_deep(what: str) -> str:

@@ -131,7 +131,7 @@ def _answering(d: Deciding, token_id: TokenId, attempt: int, worker: str | None)
     token = _executing(d, token_id, attempt)
     if token is None:
         return None
-    if _lease_is_over(d, token):
+    if token.timers and _lease_is_over(d, token):
         raise Refused("LEASE_CONFLICT", f"the lease on attempt {attempt} of visit {token_id} has expired")
     if token.worker is not None and worker != token.worker:
         raise Refused(
