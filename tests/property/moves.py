@@ -149,7 +149,7 @@ def stale(driven: Driven, random: Random) -> list[c.Command]:
         c.LoseWorker(token, attempt, random.randrange(2)),
     ]
     if _is_current(driven.state, token, attempt):
-        wrong = wrong[-2:]
+        wrong = wrong[2:]
     return before + wrong
 
 

@@ -70,8 +70,12 @@ class _Composer:
             value = scalar(event, at, self.bounds)
         elif kind == "AliasEvent":
             return self._alias(event, at), at
+        elif depth >= self.bounds.depth:
+            raise Refusal(f"nested more than {self.bounds.depth} levels deep", at)
+        elif kind == "MappingStartEvent":
+            value, mark = self._map(event, at, depth + 1)
         else:
-            value, mark = self._collection(event, at, depth)
+            value, mark = self._list(event, at, depth + 1)
         if event.anchor is not None:
             self.anchors[event.anchor] = (value, self.values - before)
         return value, mark
@@ -88,48 +92,44 @@ class _Composer:
             raise self._too_many(at)
         return value
 
-    def _collection(self, event: Event, at: At, depth: int) -> tuple[Json, Mark]:
-        if depth >= self.bounds.depth:
-            raise Refusal(f"nested more than {self.bounds.depth} levels deep", at)
-        is_map = event.__class__.__name__ == "MappingStartEvent"
-        if event.tag is not None:
-            agreeing(tag_name(event.tag, at), {} if is_map else [], at)
-        return self._map(at, depth) if is_map else self._list(at, depth)
-
-    def _list(self, at: At, depth: int) -> tuple[list[Json], Mark]:
+    def _list(self, start: Event, at: At, depth: int) -> tuple[list[Json], Mark]:
+        if start.tag is not None:
+            agreeing(tag_name(start.tag, at), [], at)
         items: list[Json] = []
         parts: list[Mark] = []
         for event in self.events:
             if event.__class__.__name__ == "SequenceEndEvent":
                 break
-            value, mark = self._node(event, depth + 1)
+            value, mark = self._node(event, depth)
             items.append(value)
             parts.append(mark)
         return items, Marks(at, parts) if parts else at
 
-    def _map(self, at: At, depth: int) -> tuple[dict[str, Json], Mark]:
+    def _map(self, start: Event, at: At, depth: int) -> tuple[dict[str, Json], Mark]:
+        if start.tag is not None:
+            agreeing(tag_name(start.tag, at), {}, at)
         members: dict[str, Json] = {}
         inherited: dict[str, Json] = {}
         parts: dict[str, Mark] = {}
         keys: dict[str, At] = {}
         for event in self.events:
-            if event.__class__.__name__ == "MappingEndEvent":
+            kind = event.__class__.__name__
+            if kind == "MappingEndEvent":
                 break
             key_at = _at(event)
-            key = self._key(event, key_at)
+            key = self._key(event, kind, key_at)
             merges = key == "<<" and self._merges(event)
             if key in members and not merges:
                 raise duplicate_key(key, key_at, keys[key])
             value_event = next(self.events)
-            value, mark = self._node(value_event, depth + 1)
+            value, mark = self._node(value_event, depth)
             if merges:
                 _merge(value, _at(value_event), inherited)
             else:
                 members[key], parts[key], keys[key] = value, mark, key_at
         return {**inherited, **members} if inherited else members, Marks(at, parts, keys) if parts else at
 
-    def _key(self, event: Event, at: At) -> str:
-        kind = event.__class__.__name__
+    def _key(self, event: Event, kind: str, at: At) -> str:
         plain = kind == "ScalarEvent" and event.implicit[0]
         if plain and event.anchor is None and event.value in self.known_keys:
             self.values += 1

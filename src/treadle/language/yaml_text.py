@@ -26,6 +26,7 @@ _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-
 """What YAML does not allow, and three characters that were line breaks in 1.1 and are letters like others in 1.2: no
 two parsers agree on them.
 """
+_ORDINARY = bytes([*b"\t\n\r", *range(0x20, 0x7F)])
 _ESCAPES = {"\x85": "\\N", "\u2028": "\\L", "\u2029": "\\P"}
 _TAG_DIRECTIVE = re.compile(r"(?:\A|(?<=[\n\r]))%TAG")
 
@@ -49,12 +50,13 @@ def read_yaml(text: str, bounds: Bounds, *, relaxed: bool = False) -> list[tuple
 
 def _refuse_letters(text: str) -> None:
     """What is looked for before anything is parsed."""
-    if (bad := _FORBIDDEN.search(text)) is not None:
+    ordinary = text.isascii() and not text.encode("ascii").translate(None, _ORDINARY)  # ten times faster to see
+    if not ordinary and (bad := _FORBIDDEN.search(text)) is not None:
         message = f"the text contains the character U+{ord(bad.group()):04X}, which is not allowed"
         escape = _ESCAPES.get(bad.group())
         hint = f'write it in double quotes: "{escape}"' if escape else None
         raise Refusal(message, _at(text, bad.start()), hint=hint)
-    if (tag := _TAG_DIRECTIVE.search(text)) is not None:  # libyaml compares each with all before it
+    if "%TAG" in text and (tag := _TAG_DIRECTIVE.search(text)) is not None:  # libyaml compares each with all before it
         raise Refusal("tags are not supported", _at(text, tag.start()), hint="write plain YAML")
 
 

@@ -69,6 +69,12 @@ def test_a_callback_to_an_ended_run_is_invalid() -> None:
     assert refused(driven.do(c.ReceiveCallback(1, 1, {}))) == "INVALID_STATE"
 
 
+@pytest.mark.parametrize("fields", [{}, {"queue": "q"}], ids=["executing", "offered on a queue"])
+def test_a_callback_to_a_visit_that_waits_for_none_is_invalid(fields: dict[str, Json]) -> None:
+    driven = run_of(TASK, **fields)
+    assert refused(driven.do(c.ReceiveCallback(1, 1, {}))) == "INVALID_STATE" and driven.state.status == "running"
+
+
 STRANGERS = [c.ReceiveCallback(99, 1), c.CompleteGate(99), c.CancelToken(99), c.RetryToken(99), c.ClaimGate(99, "ann")]
 
 

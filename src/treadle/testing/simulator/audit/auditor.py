@@ -22,6 +22,7 @@ from treadle.kernel.state import RunState
 from treadle.model import events as e
 from treadle.model.codec import pack_events, unpack_events
 from treadle.model.commands import Command
+from treadle.model.effects import Effect
 from treadle.model.ids import RunId
 from treadle.store.port import Commit, Fence
 from treadle.testing.simulator.audit import (
@@ -96,18 +97,10 @@ class Auditor:
         events = unpack_events(pack_events(list(commit.events)))
         watched = self.runs.get(commit.run) or self._begin(commit.run, events)
         self._fold(watched, events)
-        record = watched.record
-        record.doing = Doing(cause, now, record.seq, events=events)
-        for effect in commit.effects:
-            record.take_effect(effect)
-        for event in events:
-            self._take(record, event)
-        for rule in SETTLED:
-            rule(record)
-        outside.settled(record, commit.effects)
+        inspect(watched.record, events, commit.effects, cause, now)
         if commit.status != watched.state.status:
-            record.complain("status", f"committed as {commit.status}, history says {watched.state.status}")
-        _raise(record)
+            watched.record.complain("status", f"committed as {commit.status}, history says {watched.state.status}")
+        _raise(watched.record)
 
     def _begin(self, run: RunId, events: list[e.Event]) -> Watched:
         started = events[0]
@@ -125,26 +118,14 @@ class Auditor:
 
     def _fold(self, watched: Watched, events: list[e.Event]) -> None:
         for event in events:
-            if event.seq != watched.state.seq + 1:
-                raise Violation(watched.record.run, "sequence", f"event {event.seq} after {watched.state.seq}")
             watched.events.append(event)
-            evolve(watched.state, event)
+            try:
+                evolve(watched.state, event)
+            except Exception as problem:
+                raise Violation(watched.record.run, "fold", f"{event} cannot be folded: {problem!r}") from problem
         problems = violations(watched.state.graph, watched.state)
         if problems:
             raise Violation(watched.record.run, f"invariant {problems[0].split(':')[0]}", "\n".join(problems))
-
-    def _take(self, record: Record, event: e.Event) -> None:
-        record.doing.seq = event.seq
-        record.seq = event.seq
-        lifecycle.check_paused(record, event)
-        try:
-            for rule in RULES.get(type(event), ()):
-                rule(record, event)
-            take = FOLD.get(type(event))
-            if take is not None:
-                take(record, event)
-        except (KeyError, IndexError, AttributeError) as problem:
-            record.complain("nonsense", f"{event} speaks of what is not there: {problem!r}")
 
     def compare(self, run: RunId, state: RunState) -> None:
         """An engine's state after a commit is the fold of the history."""
@@ -167,6 +148,32 @@ class Auditor:
         journal.check_families(records)
         for record in records.values():
             _raise(record)
+
+
+def inspect(record: Record, events: list[e.Event], effects: Sequence[Effect], cause: Command | None, now: int) -> None:
+    """All rules on one commit; what they complain of is in `record.complaints`."""
+    record.doing = Doing(cause, now, record.seq, events=events)
+    for effect in effects:
+        record.take_effect(effect)
+    for event in events:
+        _take(record, event)
+    for rule in SETTLED:
+        rule(record)
+    outside.settled(record, effects)
+
+
+def _take(record: Record, event: e.Event) -> None:
+    record.expect(event.seq == record.seq + 1, "sequence", f"event {event.seq} after {record.seq}")
+    record.doing.seq = record.seq = event.seq
+    lifecycle.check_paused(record, event)
+    try:
+        for rule in RULES.get(type(event), ()):
+            rule(record, event)
+        take = FOLD.get(type(event))
+        if take is not None:
+            take(record, event)
+    except (KeyError, IndexError, AttributeError) as problem:
+        record.complain("nonsense", f"{event} speaks of what is not there: {problem!r}")
 
 
 def _raise(record: Record) -> None:
