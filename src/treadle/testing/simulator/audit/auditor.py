@@ -43,6 +43,9 @@ from treadle.testing.simulator.audit.record import Doing, Record
 from treadle.testing.simulator.catalog import Deployment
 from treadle.testing.simulator.post import Letter
 
+PREFIX_MAX = 40
+"""Events whose every prefix is folded: that costs the square of it."""
+
 Rule = Callable[[Record, Any], None]
 
 RULES: dict[type[e.Event], tuple[Rule, ...]] = {
@@ -143,6 +146,7 @@ class Auditor:
         for run, watched in self.runs.items():
             if replay(watched.state.graph, watched.events) != watched.state:
                 raise Violation(run, "fold", "folding the history again gives another state")
+        _check_prefixes(min(self.runs.values(), key=lambda watched: len(watched.events)))
         records = {run: watched.record for run, watched in self.runs.items()}
         journal.check_letters(records, {run: watched.events for run, watched in self.runs.items()}, letters)
         journal.check_families(records)
