@@ -253,7 +253,7 @@ def receive_callback(d: Deciding, command: c.ReceiveCallback) -> None:
         kind = _late_kind(d, command.token, command.attempt)
     elif token.attempt != command.attempt:
         kind = "LATE_RESULT"
-    elif token.external is not ExternalState.OFFERED:
+    elif token.external is not ExternalState.OFFERED or token.waiting is not Waiting.EXTERNAL:
         kind = "LATE_RESULT" if token.waiting is Waiting.TIMER else "INVALID_STATE"
     if kind is not None or token is None:
         _refuse_callback(d, command, kind or "INVALID_STATE")

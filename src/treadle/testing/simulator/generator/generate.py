@@ -26,8 +26,8 @@ def generate(plan: Plan) -> list[Workflow]:
     workflows: list[Workflow] = []
     if plan.has("call"):
         callees = (CHILD,)
-        workflows = [_workflow(Sketch(CHILD, plan, draw, (CHILD,) if plan.has("recursion") else (), room=6), 1)]
-    return [_workflow(Sketch(MAIN, plan, draw, callees, room=draw.pick((4, 8, 12, 16))), 3), *workflows]
+        workflows = [_workflow(Sketch(CHILD, plan, draw, (CHILD,) if plan.has("recursion") else (), room=7), 2)]
+    return [_workflow(Sketch(MAIN, plan, draw, callees, room=draw.pick((5, 10, 16, 24))), 4), *workflows]
 
 
 def _workflow(s: Sketch, depth: int) -> Workflow:
@@ -35,7 +35,7 @@ def _workflow(s: Sketch, depth: int) -> Workflow:
     s.spared.add(first)
     body = block(s, depth)
     s.edge(first, body.entry)
-    for _ in range(s.draw.between(0, 2) if s.room > 2 else 0):
+    for _ in range(s.draw.between(1, 3) if s.room > 2 else 0):
         following = block(s, depth)
         s.edge(body.exit, following.entry)
         body = Span(body.entry, following.exit)
