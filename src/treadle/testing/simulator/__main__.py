@@ -79,7 +79,7 @@ def _facts(first: int, result: batch.Batch) -> dict[str, object]:
         "first": first,
         "seeds": result.seeds,
         "seconds": round(result.seconds, 2),
-        "seeds_per_minute": round(result.per_minute),
+        "seeds_per_core_minute": round(result.per_minute),
         "runs": result.runs,
         "completed_runs": result.completed_runs,
         "completed_visits": result.completed_visits,
@@ -91,7 +91,8 @@ def _facts(first: int, result: batch.Batch) -> dict[str, object]:
 
 def _text(first: int, result: batch.Batch, verbose: bool) -> str:
     lines = [
-        f"{git_hash()}: {result.seeds} seeds from {first} in {result.seconds:.0f} s, {result.per_minute:,.0f} a minute",
+        f"{git_hash()}: {result.seeds} seeds from {first} in {result.seconds:.0f} s",
+        f"{result.per_minute:,.0f} seeds per minute and core, {result.steps / max(result.seeds, 1):,.0f} steps a seed",
         f"{result.runs} runs, {result.completed_runs} completed, {result.completed_visits} visits completed",
         f"cells: {result.coverage.summary()}",
     ]

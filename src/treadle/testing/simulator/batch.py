@@ -31,6 +31,8 @@ class Batch:
 
     seeds: int = 0
     seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    """Of all processes together: the machine may be busy with something else."""
     steps: int = 0
     runs: int = 0
     completed_runs: int = 0
@@ -41,7 +43,8 @@ class Batch:
 
     @property
     def per_minute(self) -> float:
-        return self.seeds / self.seconds * 60 if self.seconds else 0.0
+        """Seeds per minute of one core."""
+        return self.seeds / self.cpu_seconds * 60 if self.cpu_seconds else 0.0
 
     @property
     def is_vacuous(self) -> bool:
@@ -65,12 +68,14 @@ class Batch:
         self.completed_runs += other.completed_runs
         self.completed_visits += other.completed_visits
         self.failures += other.failures
+        self.cpu_seconds += other.cpu_seconds
         self.coverage.add(other.coverage)
 
 
 def play(seeds: Iterable[int]) -> Batch:
     """One process's share."""
     batch = Batch()
+    began = time.process_time()
     previous = signal.signal(signal.SIGALRM, _give_up)
     try:
         for seed in seeds:
@@ -83,6 +88,7 @@ def play(seeds: Iterable[int]) -> Batch:
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, previous)
+    batch.cpu_seconds = time.process_time() - began
     return batch
 
 

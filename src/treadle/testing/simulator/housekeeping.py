@@ -62,7 +62,8 @@ def _recover(engine: Engine, shards: list[int]) -> None:
         assert state is not None
         for token in list(state.tokens.values()):
             key = (row.run, token.id, token.attempt)
-            if key not in waiting and key not in engine.executing and _is_executed_locally(state, token):
+            mine = key in engine.executing and token.state is TokenState.EXECUTING  # else it was offered anew meanwhile
+            if key not in waiting and not mine and _is_executed_locally(state, token):
                 lost = LoseWorker(token.id, token.attempt, token.recoveries)
                 engine.world.post.send(row.run, lost, host=engine)
 

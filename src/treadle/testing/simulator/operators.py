@@ -102,6 +102,7 @@ def _nonsense(world: World, state: RunState) -> c.Command:
             c.FireTimer(TimerId(draw.between(0, state.last_timer + 1))),
             c.CompleteGate(TokenId(state.last_token + 5), {"v": 1}),
             c.ClaimGate(token, "stranger"),
+            c.DelegateGate(token, "nobody", by="stranger"),
             c.ReceiveCallback(token, attempt + 7, {"v": -7}),
             c.EndChild(token, RunId("nobody"), "completed", {"v": -7}),
             c.SkipCompensation(RecordId(draw.between(0, 3))),

@@ -95,6 +95,8 @@ class People:
         if draw.chance(0.3):
             post.send(run, c.ClaimGate(effect.token, draw.pick(("ann", "bob"))), tries=3)
             yield draw.pick(ANSWER_MS)
+            if draw.chance(0.3):
+                post.send(run, c.DelegateGate(effect.token, "eve", by="ann"), tries=3)
         if draw.chance(0.1):
             post.send(
                 run, c.CompleteGate(effect.token, {**self._world.crew.answer(), "v": "no number"}, "ann"), tries=3

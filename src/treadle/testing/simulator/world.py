@@ -22,7 +22,7 @@ from treadle.testing.simulator.audit.complaint import Violation
 from treadle.testing.simulator.catalog import Deployment
 from treadle.testing.simulator.coverage import Coverage
 from treadle.testing.simulator.crew import Crew
-from treadle.testing.simulator.depot import Depot
+from treadle.testing.simulator.depot import LEASE_MS, Depot
 from treadle.testing.simulator.draw import Draw
 from treadle.testing.simulator.engine import Engine
 from treadle.testing.simulator.faults import Faults
@@ -67,7 +67,7 @@ class World:
         self.people = People(self)
         self.runs: list[RunId] = []
         self.probe = RunId("probe")
-        """A run started when faults are over: whatever happened before, new work goes well."""
+        """A run started when faults are over and leases have settled: whatever happened before, new work goes well."""
         self._serial = 0
         self.engines = [Engine(f"engine-{number}", self) for number in range(plan.engines)]
         self.post.engines = self.engines
@@ -102,6 +102,8 @@ class World:
             self.schedule.spawn(process)
         self._pass(self.plan.safety_ms)
         self._calm_down()
+        self._pass(2 * LEASE_MS)
+        self.people.start(self.probe, None)
         end = self.schedule.now + LIVENESS_MS
         while not self._at_rest():
             if self.schedule.now > end:
@@ -123,7 +125,6 @@ class World:
                 engine.die()
             if not engine.up:
                 engine.restart()
-        self.people.start(self.probe, None)
 
     def _at_rest(self) -> bool:
         rested = not self._unfinished() and not self.people.needed() and self.probe in self.auditor.runs

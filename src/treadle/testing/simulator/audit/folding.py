@@ -124,9 +124,9 @@ def _retry_scheduled(record: Record, event: e.TokenRetryScheduled) -> None:
         visit.child = None
     if event.by is not None:
         visit.state, visit.reason, visit.held, visit.routed, visit.begun = "pending", None, False, False, False
-        visit.retried += 1
         for group, branch in visit.frames:
             record.groups[group].failed.discard(branch)
+            record.groups[group].revived.add(branch)
     record.expect(event.attempt == visit.attempt + 1, "attempts", f"visit {visit.id} will try {event.attempt}")
 
 

@@ -46,7 +46,6 @@ class Visit:
     timers: set[int] = field(default_factory=set)
     gate: str | None = None
     child: str | None = None
-    retried: int = 0
     waiting_since: int = 0
     begun: bool = False
     routed: bool = False
@@ -104,6 +103,8 @@ class Group:
     """Branches that have begun to exist."""
     failed: set[int] = field(default_factory=set)
     abandoned: set[int] = field(default_factory=set)
+    revived: set[int] = field(default_factory=set)
+    """Branches an operator has set going again after another had taken their place in flight."""
     withdrawn: bool = False
     """Cancelled as a group: what was not spawned never will be."""
     empties: int = 0

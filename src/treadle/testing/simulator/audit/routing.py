@@ -144,9 +144,9 @@ def _check_lazy(record: Record) -> None:
         flying = {
             index
             for visit in record.live_visits()
-            if not visit.held and not visit.retried
+            if not visit.held
             for place, (identity, index) in enumerate(visit.frames)
             if identity == group.id and not is_abandoned(record, visit.frames[place + 1 :])
-        }
+        } - group.revived
         text = f"group {group.id} has {len(flying)} branches in flight, max_in_flight is {group.max_in_flight}"
         record.expect(len(flying) <= group.max_in_flight, "lazy", text)

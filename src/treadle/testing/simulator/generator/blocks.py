@@ -11,7 +11,7 @@ from collections.abc import Callable
 from treadle.model.definition import NodeJoin, Trigger
 from treadle.testing.simulator.generator import fan_outs
 from treadle.testing.simulator.generator.conditions import condition, marking
-from treadle.testing.simulator.generator.contents import SIGNALS, work
+from treadle.testing.simulator.generator.contents import SIGNALS, awaits, work
 from treadle.testing.simulator.generator.sketch import Sketch, Span
 
 Block = Callable[[Sketch, int], Span]
@@ -105,6 +105,8 @@ def guarded(s: Sketch, depth: int) -> Span:
     )
     if s.has("when", 0.4):
         trigger = Trigger(when=marking(s))
+    elif trigger.signal is not None and awaits(s, head, trigger.signal):
+        trigger = Trigger(after_ms=60)  # armed before the visit waits, it would take every signal itself
     other = block(s, depth - 1)
     fields = {"condition": condition(s)} if s.draw.chance(0.2) else {}
     s.edge(head, other.entry, trigger=trigger, interrupting=s.draw.chance(0.5), **fields)

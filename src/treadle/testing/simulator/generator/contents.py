@@ -108,6 +108,14 @@ def signal(s: Sketch) -> Fields:
     return {"task": task("signal", **config)}
 
 
+def awaits(s: Sketch, ref: str, name: str) -> bool:
+    """Whether the node itself waits for this signal."""
+    work = s.nodes[ref].get("task")
+    return work is not None and any(
+        step.action.kind == "signal" and step.action.config["name"] == name for step in work.steps
+    )
+
+
 def webhook(s: Sketch) -> Fields:
     """An external worker calls back."""
     config: dict[str, Any] = {"url": "https://worker.example/do"}

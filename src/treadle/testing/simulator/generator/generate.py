@@ -50,7 +50,8 @@ def _workflow(s: Sketch, depth: int) -> Workflow:
 
 
 def _settings(s: Sketch) -> dict[str, Any]:
-    fields: dict[str, Any] = {"limits": Limits(max_tokens_per_run=s.draw.pick(TOKENS_MAX), max_nesting_depth=3)}
+    limits = Limits(max_tokens_per_run=s.draw.pick(TOKENS_MAX), max_nesting_depth=2)
+    fields: dict[str, Any] = {"limits": limits}
     if s.has("limits", 0.7):
         fields["limits"] = Limits(
             max_tokens_per_run=s.draw.between(5, 40), max_spawn_count=s.draw.between(4, 5), max_nesting_depth=1
