@@ -118,7 +118,7 @@ def lock(arguments: list[str]) -> None:
     settings = uv_settings()
     for name in ("UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS", "UV_INDEX_STRATEGY"):
         settings.pop(name, None)
-    command = ["pip", "compile", "pyproject.toml", "--group", "dev", "--universal", "--generate-hashes"]
+    command = ["pip", "compile", "pyproject.toml", "--group", "dev", "--all-extras", "--universal", "--generate-hashes"]
     command += ["--python-version", "3.11", "--no-build", "--custom-compile-command", "./dev lock", "--quiet"]
     run_uv(obtain_uv(), *command, "--output-file", LOCK.name, *arguments, settings=settings)
     if "://" in LOCK.read_text("utf-8"):
