@@ -23,20 +23,20 @@ MUTANTS = [
     Mutant(
         "group-lost-on-a-hop",
         "complete.py",
-        "deliver.create(d, t.target, t, origin, token.frames,",
-        "deliver.create(d, t.target, t, origin, token.frames[:-1],",
+        "deliver.follow(d, t, token, token.frames)",
+        "deliver.follow(d, t, token, token.frames[:-1])",
     ),
     Mutant(
         "late-result-applied",
         "on_answer.py",
-        "token.attempt == attempt and token.state is TokenState.EXECUTING and token.waiting is None:",
+        "token.attempt == attempt and token.state is EXECUTING and token.waiting is None:",
         "token.attempt == attempt:",
     ),
     Mutant(
         "stale-attempt-accepted",
         "on_answer.py",
-        "if token is not None and token.attempt == attempt and token.state is TokenState.EXECUTING",
-        "if token is not None and token.state is TokenState.EXECUTING",
+        "if token is not None and token.attempt == attempt and token.state is EXECUTING",
+        "if token is not None and token.state is EXECUTING",
     ),
     Mutant(
         "overlay-leaks",
@@ -93,7 +93,7 @@ MUTANTS = [
     Mutant(
         "pause-still-routes",
         "on_answer.py",
-        "    if d.state.status is RunStatus.PAUSED:\n        _defer(d, token, command.output,",
+        "    if d.state.status is PAUSED:\n        _defer(d, token, command.output,",
         "    if False:\n        _defer(d, token, command.output,",
     ),
     Mutant("pause-does-not-freeze-timers", "evolve_runs.py", "timer.due += event.shift_ms", "timer.due += 0"),

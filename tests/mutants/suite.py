@@ -25,6 +25,8 @@ BEFORE_SCENARIOS = [["tests/unit/kernel", "tests/property/test_regressions.py", 
 AFTER_SCENARIOS = [
     ["tests/property/test_order.py", "-k", "small_join or merges"],
     ["tests/property/test_invariants.py", "tests/property/test_replay.py", "tests/property/test_idempotence.py"],
+    ["tests/property/test_oracle_control_flow.py", "tests/property/test_oracle_scope.py"],
+    ["tests/property/test_oracle_compensation.py"],
 ]
 
 

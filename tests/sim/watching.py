@@ -34,6 +34,13 @@ class Watching:
         inspect(self.record, events, effects, command, self.driven.now - late_ms)
         return self
 
+    def show(self, *events: Event, cause: c.Command | None = None) -> Watching:
+        """A commit that the kernel never made."""
+        for place, event in enumerate(events, start=1):
+            event.seq = self.record.seq + place
+        inspect(self.record, list(events), (), cause, self.driven.now)
+        return self
+
     @property
     def rules(self) -> list[str]:
         """The rules that were broken, in order."""
@@ -50,11 +57,12 @@ def watching(document: dict[str, Any], input: Any = None, *others: ExecutionGrap
     return watched.do(c.StartRun(run=watched.driven.state.run, input=input))
 
 
-def without(kind: type[Event]) -> Forgery:
-    """Hide every event of a kind; the others keep their numbers."""
+def without(*kinds: type[Event], but: int = 0) -> Forgery:
+    """Hide every event of these kinds, all `but` the first so many."""
 
     def forge(events: list[Event], _effects: list[Effect]) -> None:
-        events[:] = [event for event in events if not isinstance(event, kind)]
+        hidden = [event for event in events if isinstance(event, kinds)][but:]
+        events[:] = [event for event in events if event not in hidden]
         renumber(events)
 
     return forge

@@ -27,6 +27,8 @@ class CompiledSource(Struct, frozen=True):
     evaluate: Callable[[View], Any]
     reads: frozenset[Path] = frozenset()
     marking: frozenset[str] = frozenset()
+    path: Path | None = None
+    """Of a source that is a path: whoever has the value at hand may look there without a view."""
 
     @property
     def needs_marking(self) -> bool:
@@ -54,7 +56,7 @@ def _path_source(text: str) -> CompiledSource:
         value = view.get(path)
         return None if value is MISSING else value
 
-    return CompiledSource(evaluate, frozenset((path,)))
+    return CompiledSource(evaluate, frozenset((path,)), path=path)
 
 
 def _cel_source(expr: Any, names: Iterable[str]) -> CompiledSource:

@@ -102,6 +102,7 @@ def _compile_node(ref: str, index: int, node: d.Node, names: tuple[str, ...]) ->
         config = {key: compile_source(value, names) for key, value in action.config.items()}
     mapping = node.input_mapping
     undo = node.compensate
+    outputs = tuple(compile_targets(node.output_mapping, names)) if node.output_mapping else ()
     return GraphNode(
         ref=ref,
         index=index,
@@ -111,7 +112,8 @@ def _compile_node(ref: str, index: int, node: d.Node, names: tuple[str, ...]) ->
         native=native,
         config=config,
         input=compile_mapping(mapping, names) if isinstance(mapping, dict) else None,
-        outputs=tuple(compile_targets(node.output_mapping, names)) if node.output_mapping else (),
+        outputs=outputs,
+        plucks=_plucks(outputs),
         output_schema=compile_schema(task.output_schema) if task is not None else None,
         deadline_ms=_deadline(node),
         form=compile_schema(action.config.get("form")) if action is not None and suspends == "human" else None,
@@ -122,6 +124,11 @@ def _compile_node(ref: str, index: int, node: d.Node, names: tuple[str, ...]) ->
         if undo is not None and undo.input_mapping is not None
         else None,
     )
+
+
+def _plucks(outputs: tuple[tuple[Path, CompiledSource], ...]) -> tuple[tuple[Path, Path], ...] | None:
+    found = tuple((target, source.path) for target, source in outputs if source.path is not None and len(target) == 2)
+    return found if len(found) == len(outputs) else None
 
 
 def _deadline(node: d.Node) -> int | None:
@@ -201,6 +208,7 @@ def _link(nodes: dict[str, GraphNode], transitions: dict[str, GraphTransition]) 
         node.triggers = tuple(t for t in out[ref] if t.definition.trigger is not None)
         node.inbound = tuple(inbound[ref])
         node.signalled = any(t.definition.trigger and t.definition.trigger.signal for t in node.triggers)
+        node.edge_mapped = any(t.mapping for t in inbound[ref])
         node.terminal = not out[ref]
 
 
@@ -271,5 +279,7 @@ def _is_plain(t: GraphTransition) -> bool:
         and definition.cancels is None
         and t.target.definition.join is None
         and t.source.definition.mutex is None
+        and t.source.definition.compensate is None
+        and t.source.definition.terminates is None
         and not t.resets
     )

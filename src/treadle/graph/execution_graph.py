@@ -95,12 +95,18 @@ class GraphNode:
     signalled: bool = False
     """One of its triggers is a signal."""
     next: GraphTransition | None = None
-    """The only way on, if it is as plain as can be: no condition, group, join, loop, cancellation or mutex."""
+    """The only way on, if it is as plain as can be: no condition, group, join, loop, cancellation or mutex, and nothing
+    but an entity's journey to note about leaving."""
     terminal: bool = False
     forks: bool = False
     """Some join names this node: each visit's dispatch is a group (A1)."""
     read: bool = False
     """Some expression reads `nodes.<ref>.output`."""
+    edge_mapped: bool = False
+    """Some inbound transition has a mapping."""
+    plucks: tuple[tuple[Path, Path], ...] | None = None
+    """`outputs` as (target, path into the output), if they are no more than that and each writes a whole top-level
+    key: they then need no view, and no trial of whether they fit."""
     reach: int = 0
     """Bit i: node i can be reached in one hop or more."""
     deadline_ms: int | None = None

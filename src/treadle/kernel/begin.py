@@ -10,28 +10,30 @@ from treadle.graph.execution_graph import GraphNode, GraphTransition
 from treadle.kernel import complete, entity, native, saga, suspend, timers, triggers
 from treadle.kernel.deciding import Deciding
 from treadle.kernel.failure import fail_token
+from treadle.kernel.members import COMPENSATION, PENDING, RUNNING
 from treadle.kernel.state import Token
 from treadle.kernel.view import branch_of
 from treadle.model import effects as x
 from treadle.model import events as e
 from treadle.model.errors import Error
-from treadle.model.states import Mode, RunStatus, TokenState, Waiting
+from treadle.model.states import RunStatus, Waiting
 
 Json = Any
 
 
 def begin(d: Deciding, token: Token) -> None:
     """Let a pending token begin, unless the run is paused or over, or a mutex keeps it out."""
-    if token.state is not TokenState.PENDING:
+    if token.state is not PENDING:
         return
-    if token.mode is Mode.COMPENSATION:
-        if d.state.status is RunStatus.COMPENSATING:
+    state = d.state
+    if token.mode is COMPENSATION:
+        if state.status is RunStatus.COMPENSATING:
             saga.dispatch(d, token)
         return
-    if not d.running:
+    if state.status is not RUNNING:
         return
-    node = d.node(token)
-    if d.state.entity is not None:
+    node = d.graph.nodes[token.node]
+    if state.entity is not None:
         entity.arrive(d, node, token.id)
     if node.triggers and triggers.on_arrival(d, token):
         return
@@ -42,10 +44,6 @@ def begin(d: Deciding, token: Token) -> None:
     except EvaluationError as problem:
         fail_token(d, token, Error("TASK_FAILED", f"input_mapping of {node.ref!r}: {problem}"))
         return
-    _hand_out(d, token, node, value)
-
-
-def _hand_out(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
     if node.suspends is not None:
         suspend.suspend(d, token, node, value)
     elif node.native is not None:
@@ -65,7 +63,7 @@ def dispatch(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
     d.emit(e.TokenDispatched(d.seq, d.now, token.id, attempt, value, queue))
     if queue is None and slot is None:
         d.emit(e.TokenStarted(d.seq, d.now, token.id, attempt))
-    d.effect(x.RunTask(token.id, attempt, node.ref, value, queue, None, slot))
+    d.effects.append(x.RunTask(token.id, attempt, node.ref, value, queue, None, slot))
     if node.deadline_ms is not None:  # the coordinator's own clock: it notices a worker that never answers
         timers.start(d, d.now + node.deadline_ms, "attempt", token)
 
@@ -133,14 +131,14 @@ def visit_input(d: Deciding, token: Token, node: GraphNode) -> Json:
     mapping = node.definition.input_mapping
     if mapping == "upstream":
         return _upstream(d, token, node)
-    via = d.graph.transitions[token.via] if token.via is not None else None
     if mapping == "item":
-        return _item(d, token, via)
+        return _item(d, token, d.graph.transitions[token.via] if token.via is not None else None)
     value = node.input.evaluate(d.view(token)) if node.input is not None else {}
-    merged = [t for t in node.inbound if t.id in token.merged] if token.merged else [via] if via is not None else []
-    for t in merged:
-        if t.mapping:
-            value = {**value, **_mapped(t, d.view(token).get(("nodes", t.source.ref, "output")))}
+    if node.edge_mapped:
+        merged = token.merged if token.merged else [token.via]
+        for t in node.inbound:
+            if t.id in merged and t.mapping:
+                value = {**value, **_mapped(t, d.view(token).get(("nodes", t.source.ref, "output")))}
     return value
 
 

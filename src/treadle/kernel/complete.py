@@ -11,24 +11,23 @@ from treadle.kernel.failure import fail_token
 from treadle.kernel.finish import terminate
 from treadle.kernel.join_first import choose_by_end
 from treadle.kernel.join_verdict import live_branches
+from treadle.kernel.members import SIBLINGS
 from treadle.kernel.route import Origin, RoutingFailed, choose, no_match
 from treadle.kernel.state import Token
 from treadle.kernel.view import TokenView
 from treadle.kernel.writing import BadOutput, apply_output
 from treadle.model import events as e
 from treadle.model.errors import Error
-from treadle.model.states import Waiting
 
 Json = Any
 
 
 def complete_visit(d: Deciding, token: Token, output: Json, tries: int = 0) -> None:
     """The visit's task has succeeded with this output."""
-    node = d.node(token)
+    node = d.graph.nodes[token.node]
     if token.timers:
         cancel.clear_timers(d, token)
-    problem = node.output_schema.problem(output) if node.output_schema is not None else None
-    if problem is not None:
+    if node.output_schema is not None and (problem := node.output_schema.problem(output)) is not None:
         fail_token(d, token, Error("SCHEMA", f"output of {node.ref!r}: {problem}"))
         return
     if node.outputs or node.read:
@@ -37,12 +36,12 @@ def complete_visit(d: Deciding, token: Token, output: Json, tries: int = 0) -> N
         except BadOutput as bad:
             fail_token(d, token, bad.error)
             return
+    if node.next is not None and d.state.entity is None:
+        _hop(d, token, node.next, output, tries)
+        return
     if node.definition.terminates is not None:
         leave_behind(d, token, output)
         terminate(d, token, output, tries, node.definition.terminates)
-        return
-    if node.next is not None and d.state.entity is None and node.definition.compensate is None:
-        _hop(d, token, node.next, output, tries)
         return
     holds = token.mutex if node.definition.mutex is not None and node.definition.mutex.keep else None
     origin = Origin(token.id, node, token.path, token.frames, token.loops, None, holds, True, output)
@@ -70,10 +69,10 @@ def leave_behind(d: Deciding, token: Token, output: Json) -> None:
 
 def _hop(d: Deciding, token: Token, t: GraphTransition, output: Json, tries: int) -> None:
     """The commonest case, kept short: one unconditional way on, no group, no join, nothing to record."""
-    origin = Origin(token.id, t.source, token.path, token.frames, token.loops)
-    fan_out.check_tokens(d, origin, t, 1)
+    if d.state.visits >= d.graph.definition.limits.max_tokens_per_run:
+        fan_out.check_tokens(d, Origin(token.id, t.source, token.path, token.frames, token.loops), t, 1)
     d.emit(e.TokenCompleted(d.seq, d.now, token.id, output, tries))
-    deliver.create(d, t.target, t, origin, token.frames, token.path, token.loops)
+    deliver.follow(d, t, token, token.frames)
     if token.frames:
         d.touch(token.frames)
 
@@ -104,8 +103,8 @@ def _leave(d: Deciding, token: Token, origin: Origin, firings: list[fan_out.Firi
             return  # withdrawn by what its own transition cancels
         if token.arrivals:
             awaiting = _awaiting(d, token)
-            detail = {"at": sorted({d.state.arrivals[a].target for a in token.arrivals})}
-            d.emit(e.TokenWaiting(d.seq, d.now, token.id, Waiting.SIBLINGS, None, awaiting, output, detail, tries))
+            detail = {"at": _places(d, token)}
+            d.emit(e.TokenWaiting(d.seq, d.now, token.id, SIBLINGS, None, awaiting, output, detail, tries))
         else:
             d.emit(e.TokenCompleted(d.seq, d.now, token.id, output, tries))
     if frames:
@@ -114,16 +113,19 @@ def _leave(d: Deciding, token: Token, origin: Origin, firings: list[fan_out.Firi
             choose_by_end(d, frames)
 
 
+def _places(d: Deciding, token: Token) -> list[str]:
+    """The joins it waits at: nearly always one."""
+    if len(token.arrivals) == 1:
+        return [d.state.arrivals[token.arrivals[0]].target]
+    return sorted({d.state.arrivals[a].target for a in token.arrivals})
+
+
 def _awaiting(d: Deciding, token: Token) -> int | None:
     arrival = d.state.arrivals[token.arrivals[0]]
     if arrival.group is None:
         return None
     group = d.state.groups[arrival.group]
-    return next(
-        (
-            live_branches(d, group, site)
-            for site in group.sites
-            if d.graph.sites[site.index].target.ref == arrival.target
-        ),
-        None,
-    )
+    for site in group.sites:
+        if d.graph.sites[site.index].target.ref == arrival.target:
+            return live_branches(d, group, site)
+    return None

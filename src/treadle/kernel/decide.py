@@ -28,16 +28,17 @@ from treadle.kernel import (
     triggers,
 )
 from treadle.kernel.deciding import Catalog, Deciding, Refused, RunFails
+from treadle.kernel.members import NOT_STARTED, RUNNING
 from treadle.kernel.state import RunState
 from treadle.model import commands as c
 from treadle.model.decision import Decision
 from treadle.model.ids import GroupId
-from treadle.model.states import RunStatus
 
 _HANDLERS: dict[type[c.Command], Callable[[Deciding, Any], None]] = {
     c.StartRun: on_start.start_run,
     c.StartAttempt: on_answer.start_attempt,
     c.ExtendLease: on_answer.extend_lease,
+    c.ReportProgress: on_answer.report_progress,
     c.FinishAttempt: on_answer.finish_attempt,
     c.FailAttempt: on_answer.fail_attempt,
     c.LoseWorker: on_answer.lose_worker,
@@ -66,9 +67,9 @@ _HANDLERS: dict[type[c.Command], Callable[[Deciding, Any], None]] = {
 
 def decide(graph: ExecutionGraph, state: RunState, command: c.Command, now: int, catalog: Catalog) -> Decision:
     """What follows from `command`, folded into `state`."""
-    d = Deciding(graph, state, now, catalog)
-    if state.status is RunStatus.CREATED and not isinstance(command, c.StartRun):
+    if state.status is NOT_STARTED and not isinstance(command, c.StartRun):
         return Decision(rejection=Refused("NOT_FOUND", "there is no such run").rejection)
+    d = Deciding(graph, state, now, catalog)
     try:
         _HANDLERS[type(command)](d, command)
         _work_off(d)
@@ -83,17 +84,22 @@ def decide(graph: ExecutionGraph, state: RunState, command: c.Command, now: int,
 
 def _work_off(d: Deciding) -> None:
     """Begin what may begin, then look at joins, until nothing is left to decide; then see whether the run has ended."""
+    state, ready = d.state, d.ready
     while True:
         if d.empty:
             _look_at(d, d.empty.pop(0))
-        elif d.ready:
-            token = d.state.tokens.get(d.ready.popleft())
+        elif ready:
+            token = state.tokens.get(ready.popleft())
             if token is not None:
                 begin.begin(d, token)
-        elif d.dirty and d.running:
-            _look_at(d, d.next_dirty())
-        elif not (_further(d) or finish.settle_run(d)):
+        elif state.status is not RUNNING:
             return
+        elif d.dirty:
+            _look_at(d, d.next_dirty())
+        elif _further(d):
+            continue
+        elif state.working > state.passive or not finish.settle_run(d):
+            return  # somebody works: the commonest end, and the run's is not near
 
 
 def _look_at(d: Deciding, identity: GroupId) -> None:
@@ -104,8 +110,6 @@ def _look_at(d: Deciding, identity: GroupId) -> None:
 
 def _further(d: Deciding) -> bool:
     """Rarer sources of movement, looked at when the common ones have run dry."""
-    if not d.running:
-        return False
     if d.state.node_joins and node_join.evaluate_all(d):
         return True
     if d.state.mutexes and begin.admit_next(d):

@@ -14,13 +14,13 @@ from typing import Protocol
 
 from treadle.graph.execution_graph import ExecutionGraph, GraphNode
 from treadle.kernel.evolve import FOLDS
+from treadle.kernel.members import RUNNING
 from treadle.kernel.state import RunState, Token
 from treadle.kernel.view import TokenView
 from treadle.model.effects import Effect
 from treadle.model.errors import Error, Rejection
 from treadle.model.events import Event
 from treadle.model.ids import Frame, Frames, GroupId, TokenId
-from treadle.model.states import RunStatus
 
 
 class Catalog(Protocol):
@@ -86,8 +86,8 @@ class Deciding:
         """Record that something has happened, and make it so."""
         state = self.state
         FOLDS[type(event)](state, event)  # `evolve` without its check for gaps: the number was taken from here
-        state.seq = event.seq
-        self.seq = event.seq + 1
+        state.seq = seq = self.seq
+        self.seq = seq + 1
         self.events.append(event)
 
     def effect(self, effect: Effect) -> None:
@@ -133,4 +133,4 @@ class Deciding:
     @property
     def running(self) -> bool:
         """Forward work may begin."""
-        return self.state.status is RunStatus.RUNNING
+        return self.state.status is RUNNING

@@ -12,6 +12,7 @@ from treadle.kernel.evolve_tokens import scope_frame
 from treadle.kernel.group_state import Group, SiteState
 from treadle.kernel.join_merge import contributions
 from treadle.kernel.route import Origin, RoutingFailed
+from treadle.kernel.state import Token
 from treadle.kernel.view import TokenView, branch_output, item_of, join_item
 from treadle.model import effects as x
 from treadle.model import events as e
@@ -75,7 +76,8 @@ def create(
     )
     if t is not None and t.condition is not None:
         event.why = t.condition.text
-    event.last_error = origin.last_error
+    if origin.last_error is not None:
+        event.last_error = origin.last_error
     event.loops = loops
     event.output = output
     event.merged = merged
@@ -87,6 +89,19 @@ def create(
     if node.triggers:
         timers.arm(d, d.state.tokens[identity])
     return identity
+
+
+def follow(d: Deciding, t: GraphTransition, token: Token, frames: Frames) -> None:
+    """`create` for `GraphNode.next`, where there is nothing to hand on but the token's place: the commonest move."""
+    identity = TokenId(d.state.last_token + 1)
+    node = t.target
+    event = e.TokenCreated(d.seq, d.now, identity, node.ref, token.path, frames, t.id, token.id)
+    if token.loops is not None:
+        event.loops = token.loops
+    d.emit(event)
+    d.ready.append(identity)
+    if node.triggers:
+        timers.arm(d, d.state.tokens[identity])
 
 
 def _arrive(

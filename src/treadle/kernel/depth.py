@@ -6,6 +6,8 @@ from typing import Any
 
 DEPTH_MAX = 64
 """Levels of objects and arrays. Nobody nests data deeper by hand, and recursive code gives up at a few hundred."""
+_CONTAINERS = (dict, list)
+"""A tuple: `dict | list` is built anew wherever it is written, and every output passes here."""
 
 
 def is_too_deep(value: Any) -> bool:
@@ -19,7 +21,7 @@ def is_too_deep(value: Any) -> bool:
         below: list[Any] = []
         for container in level:
             children = container.values() if isinstance(container, dict) else container
-            below.extend(child for child in children if isinstance(child, dict | list))
+            below.extend(child for child in children if isinstance(child, _CONTAINERS))
         level = below
     return bool(level)
 
@@ -27,7 +29,7 @@ def is_too_deep(value: Any) -> bool:
 def _has_containers(value: Any) -> bool:
     """The commonest answer first: a flat object, looked through once."""
     for child in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        if isinstance(child, dict | list):
+        if isinstance(child, _CONTAINERS):
             return True
     return False
 

@@ -3,48 +3,59 @@
 from __future__ import annotations
 
 from treadle.kernel import units
+from treadle.kernel.members import FORWARD, MUTEX, SIGNAL, TRIGGER
 from treadle.kernel.state import ENDED, RunState, Token
 from treadle.model.ids import ArrivalId, GroupId, TokenId
-from treadle.model.states import Mode, Waiting
+from treadle.model.states import Waiting
 
 _CODES = {name: code for code, name in enumerate(ENDED)}
 
 
 def end(state: RunState, token: Token) -> None:
     """A visit has ended: it leaves every index, and one byte behind."""
-    del state.tokens[token.id]
-    state.ended[token.id - 1] = _CODES[token.state]
+    identity = token.id
+    del state.tokens[identity]
+    state.ended[identity - 1] = _CODES[token.state]
     state.live -= 1
     for arrival in token.arrivals:
         withdraw_arrival(state, arrival)
     if not token.held:
         leave(state, token)
-    drop_timers(state, token)
-    release_mutex(state, token)
-    if is_passive(state, token, token.waiting):
-        state.passive -= 1
-    if token.waiting is Waiting.SIGNAL:
-        forget_waiter(state, token.detail["signal"], token.id)
-    elif token.waiting is Waiting.MUTEX:
-        state.mutexes[token.detail["mutex"]].queue.remove(token.id)
-    token.waiting = None
+    if token.timers:
+        drop_timers(state, token)
+    if token.mutex is not None:
+        release_mutex(state, token)
+    if token.waiting is not None:
+        _stop_waiting(state, token)
     token.when = None
     token.child = None
+
+
+def _stop_waiting(state: RunState, token: Token) -> None:
+    if is_passive(state, token, token.waiting):
+        state.passive -= 1
+    if token.waiting is SIGNAL:
+        forget_waiter(state, token.detail["signal"], token.id)
+    elif token.waiting is MUTEX:
+        state.mutexes[token.detail["mutex"]].queue.remove(token.id)
+    token.waiting = None
 
 
 def leave(state: RunState, token: Token) -> None:
     """The token no longer stands at its node: it has ended, or waits at a join as an arrival."""
     state.working -= 1
-    if token.mode is not Mode.FORWARD:
+    if token.mode is not FORWARD:
         return
-    left = state.at_node[token.node] - 1
+    ref = token.node
+    left = state.at_node[ref] - 1
     if left:
-        state.at_node[token.node] = left
+        state.at_node[ref] = left
     else:
-        del state.at_node[token.node]
-    units.remove_token(state, token)
-    if state.graph.nodes[token.node].triggers:
-        for t in state.graph.nodes[token.node].triggers:
+        del state.at_node[ref]
+    if token.frames:
+        units.remove_token(state, token)
+    if triggers := state.graph.nodes[ref].triggers:
+        for t in triggers:
             if t.definition.trigger is not None and t.definition.trigger.signal is not None:
                 forget_waiter(state, t.definition.trigger.signal, token.id)
         token.when = None
@@ -60,7 +71,7 @@ def withdraw_arrival(state: RunState, identity: ArrivalId) -> None:
         join.held.remove(identity)
     token = state.tokens.get(arrival.token)
     if token is not None:
-        token.arrivals = tuple(other for other in token.arrivals if other != identity)
+        token.arrivals = () if token.arrivals == (identity,) else tuple(a for a in token.arrivals if a != identity)
     elif not arrival.token:
         state.live -= 1
 
@@ -99,9 +110,9 @@ def forget_waiter(state: RunState, name: str, token: TokenId) -> None:
 
 def is_passive(state: RunState, token: Token, reason: Waiting | None) -> bool:
     """Waits for what perhaps only another token can bring: a mutex, or triggers none of which is a signal."""
-    if reason is Waiting.TRIGGER:
+    if reason is TRIGGER:
         return not state.graph.nodes[token.node].signalled
-    return reason is Waiting.MUTEX
+    return reason is MUTEX
 
 
 def drop_lease(state: RunState, token: Token) -> None:

@@ -93,7 +93,8 @@ def arrived(state: RunState, event: e.JoinArrived) -> None:
     if token is not None and not token.held:
         token.held = True
         leave(state, token)
-        drop_timers(state, token)
+        if token.timers:
+            drop_timers(state, token)
         if token.mutex is not None and not keeps_mutex(state, token, event.target):
             release_mutex(state, token)
 
@@ -137,7 +138,8 @@ def _hold(state: RunState, event: e.JoinArrived) -> None:
     else:
         state.live += 1
     units.add_arrival(state, arrival)
-    spawn_progress(state, event.frames)
+    if state.cursors:
+        spawn_progress(state, event.frames)
     if event.group is None:
         key = (event.target, event.item)
         join = state.node_joins.get(key)
@@ -264,6 +266,12 @@ def ignored(state: RunState, event: e.ResultIgnored) -> None:
     state.stopping.pop(event.token, None)
 
 
+def _custom(state: RunState, event: e.Custom) -> None:
+    if event.part and event.token is not None:
+        token = state.tokens[event.token]
+        token.progress = (token.attempt, token.recoveries, event.part)
+
+
 def _note(state: RunState, event: e.Event) -> None:
     """Facts that explain and change nothing."""
 
@@ -280,8 +288,7 @@ HANDLERS: dict[type[e.Event], Callable[[RunState, Any], None]] = {
     e.FanOutEmpty: was_empty,
     e.JoinMismatch: _note,
     e.ContextConflict: _note,
-    e.ConditionUnevaluable: _note,
     e.ResultIgnored: ignored,
     e.CallbackRefused: _note,
-    e.Custom: _note,
+    e.Custom: _custom,
 }

@@ -71,15 +71,19 @@ def paused(state: RunState, event: e.RunPaused) -> None:
 def resumed(state: RunState, event: e.RunResumed) -> None:
     state.status = move_run(state.status, "run.resumed")
     state.paused_at = None
+    state.overdue = False
     if event.reopened:
         state.error = None
     if event.shift_ms:
         for timer in state.timers.values():
             timer.due += event.shift_ms
     if event.deadline is not None:
-        for timer in list(state.timers.values()):
-            if timer.purpose == "run":
-                del state.timers[timer.id]
+        _drop_deadline(state)
+
+
+def _drop_deadline(state: RunState) -> None:
+    for timer in [timer.id for timer in state.timers.values() if timer.purpose == "run"]:
+        del state.timers[timer]
 
 
 def compensating(state: RunState, event: e.RunCompensating) -> None:
@@ -98,6 +102,8 @@ def compensation_failed_run(state: RunState, event: e.RunCompensationFailed) -> 
 
 
 def timer_set(state: RunState, event: e.TimerSet) -> None:
+    if event.purpose == "run":
+        _drop_deadline(state)  # a run has one
     timer = Timer(event.timer, event.due, event.purpose, event.token, event.group, event.target)
     state.timers[event.timer] = timer
     state.last_timer = event.timer
@@ -112,6 +118,8 @@ def timer_set(state: RunState, event: e.TimerSet) -> None:
 
 def timer_fired(state: RunState, event: e.TimerFired) -> None:
     timer = state.timers.pop(event.timer)
+    if timer.purpose == "run":
+        state.overdue = True
     if timer.token is not None:
         token = state.tokens[timer.token]
         token.timers = tuple(other for other in token.timers if other != event.timer)
@@ -190,6 +198,16 @@ def is_over(status: RunStatus) -> bool:
     return status not in (RunStatus.CREATED, RunStatus.RUNNING, RunStatus.PAUSED)
 
 
+def unevaluable(state: RunState, event: e.ConditionUnevaluable) -> None:
+    """What is looked at again and again is remembered, so that history says it once."""
+    if event.part == "when" and event.token is not None:
+        token = state.tokens[event.token]
+        token.when = {**(token.when or {}), event.transition: None}
+    elif event.group is not None:
+        site = state.graph.transitions[event.transition].target.ref
+        units.site_of(state, state.groups[event.group], site).unevaluable = True
+
+
 HANDLERS: dict[type[e.Event], Callable[[RunState, Any], None]] = {
     e.RunStarted: started,
     e.RunCompleted: completed,
@@ -197,6 +215,7 @@ HANDLERS: dict[type[e.Event], Callable[[RunState, Any], None]] = {
     e.RunCancelled: cancelled,
     e.RunTimedOut: timed_out,
     e.RunPaused: paused,
+    e.ConditionUnevaluable: unevaluable,
     e.RunResumed: resumed,
     e.RunCompensating: compensating,
     e.RunCompensated: compensated,

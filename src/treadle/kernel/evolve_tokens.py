@@ -9,12 +9,13 @@ from treadle.kernel import units
 from treadle.kernel.evolve_endings import drop_lease, drop_timers, end, forget_waiter, is_passive, withdraw_arrival
 from treadle.kernel.group_state import Arrival
 from treadle.kernel.lifecycle import move_external, move_gate, move_token
+from treadle.kernel.members import CLAIMED, FORWARD, PENDING, SIBLINGS, TOKEN_CREATED
 from treadle.kernel.scope import Scope
 from treadle.kernel.state import MutexState, RunState, Stopped, Token
 from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.ids import ArrivalId, Frame, Frames, TokenId
-from treadle.model.states import ExternalState, GateState, Mode, TokenState, Waiting
+from treadle.model.states import ExternalState, GateState, Mode, Waiting
 
 
 def scope_frame(state: RunState, frames: Frames) -> Frame | None:
@@ -34,32 +35,39 @@ def scope_at(state: RunState, frame: Frame | None) -> Scope:
 
 
 def created(state: RunState, event: e.TokenCreated) -> None:
-    token = Token(event.token, event.node, event.path, event.frames)
-    token.state = move_token(TokenState.CREATED, "token.created")
-    token.via = event.via
-    token.origin = event.origin
-    token.mode = event.mode
-    token.record = event.record
-    token.output = event.output
-    token.last_error = event.last_error
-    token.loops = event.loops
-    token.merged = event.merged
-    state.tokens[event.token] = token
-    state.last_token = event.token
+    identity, ref, frames = event.token, event.node, event.frames
+    token = Token(
+        identity,
+        ref,
+        event.path,
+        frames,
+        move_token(TOKEN_CREATED, "token.created"),
+        event.via,
+        event.origin,
+        event.mode,
+        event.record,
+        event.output,
+        event.last_error,
+        event.loops,
+        event.merged,
+    )
+    state.tokens[identity] = token
+    state.last_token = identity
     state.ended.append(0)
     state.live += 1
     state.working += 1
-    if event.mode is not Mode.FORWARD:
+    if event.mode is not FORWARD:
         return
     state.visits += 1
-    state.at_node[event.node] = state.at_node.get(event.node, 0) + 1
-    units.add_token(state, token)
-    if state.cursors:
-        spawn_progress(state, event.frames)
+    state.at_node[ref] = state.at_node.get(ref, 0) + 1
+    node = state.graph.nodes[ref]
+    if frames:
+        units.add_token(state, token)
+        if state.cursors:
+            spawn_progress(state, frames)
     if event.holds is not None:
         token.mutex = event.holds
-        state.mutexes[event.holds].holders[event.token] = None
-    node = state.graph.nodes[event.node]
+        state.mutexes[event.holds].holders[identity] = None
     if node.triggers:
         _arm(state, token)
 
@@ -94,22 +102,24 @@ def dispatched(state: RunState, event: e.TokenDispatched) -> None:
     token.attempt = event.attempt
     token.input = event.input
     token.error = None
-    if token.external is ExternalState.CLAIMED:
+    if token.external is CLAIMED:
         token.external = move_external(token.external, "token.dispatched")
     elif event.queue is not None:
         token.external = ExternalState.OFFERED
     if event.queue is not None:
         token.waiting = Waiting.QUEUE
-    _take_mutex(state, token)
+    if token.mutex is None:
+        _take_mutex(state, token)
 
 
 def started(state: RunState, event: e.TokenStarted) -> None:
     token = state.tokens[event.token]
-    if token.state is TokenState.PENDING:
+    if token.state is PENDING:
         token.input = event.input
         token.attempts += 1
         token.attempt = event.attempt
-        _take_mutex(state, token)
+        if token.mutex is None:
+            _take_mutex(state, token)
     elif token.external is not None:
         token.external = move_external(token.external, "token.started")
     token.state = move_token(token.state, "token.started")
@@ -123,7 +133,7 @@ def waiting(state: RunState, event: e.TokenWaiting) -> None:
     if is_passive(state, token, event.reason):
         state.passive += 1
     token.waiting = event.reason
-    if event.reason is Waiting.SIBLINGS:
+    if event.reason is SIBLINGS:
         token.input = None  # its work is done and recorded: only its presence is still needed
         token.attempts += event.tries
         for arrival in token.arrivals:
@@ -174,9 +184,10 @@ def resumed(state: RunState, event: e.TokenResumed) -> None:
 
 def completed(state: RunState, event: e.TokenCompleted) -> None:
     token = _moved(state, event.token, "token.completed")
-    token.attempts += event.tries
+    if event.tries:
+        token.attempts += event.tries
     token.output = event.output
-    if token.external is ExternalState.CLAIMED:
+    if token.external is CLAIMED:
         token.external = move_external(token.external, "token.completed")
     end(state, token)
 
@@ -301,7 +312,7 @@ def _reopen(state: RunState, token: Token) -> None:
 
 
 def _take_mutex(state: RunState, token: Token) -> None:
-    if token.mode is not Mode.FORWARD or token.mutex is not None:
+    if token.mode is not FORWARD:
         return
     mutex = state.graph.nodes[token.node].definition.mutex
     if mutex is not None:

@@ -51,13 +51,20 @@ def plan(d: Deciding, view: TokenView, origin: Origin, matches: list[GraphTransi
 
 def count_visits(d: Deciding, origin: Origin, firings: list[Firing]) -> None:
     """All or nothing: the visits these firings make must fit under the limit together."""
-    count = sum(firing.copies for firing in firings if _visits_at_once(firing.transition))
+    count = sum(firing.copies for firing in firings if _visits_at_once(d, origin, firing))
     check_tokens(d, origin, firings[0].transition, count)
 
 
-def _visits_at_once(t: GraphTransition) -> bool:
-    """Whoever comes to a join is no visit of its target yet; the join counts when it fires."""
-    return t.site is None and t.target.definition.join is None
+def _visits_at_once(d: Deciding, origin: Origin, firing: Firing) -> bool:
+    """Whoever comes to a join is no visit of its target yet; the join counts when it fires. Who is in no group it names
+    passes."""
+    t = firing.transition
+    if t.target.definition.join is not None:
+        return False
+    if t.site is None:
+        return True
+    opens = firing.grouped or t.site.key == f"node:{origin.node.ref}"
+    return not opens and deliver.answering(d, origin.frames, t.site.key) is None
 
 
 def _firing(d: Deciding, view: TokenView, origin: Origin, transition: GraphTransition) -> Firing:
@@ -268,7 +275,7 @@ def spawn_branches(d: Deciding, group: Group, origin: Origin | None = None) -> N
         frames = (*group.frames, (group.id, index))
         for place in range(width):
             t = d.graph.transitions[transition_of(group, index) if width == 1 else group.transitions[place]]
-            if _visits_at_once(t):
+            if t.site is None and t.target.definition.join is None:
                 check_tokens(d, origin, t, 1)  # a lazy branch comes later than its group was counted
             path = f"{group.path}.{group.node}.{group.ordinal + index * width + place}"
             deliver.deliver(d, t, origin, frames, path)

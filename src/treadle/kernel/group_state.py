@@ -42,6 +42,8 @@ class SiteState(Struct):
     timer: TimerId | None = None
     passes: bool = False
     """It has fired and lets every later arrival pass on its own."""
+    unevaluable: bool = False
+    """Its computed strategy could not be evaluated, and history has said so."""
 
 
 class Group(Struct):

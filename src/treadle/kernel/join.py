@@ -110,6 +110,8 @@ def fire(d: Deciding, group: Group, state: SiteState, site: JoinSite, why: str, 
     _close(d, group, "join")
     origin = _continuation_origin(d, group, waiting)
     complete_visits(d, waiting)
+    if rest in ("abandon", "block"):  # stragglers meet only one another at a node's join: theirs may be complete now
+        d.items.update(((group.id, branch), None) for branch in early)
     if rest == "cancel":
         for branch in early:
             cancel.cancel_branch(d, group, branch, f"join at {site.target.ref}")

@@ -12,6 +12,7 @@ from treadle.kernel.group_state import Group, SiteState
 from treadle.kernel.join_merge import contributions
 from treadle.kernel.units import unspawned
 from treadle.kernel.view import TokenView
+from treadle.model import events as e
 
 Verdict = tuple[Literal["fire", "fail", "dead", "wait"], str, str]
 """(what to do, error kind, why in words)"""
@@ -89,8 +90,11 @@ def _verdict_cel(d: Deciding, group: Group, state: SiteState, site: JoinSite, li
         facts["results"] = [value for _, value in contributions(d, group, state, site)]
     try:
         satisfied = site.quorum.evaluate(TokenView(d.state, group.frames, None, facts)) is True
-    except EvaluationError:
+    except EvaluationError as problem:
         satisfied = False
+        if not state.unevaluable:
+            via = next(t.id for t in d.graph.transitions.values() if t.site is site)
+            d.emit(e.ConditionUnevaluable(d.seq, d.now, via, str(problem), None, "strategy", group.id))
     if satisfied:
         return "fire", "", f"{site.sync.strategy.expr} holds with {arrived} of {group.total} arrived"
     if live:

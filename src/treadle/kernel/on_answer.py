@@ -12,6 +12,7 @@ from treadle.expression.values import json_equal
 from treadle.kernel import begin, cancel, complete, failure, native, saga, suspend, timers
 from treadle.kernel.deciding import Deciding, Refused, RunFails
 from treadle.kernel.depth import is_too_deep, too_deep
+from treadle.kernel.members import COMPENSATION, EXECUTING, PAUSED
 from treadle.kernel.state import ENDED, Token
 from treadle.model import commands as c
 from treadle.model import effects as x
@@ -24,15 +25,16 @@ from treadle.model.states import ExternalState, Mode, RunStatus, TokenState, Wai
 Json = Any
 
 RECOVERIES_MAX = 5
-"""How often an attempt's worker may be lost before the token fails WORKER_LOST (2.16): poison must not circulate for
-ever."""
+"""How often an attempt's worker may be lost before the token fails WORKER_LOST (2.16): poison must not circulate."""
 
 
 def _executing(d: Deciding, token_id: TokenId, attempt: int) -> Token | None:
     """The visit, if this attempt is the one being executed; a stale result is recorded as ignored, once."""
     token = d.state.tokens.get(token_id)
-    if token is not None and token.attempt == attempt and token.state is TokenState.EXECUTING and token.waiting is None:
+    if token is not None and token.attempt == attempt and token.state is EXECUTING and token.waiting is None:
         return token
+    if token is not None and token.attempt == attempt and token.state is TokenState.DISPATCHED:
+        raise Refused("LEASE_CONFLICT", f"attempt {attempt} of visit {token_id} is on offer: claim it first")
     failure.refuse_late(d, token_id, attempt, _why_late(d, token_id))
     return None
 
@@ -78,6 +80,15 @@ def start_attempt(d: Deciding, command: c.StartAttempt) -> None:
         suspend.started_by(d, token, f"claim of {token.node}")
 
 
+def report_progress(d: Deciding, command: c.ReportProgress) -> None:
+    """Something an attempt says while it works. What comes late, twice or out of order is dropped: it is no result."""
+    token = d.state.tokens.get(command.token)
+    if token is None or token.state is not TokenState.EXECUTING or token.attempt != command.attempt:
+        return
+    if (token.attempt, token.recoveries, command.part) > token.progress and not is_too_deep(command.data):
+        d.emit(e.Custom(d.seq, d.now, command.name, command.data, token.id, command.part))
+
+
 def extend_lease(d: Deciding, command: c.ExtendLease) -> None:
     """A worker's heartbeat: only the owner of the attempt may send it."""
     token = known_visit(d, command.token)
@@ -110,7 +121,7 @@ def finish_attempt(d: Deciding, command: c.FinishAttempt) -> None:
         error = Error("SCHEMA", too_deep(f"the output of {token.node!r}"))
         fail_attempt(d, c.FailAttempt(command.token, command.attempt, error, command.tries, command.worker))
         return
-    if d.state.status is RunStatus.PAUSED:
+    if d.state.status is PAUSED:
         _defer(d, token, command.output, None, command.tries, command.requests)
         return
     apply_result(d, token, command.output, command.tries, command.requests)
@@ -173,7 +184,7 @@ def apply_result(d: Deciding, token: Token, output: Json, tries: int, requests: 
         if token.id not in d.state.tokens:
             failure.refuse_late(d, token.id, token.attempt, "the visit has withdrawn itself")
             return
-    if token.mode is Mode.COMPENSATION:
+    if token.mode is COMPENSATION:
         if refused is not None:
             saga.compensation_token_failed(d, token, failure.located(token, refused))
         else:

@@ -93,18 +93,22 @@ def resume_run(d: Deciding, command: c.ResumeRun) -> None:
 
 
 def extend_timeout(d: Deciding, command: c.ExtendTimeout) -> None:
-    """A new deadline, `ms` from now; a run that timed out into a pause goes on."""
+    """A new deadline, `ms` from now; a run that timed out into a pause goes on, one that a person paused does not."""
     _live(d)
     if command.ms <= 0:
         raise Refused("BAD_REQUEST", f"a timeout is extended by a positive number of ms, got {command.ms}")
-    deadline = d.now + command.ms
+    frozen = d.state.paused_at is not None and not d.state.overdue
+    deadline = (d.state.paused_at if frozen and d.state.paused_at is not None else d.now) + command.ms
     before = [timer for timer in d.state.timers.values() if timer.purpose == "run"]
-    if d.state.status is RunStatus.RUNNING:
-        if any(timer.due == deadline for timer in before):
-            return
-        d.emit(e.RunPaused(d.seq, d.now, command.by, "to extend the deadline"))
+    if not d.state.overdue and any(timer.due == deadline for timer in before):
+        return
     for timer in before:
         d.effect(x.ClearTimer(timer.id))
+    if frozen:  # clocks stand still: `ms` is what will be left when they go on
+        timers.start(d, deadline, "run")
+        return
+    if d.state.status is RunStatus.RUNNING:
+        d.emit(e.RunPaused(d.seq, d.now, command.by, "to extend the deadline"))
     _resume(d, command.by, deadline)
 
 

@@ -40,6 +40,7 @@ def start_run(d: Deciding, command: c.StartRun) -> None:
             command.idempotency_key,
             command.trigger,
             command.seed,
+            command.tags,
         )
     )
     entity.enter(d)

@@ -44,7 +44,10 @@ class Scope:
         below = self.tree.get(root, MISSING)
         if below is MISSING:
             below = Overlay() if self.overlay else {}
-        self.tree[root] = _written(below, path[1:], value, path) if len(path) > 1 else value
+        if len(path) == 2 and type(below) is dict and type(path[1]) is str:  # the commonest: a whole top-level key
+            self.tree[root] = {**below, path[1]: value}
+        else:
+            self.tree[root] = _written(below, path[1:], value, path) if len(path) > 1 else value
 
     def copy(self) -> Scope:
         """An independent scope with the same writes; values stay shared."""

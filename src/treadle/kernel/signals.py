@@ -38,31 +38,36 @@ def offer(d: Deciding, signal: Signal) -> bool:
     for token_id, transition_id in list(d.state.waiters.get(signal.name, ())):
         token = d.state.tokens[token_id]
         transition = d.graph.transitions[transition_id] if transition_id is not None else None
-        if _accepts(d, token, transition, signal) and _give(d, token, transition, signal):
+        if _fits(_wish(d, token, transition), signal) and _give(d, token, transition, signal):
             return True
     return False
 
 
 def take_buffered(d: Deciding, token: Token, transition: GraphTransition | None, name: str) -> bool:
     """A waiter has just come: take the oldest kept signal it accepts."""
-    for signal in list(d.state.signals.values()):
-        if signal.name == name and _accepts(d, token, transition, signal) and _fresh(d, token, transition, signal):
+    kept = [signal for signal in d.state.signals.values() if signal.name == name]
+    wish = _wish(d, token, transition) if kept else None
+    for signal in kept:
+        if _fits(wish, signal) and _fresh(d, token, transition, signal):
             return _give(d, token, transition, signal)
     return False
 
 
-def _accepts(d: Deciding, token: Token, transition: GraphTransition | None, signal: Signal) -> bool:
-    keyed = True
+def _wish(d: Deciding, token: Token, transition: GraphTransition | None) -> tuple[bool, Json] | None:
+    """(whether only one key will do, the key); None: a key without a value fits no signal, and history says why."""
     if transition is None:
-        wanted, keyed = token.detail["key"], token.detail["keyed"]
-    elif transition.trigger_key is not None:
-        try:
-            wanted = transition.trigger_key.evaluate(d.view(token))
-        except EvaluationError:
-            return False  # a key without a value fits no signal
-    else:
-        wanted, keyed = None, False
-    return not keyed or json_equal(wanted, signal.key)
+        return token.detail["keyed"], token.detail["key"]
+    if transition.trigger_key is None:
+        return False, None
+    try:
+        return True, transition.trigger_key.evaluate(d.view(token))
+    except EvaluationError as problem:
+        d.emit(e.ConditionUnevaluable(d.seq, d.now, transition.id, str(problem), token.id, "key"))
+        return None
+
+
+def _fits(wish: tuple[bool, Json] | None, signal: Signal) -> bool:
+    return wish is not None and (not wish[0] or json_equal(wish[1], signal.key))
 
 
 def _fresh(d: Deciding, token: Token, transition: GraphTransition | None, signal: Signal) -> bool:

@@ -37,11 +37,15 @@ class Token(Struct, gc=False):
     path: str
     frames: Frames
     state: TokenState = TokenState.CREATED
-    version: int = 0
     via: str | None = None
     origin: TokenId | None = None
     mode: Mode = Mode.FORWARD
     record: RecordId | None = None
+    output: Json = None
+    last_error: Error | None = None
+    loops: dict[str, int] | None = None
+    merged: list[str] | None = None
+    version: int = 0
     attempt: int = 0
     """Of the node's retry; the fence of every answer."""
     attempts: int = 0
@@ -49,7 +53,6 @@ class Token(Struct, gc=False):
     recoveries: int = 0
     worker: str | None = None
     input: Json = None
-    output: Json = None
     waiting: Waiting | None = None
     detail: Json = None
     arrivals: tuple[ArrivalId, ...] = ()
@@ -59,14 +62,14 @@ class Token(Struct, gc=False):
     external: ExternalState | None = None
     gate: GateState | None = None
     child: RunId | None = None
-    last_error: Error | None = None
     error: Error | None = None
-    loops: dict[str, int] | None = None
-    when: dict[str, bool] | None = None
-    """Armed `when` triggers and whether their condition held last time."""
+    when: dict[str, bool | None] | None = None
+    """Armed `when` triggers and whether their condition held last time; None: it could not be evaluated, which history
+    says once."""
     mutex: str | None = None
     """The mutex it holds."""
-    merged: list[str] | None = None
+    progress: tuple[int, int, int] = (0, 0, 0)
+    """The newest part it has said while at work: (attempt, recoveries, part)."""
 
 
 class Timer(Struct):
@@ -216,6 +219,8 @@ class RunState:
     seen: set[str] = field(default_factory=set)
     artifacts: dict[str, Json] = field(default_factory=dict)
     paused_at: int | None = None
+    overdue: bool = False
+    """Its deadline has passed: extending that is what a paused run waits for. A person's pause ends by resuming."""
     paused_signal: int = 0
     """The newest signal when the run was paused: later ones are still to be offered."""
     visits: int = 0

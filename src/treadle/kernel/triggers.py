@@ -52,9 +52,12 @@ def check_when_of(d: Deciding, token: Token) -> bool:
             break
         t = d.graph.transitions[name]
         assert t.trigger_when is not None
-        verdict = t.trigger_when(d.view(token))
-        holds = not isinstance(verdict, Unevaluable) and verdict
-        if holds != held and not t.definition.interrupting:
+        holds = t.trigger_when(d.view(token))
+        if isinstance(holds, Unevaluable):
+            if held is not None:
+                d.emit(e.ConditionUnevaluable(d.seq, d.now, name, holds.reason, token.id, "when"))
+            continue
+        if holds != bool(held) and not t.definition.interrupting:
             d.emit(e.ContextUpdated(d.seq, d.now, [], None, token.id, armed={name: holds}))
         if holds and not held:
             followed = occur(d, token, t, None) or followed

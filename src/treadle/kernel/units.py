@@ -26,15 +26,13 @@ every arrival's: a run has at most `max_tokens_per_run` of those."""
 
 
 def add_token(state: RunState, token: Token) -> None:
-    """A token has come to stand at its node."""
-    if token.frames:
-        _count(state, token.id, token.frames, 1 << state.graph.nodes[token.node].index, 1)
+    """A token inside a group has come to stand at its node."""
+    _count(state, token.id, token.frames, 1 << state.graph.nodes[token.node].index, 1)
 
 
 def remove_token(state: RunState, token: Token) -> None:
-    """A token has ended or turned into arrivals."""
-    if token.frames:
-        _count(state, token.id, token.frames, 1 << state.graph.nodes[token.node].index, -1)
+    """A token inside a group has ended or turned into arrivals."""
+    _count(state, token.id, token.frames, 1 << state.graph.nodes[token.node].index, -1)
 
 
 def add_arrival(state: RunState, arrival: Arrival) -> None:
@@ -62,7 +60,8 @@ def remove_arrival(state: RunState, arrival: Arrival) -> None:
     group = state.groups[arrival.group]
     site = site_of(state, group, arrival.target)
     branch = branch_in(arrival.frames, group.id)
-    held = tuple(other for other in site.waiting[branch] if other != arrival.id)
+    held = site.waiting[branch]
+    held = () if held == (arrival.id,) else tuple(other for other in held if other != arrival.id)
     if held:
         site.waiting[branch] = held
     else:
@@ -86,10 +85,11 @@ def abandon(state: RunState, group: Group, branches: list[int]) -> None:
 
 def unspawned(group: Group) -> int:
     """Branches that are still only a cursor. None once a join has decided: nobody would wait for them."""
-    decided = any(site.status == "failed" or (site.status == "fired" and not site.passes) for site in group.sites)
-    if group.withdrawn or decided:
+    rest = group.total - group.spawned
+    if not rest or group.withdrawn:
         return 0
-    return group.total - group.spawned
+    decided = any(site.status == "failed" or (site.status == "fired" and not site.passes) for site in group.sites)
+    return 0 if decided else rest
 
 
 def update_cursor(state: RunState, group: Group) -> None:

@@ -50,16 +50,28 @@ class _OutputView:
 
 def apply_output(d: Deciding, token: Token, output: Json) -> None:
     """Write what `output_mapping` says, and keep the output where some expression reads it."""
-    node = d.node(token)
+    node = d.graph.nodes[token.node]
     frames = token.frames
     scope = scope_frame(d.state, frames) if frames else None
-    writes = _mapped(d, node, frames, scope, output) if node.outputs else []
+    if node.plucks is not None and d.graph.state_schema is None:
+        writes = _plucked(node.plucks, output)
+    else:
+        writes = _mapped(d, node, frames, scope, output)
     if node.read:
         writes.append((("nodes", node.ref, "output"), output))
     branch = _unjoined_branch(d, frames, scope) if frames else None
     if branch is not None:
         _report_conflicts(d, token, writes, scope, branch)
     d.emit(e.ContextUpdated(d.seq, d.now, writes, scope, token.id, False, branch))
+
+
+def _plucked(plucks: tuple[tuple[Path, Path], ...], output: Json) -> list[Write]:
+    """`_mapped` where nothing can go wrong."""
+    found: list[Write] = []
+    for target, path in plucks:
+        value = get_in(output, path)
+        found.append((target, None if value is MISSING else value))
+    return found
 
 
 def _mapped(d: Deciding, node: GraphNode, frames: Frames, scope: Frame | None, output: Json) -> list[Write]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -28,3 +29,9 @@ def unpack_events(block: bytes) -> list[events.Event]:
     """The events of a block, equal to those packed."""
     result: list[events.Event] = _decoder.decode(block)
     return result
+
+
+def unpacking(resolve: Callable[[int, memoryview], Any]) -> Callable[[bytes], list[events.Event]]:
+    """`unpack_events` for a store that keeps large values elsewhere: `resolve` gives the value of an extension."""
+    decode: Callable[[bytes], list[events.Event]] = msgspec.msgpack.Decoder(list[_AnyEvent], ext_hook=resolve).decode
+    return decode

@@ -33,6 +33,8 @@ class StartRun(Command, tag="start_run", frozen=True):
     idempotency_key: str | None = None
     trigger: Json = None
     seed: int = 0
+    tags: tuple[str, ...] = ()
+    """What people find it by."""
 
 
 class StartAttempt(Command, tag="start_attempt", frozen=True):
@@ -49,6 +51,17 @@ class ExtendLease(Command, tag="extend_lease", frozen=True):
     attempt: int
     worker: str
     lease_until: int
+
+
+class ReportProgress(Command, tag="report_progress", frozen=True):
+    """An attempt at work says something before it has ended: text as it streams."""
+
+    token: TokenId
+    attempt: int
+    part: int
+    """Counted from 1 in one execution: makes a repeated delivery recognisable."""
+    name: str
+    data: Json = None
 
 
 class FinishAttempt(Command, tag="finish_attempt", frozen=True):

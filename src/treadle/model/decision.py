@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct
 
 from treadle.model.effects import Effect
 from treadle.model.errors import Rejection
 from treadle.model.events import Event
 
 
-@dataclass(slots=True)
-class Decision:
+class Decision(Struct):
     """`events` are already folded into the state the kernel was given; a refusal usually leaves them empty,
     except that a refused callback is itself a fact worth recording."""
 
-    events: list[Event] = field(default_factory=list)
-    effects: list[Effect] = field(default_factory=list)
+    events: list[Event] = []
+    effects: list[Effect] = []
     rejection: Rejection | None = None

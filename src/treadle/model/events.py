@@ -47,6 +47,7 @@ class RunStarted(Event, tag="run.started"):
     trigger: Json = None
     seed: int = 0
     """Of the run's jitter; everything random about a run follows from it."""
+    tags: tuple[str, ...] = ()
 
 
 class RunCompleted(Event, tag="run.completed"):
@@ -326,6 +327,10 @@ class ConditionUnevaluable(Event, tag="condition.unevaluable"):
     transition: str
     reason: str
     token: TokenId | None = None
+    part: str = "condition"
+    """What of the transition it was: condition, when, key, strategy."""
+    group: GroupId | None = None
+    """Of a join's strategy: whose."""
 
 
 class ResultIgnored(Event, tag="result.ignored"):
@@ -475,6 +480,8 @@ class Custom(Event, tag="custom"):
     name: str
     data: Json = None
     token: TokenId | None = None
+    part: int = 0
+    """Of an attempt still at work: how manieth it is; 0 when it came with the result."""
 
     @property
     def type(self) -> str:

@@ -21,8 +21,10 @@ class EntityRef(Struct, omit_defaults=True):
     section: str | None = None
 
 
-class ParentLink(Struct):
+class ParentLink(Struct, omit_defaults=True):
     """Which visit of which run waits for this one."""
 
     run: RunId
     token: TokenId
+    inherits_artifacts: bool = False
+    """It may read the artifacts of the run above."""

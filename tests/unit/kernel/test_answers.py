@@ -140,7 +140,35 @@ def test_an_expired_lease_offers_the_same_attempt_again() -> None:
     driven.fire("lease")
     token = driven.token("a")
     assert (token.state, token.attempt, token.recoveries, token.attempts) == ("dispatched", 1, 1, 1)
-    assert driven.do(c.FinishAttempt(1, 1, {}, worker="w1")).events == []
+    late = driven.do(c.FinishAttempt(1, 1, {}, worker="w1"))
+    assert (late.events, refused(late)) == ([], "LEASE_CONFLICT")
+
+
+def test_an_expired_lease_is_over_before_its_timer_is_delivered() -> None:
+    driven = run_of(TASK, queue="q")
+    driven.do(c.StartAttempt(1, 1, "w1", driven.now + 50))
+    driven.now += 50
+    assert refused(driven.do(c.ExtendLease(1, 1, "w1", driven.now + 50))) == "LEASE_CONFLICT"
+    assert refused(driven.do(c.FinishAttempt(1, 1, {}, worker="w1"))) == "LEASE_CONFLICT"
+    assert refused(driven.do(c.FailAttempt(1, 1, Error("X", "x"), worker="w1"))) == "LEASE_CONFLICT"
+    driven.fire("lease")
+    driven.do(c.StartAttempt(1, 1, "w2", driven.now + 50))
+    assert refused(driven.do(c.FinishAttempt(1, 1, {}, worker="w2"))) is None
+
+
+def test_a_heartbeat_in_time_keeps_the_lease() -> None:
+    driven = run_of(TASK, queue="q")
+    driven.do(c.StartAttempt(1, 1, "w1", driven.now + 50))
+    driven.now += 40
+    driven.do(c.ExtendLease(1, 1, "w1", driven.now + 50))
+    driven.now += 40
+    assert refused(driven.do(c.FinishAttempt(1, 1, {}, worker="w1"))) is None
+
+
+def test_nobody_answers_for_an_attempt_that_is_only_on_offer() -> None:
+    driven = run_of(TASK, queue="q")
+    assert refused(driven.do(c.FinishAttempt(1, 1, {}, worker="w1"))) == "LEASE_CONFLICT"
+    assert driven.token("a").state == "dispatched"
 
 
 def test_a_worker_lost_too_often_fails_the_visit() -> None:

@@ -1,4 +1,4 @@
-"""python -m treadle.testing.simulator [SEED | --seeds N | --seconds N] [--from SEED] [--without a,b] [--json] …
+"""python -m treadle.testing.simulator [SEED | --seeds N | --seconds N] [--from SEED] [--without a,b] [--store sqlite] …
 
 Without arguments: ten seconds of fresh seeds. With a seed: that one again, made smaller if it fails. Exit code 0 if
 everything held, 1 if not, 2 for wrong arguments.
@@ -16,6 +16,7 @@ import msgspec
 
 from treadle.testing.simulator import batch
 from treadle.testing.simulator.report import command, describe, git_hash
+from treadle.testing.simulator.shelves import ShelfName
 from treadle.testing.simulator.simulate import shrink, simulate
 
 SHOWN_MAX = 3
@@ -39,6 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--from", dest="first", type=int, help="first seed of a batch instead of a random one")
     parser.add_argument("--without", default="", help="features and faults to switch off, separated by commas")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: all cores)")
+    parser.add_argument("--store", choices=("memory", "sqlite"), default="memory", help="what the engines share")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
     parser.add_argument("--verbose", action="store_true", help="also print coverage in full, or a passing seed's facts")
     return parser
@@ -49,7 +51,7 @@ def _say(text: str) -> None:
 
 
 def _again(seed: int, without: frozenset[str], options: argparse.Namespace) -> int:
-    outcome = simulate(seed, without)
+    outcome = simulate(seed, without, options.store)
     if outcome.failure is None:
         facts = {"seed": seed, "runs": outcome.runs, "completed": outcome.completed_runs, "steps": outcome.steps}
         _say(_json(facts) if options.json else f"seed {seed} holds: {outcome.runs} runs, {outcome.steps} steps")
@@ -68,8 +70,8 @@ def _again(seed: int, without: frozenset[str], options: argparse.Namespace) -> i
 def _fresh(options: argparse.Namespace) -> int:
     first = options.first if options.first is not None else secrets.randbelow(10**9)
     seconds = options.seconds if options.seconds is not None or options.seeds is not None else 10.0
-    result = batch.run(first, seeds=options.seeds, seconds=seconds, jobs=options.jobs)
-    _say(_json(_facts(first, result)) if options.json else _text(first, result, options.verbose))
+    result = batch.run(first, seeds=options.seeds, seconds=seconds, jobs=options.jobs, store=options.store)
+    _say(_json(_facts(first, result)) if options.json else _text(first, result, options.verbose, options.store))
     return 1 if result.failures or result.is_vacuous else 0
 
 
@@ -89,7 +91,7 @@ def _facts(first: int, result: batch.Batch) -> dict[str, object]:
     }
 
 
-def _text(first: int, result: batch.Batch, verbose: bool) -> str:
+def _text(first: int, result: batch.Batch, verbose: bool, store: ShelfName) -> str:
     lines = [
         f"{git_hash()}: {result.seeds} seeds from {first} in {result.seconds:.0f} s",
         f"{result.per_minute:,.0f} seeds per minute and core, {result.steps / max(result.seeds, 1):,.0f} steps a seed",
@@ -102,7 +104,7 @@ def _text(first: int, result: batch.Batch, verbose: bool) -> str:
         lines.append("too few runs completed for this batch to mean anything")
     shown = {rule: seed for seed, rule, _ in reversed(result.failures)}
     for seed in list(shown.values())[:SHOWN_MAX]:
-        failed = simulate(seed)
+        failed = simulate(seed, store=store)
         lines += ["", describe(shrink(failed)) if failed.failure is not None else f"seed {seed} failed and now holds"]
     if result.failures:
         lines += ["", f"{len(result.failures)} seeds failed:"]

@@ -11,6 +11,7 @@ from itertools import count, takewhile
 from types import FrameType
 
 from treadle.testing.simulator.coverage import Coverage
+from treadle.testing.simulator.shelves import ShelfName
 from treadle.testing.simulator.simulate import Outcome, simulate
 
 CHUNK = 25
@@ -72,7 +73,7 @@ class Batch:
         self.coverage.add(other.coverage)
 
 
-def play(seeds: Iterable[int]) -> Batch:
+def play(seeds: Iterable[int], store: ShelfName = "memory") -> Batch:
     """One process's share."""
     batch = Batch()
     began = time.process_time()
@@ -81,7 +82,7 @@ def play(seeds: Iterable[int]) -> Batch:
         for seed in seeds:
             signal.alarm(SEED_SECONDS_MAX)
             try:
-                batch.take(simulate(seed))
+                batch.take(simulate(seed, store=store))
             except Stuck:
                 batch.seeds += 1
                 batch.failures.append((seed, "stuck", f"no end after {SEED_SECONDS_MAX} s inside one seed"))
@@ -96,7 +97,14 @@ def _give_up(_number: int, _frame: FrameType | None) -> None:
     raise Stuck
 
 
-def run(first: int, *, seeds: int | None = None, seconds: float | None = None, jobs: int = 1) -> Batch:
+def run(
+    first: int,
+    *,
+    seeds: int | None = None,
+    seconds: float | None = None,
+    jobs: int = 1,
+    store: ShelfName = "memory",
+) -> Batch:
     """Seeds from `first` on: so many, or for so long."""
     began = time.monotonic()
     total = Batch()
@@ -105,20 +113,22 @@ def run(first: int, *, seeds: int | None = None, seconds: float | None = None, j
         chunks = takewhile(lambda _chunk: time.monotonic() - began < seconds, chunks)
     if jobs == 1:
         for chunk in chunks:
-            total.add(play(chunk))
+            total.add(play(chunk, store))
     else:
         with multiprocessing.get_context("spawn").Pool(jobs) as pool:
-            for part in _in_flight(pool, chunks, jobs * 2):
+            for part in _in_flight(pool, chunks, jobs * 2, store):
                 total.add(part)
     total.seconds = time.monotonic() - began
     return total
 
 
-def _in_flight(pool: multiprocessing.pool.Pool, chunks: Iterator[range], width: int) -> Iterator[Batch]:
+def _in_flight(
+    pool: multiprocessing.pool.Pool, chunks: Iterator[range], width: int, store: ShelfName
+) -> Iterator[Batch]:
     """Results as they come, never more than `width` chunks ahead: a pool's own queue would run past the deadline."""
     waiting = []
     for chunk in chunks:
-        waiting.append(pool.apply_async(play, (chunk,)))
+        waiting.append(pool.apply_async(play, (chunk, store)))
         if len(waiting) >= width:
             yield waiting.pop(0).get()
     for result in waiting:

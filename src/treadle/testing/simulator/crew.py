@@ -105,6 +105,9 @@ class Crew:
         yield self._duration()
         if self._is_silent(run, effect):
             return
+        if self._world.plan.has("native") and self._draw.chance(0.1):
+            part = self._draw.between(1, 3)
+            self._world.post.send(run, c.ReportProgress(effect.token, effect.attempt, part, "said", part), host=engine)
         if key not in self._stopped or self._draw.chance(0.5):
             letter = self._world.post.send(run, self._result(effect, None), host=engine)
             yield from answered(letter)

@@ -14,11 +14,11 @@ from treadle.errors import StoreConflict
 from treadle.model.commands import Command
 from treadle.model.events import Event
 from treadle.model.ids import RunId
-from treadle.store.memory import SHARD, MemoryStore
-from treadle.store.port import Commit, Fence, OutboxRow, RunRow, TimerRow
-from treadle.testing.instant import instantly
+from treadle.store.port import Batch, Commit, Fence, OutboxRow, RunQuery, RunRow, TimerRow
+from treadle.store.rows import OPEN, SHARD
 from treadle.testing.simulator.faults import Faults
 from treadle.testing.simulator.schedule import Schedule
+from treadle.testing.simulator.shelves import NOBODY, MemoryShelves, Shelves
 
 LEASE_MS = 300
 EVERYTHING = 1 << 30
@@ -34,8 +34,10 @@ class Unknown(Exception):
 class Depot:
     """See the module's docstring."""
 
-    def __init__(self, shards: int, schedule: Schedule, faults: Faults) -> None:
-        self._store = MemoryStore()
+    def __init__(self, shards: int, schedule: Schedule, faults: Faults, shelves: Shelves | None = None) -> None:
+        self._shelves = shelves or MemoryShelves()
+        self._wait = self._shelves.wait
+        self._store = self._shelves.of(NOBODY)
         self._shards = shards
         self._schedule = schedule
         self._faults = faults
@@ -49,8 +51,16 @@ class Depot:
     def shard_of(self, run: RunId) -> int:
         return crc32(run.encode()) % self._shards
 
+    def abandon(self, owner: str) -> None:
+        """An engine has died; nobody closed its connections."""
+        self._shelves.abandon(owner)
+
+    def close(self) -> None:
+        """The world has ended."""
+        self._shelves.close()
+
     def lease(self, shard: int, owner: str) -> Fence | None:
-        return instantly(self._store.lease(shard, owner, self.now, LEASE_MS))
+        return self._wait(self._shelves.of(owner).lease(shard, owner, self.now, LEASE_MS))
 
     def commit(self, commits: Sequence[Commit], causes: Sequence[Command], fence: Fence) -> list[OutboxRow]:
         """One transaction. Raises StoreConflict, and nothing has happened; or Unknown, and nobody knows. The `causes`
@@ -58,7 +68,7 @@ class Depot:
         if self._faults.happens("unknown_lost"):
             raise Unknown
         try:
-            rows = instantly(self._store.commit(commits, fence))
+            rows = self._wait(self._shelves.of(fence.owner).commit(Batch(commits), fence))
         except StoreConflict as conflict:
             self._faults.seen[f"refused {conflict.kind}"] += 1
             raise
@@ -69,25 +79,29 @@ class Depot:
 
     def acknowledge(self, row: OutboxRow, fence: Fence) -> None:
         """Whoever lost its lease cannot take rows away from the new owner."""
-        instantly(self._store.acknowledge([row.id], fence))
+        self._wait(self._shelves.of(fence.owner).commit(Batch(done=(row.id,)), fence))
 
     def history(self, run: RunId) -> list[Event]:
-        return instantly(self._store.history(run))
+        return self._wait(self._store.history(run))
 
     def find_run(self, run: RunId) -> RunRow | None:
-        return instantly(self._store.find_run(run))
+        return self._one(RunQuery(run=run))
 
     def find_run_by_key(self, workflow: str, key: str) -> RunRow | None:
-        return instantly(self._store.find_run_by_key(workflow, key))
+        return self._one(RunQuery(workflow=workflow, idempotency_key=key))
+
+    def _one(self, query: RunQuery) -> RunRow | None:
+        rows = self._wait(self._store.find_runs(query))
+        return rows[0] if rows else None
 
     def unfinished(self, shards: Sequence[int]) -> list[RunRow]:
-        rows = instantly(self._store.unfinished(SHARD))
+        rows = self._wait(self._store.find_runs(RunQuery(statuses=OPEN, shard=SHARD, limit=EVERYTHING)))
         return [row for row in rows if self.shard_of(row.run) in shards]
 
     def outbox(self, shards: Sequence[int]) -> list[OutboxRow]:
-        rows = instantly(self._store.outbox(SHARD, limit=EVERYTHING))
+        rows = self._wait(self._store.outbox(SHARD, limit=EVERYTHING))
         return [row for row in rows if self.shard_of(row.run) in shards]
 
     def timers(self, shards: Sequence[int], until: int | None = None) -> list[TimerRow]:
-        rows = instantly(self._store.timers(SHARD, until, EVERYTHING))
+        rows = self._wait(self._store.timers(SHARD, until, EVERYTHING))
         return [row for row in rows if self.shard_of(row.run) in shards]

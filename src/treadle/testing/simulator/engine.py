@@ -106,6 +106,7 @@ class Engine(Host):
         """A new process on the same machine: it remembers nothing."""
         self.up = True
         self._forget()
+        self.world.depot.abandon(self.name)
         self.world.schedule.spawn(housekeeping.keep_house(self), self)
 
     @property
@@ -125,6 +126,7 @@ class Engine(Host):
 
     def receive(self, letter: Letter) -> None:
         """A letter has come."""
+        letter.queued = True
         self.inbox.append(letter)
         if not self._working:
             self._working = True
@@ -133,6 +135,8 @@ class Engine(Host):
     def _work(self) -> Process:
         while self.inbox:
             batch = [self.inbox.popleft() for _ in range(min(len(self.inbox), BATCH_MAX))]
+            for letter in batch:
+                letter.queued = False
             for shard in {self.world.depot.shard_of(letter.run) for letter in batch}:
                 mine = [letter for letter in batch if self.world.depot.shard_of(letter.run) == shard]
                 yield from self._transact(shard, mine)

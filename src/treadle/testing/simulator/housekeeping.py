@@ -13,6 +13,7 @@ from treadle.model.commands import FireTimer, LoseWorker
 from treadle.model.effects import RunTask
 from treadle.model.ids import RunId, TimerId
 from treadle.model.states import Mode, RunStatus, TokenState
+from treadle.testing.simulator.post import PATIENCE_FACTOR_MAX, Letter
 from treadle.testing.simulator.schedule import Process
 
 if TYPE_CHECKING:
@@ -91,14 +92,16 @@ def _fire(engine: Engine, run: RunId, timer: TimerId) -> None:
     key = (run, timer)
     if key not in engine.firing:
         engine.firing.add(key)
-        engine.world.post.send(run, FireTimer(timer), host=engine, tries=1)
-        engine.world.schedule.spawn(_let_fire_again(engine, key), engine, TICK_MS)
+        letter = engine.world.post.send(run, FireTimer(timer), host=engine, tries=1)
+        engine.world.schedule.spawn(_let_fire_again(engine, key, letter), engine, TICK_MS)
 
 
-def _let_fire_again(engine: Engine, key: tuple[RunId, TimerId]) -> Process:
+def _let_fire_again(engine: Engine, key: tuple[RunId, TimerId], letter: Letter) -> Process:
+    for _ in range(PATIENCE_FACTOR_MAX):  # an engine that is behind must not bury itself; one that died told nobody
+        if not letter.queued:
+            break
+        yield TICK_MS
     engine.firing.discard(key)
-    return
-    yield 0
 
 
 def watch(engine: Engine, run: RunId, timer: TimerId, due: int) -> Process:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 PATIENCE_MS = 60
 """How long a sender waits for an answer before it writes again: longer than a commit takes, shorter than a lease."""
+PATIENCE_FACTOR_MAX = 16
+"""Senders wait longer each time, up to so many times as long: an engine that is behind must be able to catch up."""
 LATE_MS = 900
 """How late a late message is at most: several leases, most timers."""
 
@@ -29,7 +31,7 @@ LATE_MS = 900
 class Letter:
     """One command to one run, and what became of it."""
 
-    __slots__ = ("answered_at", "command", "copies", "on_answer", "rejection", "run", "sent_at", "workflow")
+    __slots__ = ("answered_at", "command", "copies", "on_answer", "queued", "rejection", "run", "sent_at", "workflow")
 
     def __init__(
         self, run: RunId, command: Command, sent_at: int, workflow: str = "", on_answer: Answered | None = None
@@ -44,6 +46,8 @@ class Letter:
         """Once answered: None means accepted."""
         self.copies = 0
         """How often it has reached an engine."""
+        self.queued = False
+        """A copy lies in an engine's inbox."""
         self.on_answer = on_answer
 
     @property
@@ -92,7 +96,7 @@ class Post:
             elif not self._faults.happens("lost_message"):
                 yield self._draw.between(0, 3)
                 self._hand_over(letter)
-            yield PATIENCE_MS
+            yield PATIENCE_MS * min(sent, PATIENCE_FACTOR_MAX)
 
     def _again(self, letter: Letter) -> Process:
         self._hand_over(letter)

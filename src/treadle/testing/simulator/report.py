@@ -51,7 +51,8 @@ def _lines(outcome: Outcome, failure: Failure) -> Iterator[str]:
 def command(outcome: Outcome) -> str:
     """How to play it again."""
     without = f" --without {','.join(sorted(outcome.without))}" if outcome.without else ""
-    return f"./dev sim {outcome.seed}{without}"
+    store = f" --store {outcome.store}" if outcome.store != "memory" else ""
+    return f"./dev sim {outcome.seed}{without}{store}"
 
 
 def _definition(workflow: Workflow) -> Iterator[str]:

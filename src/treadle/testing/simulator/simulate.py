@@ -14,6 +14,7 @@ from treadle.testing.simulator.coverage import Coverage
 from treadle.testing.simulator.engine import KernelRaised
 from treadle.testing.simulator.generator import generate
 from treadle.testing.simulator.plan import Plan, plan_of
+from treadle.testing.simulator.shelves import ShelfName, make_shelves
 from treadle.testing.simulator.world import World
 
 NOTHING: frozenset[str] = frozenset()
@@ -44,23 +45,26 @@ class Outcome:
     runs: int = 0
     completed_runs: int = 0
     completed_visits: int = 0
+    store: ShelfName = "memory"
 
 
-def simulate(seed: int, without: frozenset[str] = NOTHING) -> Outcome:
+def simulate(seed: int, without: frozenset[str] = NOTHING, store: ShelfName = "memory") -> Outcome:
     """Play a seed; `without` switches features and faults of its plan off."""
     plan = plan_of(seed).without(without)
     workflows = generate(plan)
-    world = World(plan, workflows, Coverage())
-    outcome = Outcome(seed, plan, without, world.coverage)
+    world = World(plan, workflows, Coverage(), make_shelves(store))
+    outcome = Outcome(seed, plan, without, world.coverage, store=store)
     try:
-        world.live()
-        _check_meaning(world)
+        if world.live():
+            _check_meaning(world)
     except Violation as violation:
         outcome.failure = _failure(world, workflows, violation.rule, violation.text, violation.run)
     except KernelRaised as raised:
         rule = f"raised {type(raised.__cause__).__name__}"
         outcome.failure = _failure(world, workflows, rule, str(raised), raised.run)
         outcome.failure.trace = "".join(traceback.format_exception(raised.__cause__))
+    finally:
+        world.depot.close()
     _count(world, outcome)
     return outcome
 
@@ -81,7 +85,7 @@ def _check_meaning(world: World) -> None:
 def _count(world: World, outcome: Outcome) -> None:
     outcome.steps = world.schedule.steps
     outcome.runs = len(world.runs)
-    outcome.completed_runs = sum(1 for run in world.runs if world.state(run).status == "completed")
+    outcome.completed_runs = sum(1 for watched in world.auditor.runs.values() if watched.state.status == "completed")
     outcome.completed_visits = world.coverage.events["token.completed"]
     world.coverage.faults.update(world.faults.seen)
 
@@ -95,7 +99,7 @@ def shrink(failed: Outcome) -> Outcome:
         for name in names:
             if name in smallest.without:
                 continue
-            tried = simulate(failed.seed, smallest.without | {name})
+            tried = simulate(failed.seed, smallest.without | {name}, failed.store)
             if tried.failure is not None and tried.failure.rule == failed.failure.rule:
                 smallest = tried
     return smallest

@@ -30,11 +30,15 @@ from treadle.testing.simulator.people import People
 from treadle.testing.simulator.plan import Plan
 from treadle.testing.simulator.post import Post
 from treadle.testing.simulator.schedule import Schedule
+from treadle.testing.simulator.shelves import Shelves
 
 HELP_MS = 40
 """Between two rounds of helpfulness in the liveness phase."""
 LIVENESS_MS = 40_000
 """By then everything has ended: twenty times the longest timer, and no fault has delayed anything."""
+CROWD = 200
+"""Runs. Recursion in wide fan-outs breeds children by the hundred, in one seed of 50,000: such a world is left when its
+steps are used up. Every commit of it was audited; only whether all of it ends is not waited for."""
 STEPS_MAX = 400_000
 """A seed takes a few thousand; one that takes this many spins."""
 OVER = frozenset(
@@ -49,16 +53,22 @@ OVER = frozenset(
 )
 
 
+class _Crowded(Exception):
+    """There are more runs than the steps suffice for."""
+
+
 class World:
     """See the module's docstring."""
 
-    def __init__(self, plan: Plan, workflows: Sequence[Workflow], coverage: Coverage) -> None:
+    def __init__(
+        self, plan: Plan, workflows: Sequence[Workflow], coverage: Coverage, shelves: Shelves | None = None
+    ) -> None:
         self.plan = plan
         self.draw = Draw(plan.seed, "world")
         self.coverage = coverage
         self.schedule = Schedule(Draw(plan.seed, "order"), EPOCH_MS)
         self.faults = Faults(plan)
-        self.depot = Depot(plan.shards, self.schedule, self.faults)
+        self.depot = Depot(plan.shards, self.schedule, self.faults, shelves)
         self.depot.witness = self._witness
         self.post = Post(Draw(plan.seed, "post"), self.schedule, self.faults)
         self.catalog = Deployment(workflows)
@@ -96,8 +106,15 @@ class World:
             self.auditor.committed(commit, cause, fence, self.depot.now, self.depot.shard_of(commit.run))
             self.coverage.committed(commit, self.state(commit.run).graph.definition)
 
-    def live(self) -> None:
-        """Both phases, and the final audit. Raises Violation or KernelRaised."""
+    def live(self) -> bool:
+        """Both phases, and the final audit. Raises Violation or KernelRaised. False: it has become too large to end."""
+        try:
+            self._live()
+        except _Crowded:
+            return False
+        return True
+
+    def _live(self) -> None:
         for process in (self.people.start_runs(), self.people.send_signals(), self.people.operate()):
             self.schedule.spawn(process)
         self._pass(self.plan.safety_ms)
@@ -114,6 +131,8 @@ class World:
 
     def _pass(self, ms: int) -> None:
         if not self.schedule.run_until(self.schedule.now + ms, STEPS_MAX):
+            if len(self.runs) > CROWD:
+                raise _Crowded
             unfinished = self._unfinished() or self.runs
             raise Violation(unfinished[0], "liveness", f"{STEPS_MAX} steps and no rest: somebody spins")
 

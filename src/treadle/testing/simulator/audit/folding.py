@@ -82,9 +82,13 @@ def _ended(record: Record, event: e.Event) -> None:
     if visit is None:
         arrival = getattr(event, "arrival", None)
         record.expect(arrival in record.arrivals, "arrivals", f"arrival {arrival} is withdrawn and is not there")
+        if arrival in record.arrivals:
+            record.doing.withdrawn.append(record.arrivals[arrival].frames)
         withdraw(record, arrival)
         return
     record.doing.ended.append(visit.id)
+    if isinstance(event, e.TokenCancelled):
+        record.doing.withdrawn.append(visit.frames)
     if visit.child is not None and visit.state != "completed":
         record.doing.orphans.append(visit.child)
         visit.child = None

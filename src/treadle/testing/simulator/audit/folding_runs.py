@@ -11,6 +11,8 @@ from treadle.testing.simulator.audit.record import Record, Timer
 
 
 def _timer_set(record: Record, event: e.TimerSet) -> None:
+    if event.purpose == "run":
+        record.timers = {i: t for i, t in record.timers.items() if t.purpose != "run"}
     record.timers[event.timer] = Timer(event.due, event.purpose, event.token, event.group, event.target)
     visit = record.visits.get(event.token or 0)
     if visit is None:

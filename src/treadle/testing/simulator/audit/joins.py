@@ -16,7 +16,7 @@ from treadle.testing.simulator.audit.folding import withdraw
 from treadle.testing.simulator.audit.folding_runs import write
 from treadle.testing.simulator.audit.merges import check_merge
 from treadle.testing.simulator.audit.record import Group, JoinRecord, Record
-from treadle.testing.simulator.audit.tally import Tally, is_abandoned, is_decided, tally, verdict
+from treadle.testing.simulator.audit.tally import Tally, is_decided, tally, verdict
 
 LATE_KINDS = frozenset({"MIN_SUCCESS_NOT_MET", "MERGE_TYPE", "SCHEMA"})
 """A join that was to fire, and could not."""
@@ -183,12 +183,12 @@ def on_dead(record: Record, event: e.JoinDead) -> None:
 
 def _went_along(record: Record, group: Group) -> bool:
     """Whether a branch around the group was withdrawn in this commit, with everything that was opened in it."""
-    if any(is_cancelled(record, record.groups[outer]) for outer, _ in group.frames):
+    around = {outer for outer, _ in group.frames}
+    if any(is_cancelled(record, record.groups[outer]) for outer in around):
         return True
-    cancelled = [event.token for event in record.doing.events if isinstance(event, e.TokenCancelled) and event.token]
-    return bool(group.frames) and any(
-        frame[0] == group.id for token in cancelled for frame in record.visits[token].frames
-    )
+    if any(timer.purpose == "sync" and timer.group in around for timer in record.doing.timers_fired):
+        return True  # the clock of a join further out: what has not arrived there is timed out
+    return bool(around) and any(frame[0] == group.id for frames in record.doing.withdrawn for frame in frames)
 
 
 def _decided(record: Record, group: Group, join: JoinRecord, status: str) -> None:
@@ -202,19 +202,12 @@ def is_blocked(record: Record, group: Group, join: JoinRecord) -> bool:
     """A7: another instance, same item and target, has fired and not yet drained."""
     if join.site.sync.on_early_complete != "block":
         return False
-    inside = {
-        frame
-        for unit in record.units()
-        for place, frame in enumerate(unit.frames)
-        if not is_abandoned(record, unit.frames[place + 1 :])
-    }
     for other in record.groups.values():
         twin = other.join_at(join.site.target)
         if other is group or twin is None or twin.status != "fired" or twin.site.key != join.site.key:
             continue
-        if record.item(other.frames) == record.item(group.frames) and any(
-            (other.id, branch) in inside for branch in other.abandoned
-        ):
+        same_item = record.item(other.frames) == record.item(group.frames)
+        if same_item and other.abandoned & tally(record, other, twin).live:
             return True
     return False
 

@@ -141,6 +141,8 @@ class Doing:
     """Visits that have ended, or left their node for a join."""
     orphans: list[str] = field(default_factory=list)
     """Children whose visit no longer waits for them."""
+    withdrawn: list[Frames] = field(default_factory=list)
+    """Where something was cancelled: visits, and arrivals that stood alone."""
     timers_fired: list[Timer] = field(default_factory=list)
     events: list[e.Event] = field(default_factory=list)
 
