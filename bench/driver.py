@@ -14,7 +14,7 @@ from treadle.model.commands import Command, FinishAttempt, StartRun
 from treadle.model.effects import RunTask
 from treadle.model.ids import RunId
 from treadle.store.memory import MemoryStore
-from treadle.store.port import Commit, Fence
+from treadle.store.port import Batch, Commit, Fence
 from treadle.testing.instant import instantly
 
 
@@ -45,18 +45,18 @@ class Driver:
     def play(self, graph: ExecutionGraph, run: str, given: Any, output: Any) -> RunState:
         """A run from start to end; every task returns `output`."""
         state = RunState(graph)
-        commands: deque[Command] = deque([StartRun(RunId(run), given)])
+        identity = RunId(run)
+        commands: deque[Command] = deque([StartRun(identity, given)])
+        done: list[int] = []
         while commands:
             seq = state.seq
             decision = decide(graph, state, commands.popleft(), 0, self.catalog)
-            rows = instantly(
-                self.store.commit(
-                    [Commit(RunId(run), seq, decision.events, decision.effects, state.status)], self.fence
-                )
-            )
+            commit = Commit(identity, seq, decision.events, decision.effects, state.status)
+            rows = instantly(self.store.commit(Batch((commit,), done), self.fence))
             for row in rows:
                 if isinstance(row.effect, RunTask):
                     commands.append(FinishAttempt(row.effect.token, row.effect.attempt, output))
-            instantly(self.store.acknowledge([row.id for row in rows], self.fence))
+            done = [row.id for row in rows]
+        instantly(self.store.commit(Batch(done=done), self.fence))
         self.visits += state.visits
         return state

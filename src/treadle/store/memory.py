@@ -4,85 +4,74 @@ Owns nothing durable. Promises the port's contract to the letter, so that what h
 the verbs; the scenario runner and the simulator live on it. Must not suspend: its coroutines finish at the
 first step, which is what lets a single-threaded world drive them without an event loop (`testing.instant`).
 
-History is kept as packed blocks, one per commit, as the real stores keep it: whatever the codec loses is lost
-here too. A transaction is checked completely before its first write, so a refused one has written nothing.
+History is kept as packed blocks, one per commit, and documents as packed bytes, as the real stores keep them:
+whatever the codec loses is lost here too. A transaction is checked completely before its first write, so a
+refused one has written nothing.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from itertools import islice
 
 from treadle.errors import StoreConflict
-from treadle.model.codec import pack_events, unpack_events
-from treadle.model.effects import ClearTimer, Effect, SetTimer
+from treadle.model.codec import unpack_events
+from treadle.model.effects import ClearTimer, CloseGate, Effect, OpenGate, SetTimer
 from treadle.model.events import Event, RunStarted, TimerFired
-from treadle.model.ids import RunId, TimerId
+from treadle.model.ids import RunId, TimerId, TokenId
 from treadle.model.states import RunStatus
-from treadle.store.port import Commit, Fence, OutboxRow, RunRow, StoredWorkflow, TimerRow
-
-SHARD = 0
-"""A process of one needs no second shard; the verbs that name one still check it."""
-
-ENDED = frozenset(
-    {
-        RunStatus.COMPLETED,
-        RunStatus.FAILED,
-        RunStatus.CANCELLED,
-        RunStatus.TIMED_OUT,
-        RunStatus.COMPENSATED,
-        RunStatus.COMPENSATION_FAILED,
-    }
+from treadle.store.memory_parts import Blobs, Documents, KeptRun, Leases, Requests
+from treadle.store.port import (
+    Answer,
+    Batch,
+    Commit,
+    Document,
+    Fence,
+    GateRow,
+    Json,
+    OutboxRow,
+    Request,
+    RunQuery,
+    RunRow,
+    TimerRow,
 )
+from treadle.store.rows import ENDED, SHARD, gate_row
 
-
-@dataclass(slots=True)
-class _Run:
-    """A run's blocks; `ends[i]` is the sequence number of the last event in `blocks[i]`."""
-
-    started: RunStarted
-    status: RunStatus
-    seq: int = 0
-    blocks: list[bytes] = field(default_factory=list)
-    ends: list[int] = field(default_factory=list)
-
-    def append(self, commit: Commit) -> None:
-        self.status = commit.status
-        if commit.events:
-            self.blocks.append(pack_events(list(commit.events)))
-            self.seq = commit.events[-1].seq
-            self.ends.append(self.seq)
-
-    def row(self) -> RunRow:
-        started = self.started
-        return RunRow(started.run, started.workflow, started.version, self.status, self.seq, started.idempotency_key)
-
-
-@dataclass(slots=True)
-class _Lease:
-    owner: str
-    epoch: int
-    until: int
+__all__ = ["ENDED", "SHARD", "MemoryStore"]
 
 
 class MemoryStore:
     """See the module's docstring; the verbs are documented in `store.port`."""
 
     def __init__(self) -> None:
-        self._runs: dict[RunId, _Run] = {}
+        self._runs: dict[RunId, KeptRun] = {}
         self._keys: dict[tuple[str, str], RunId] = {}
         self._outbox: dict[int, OutboxRow] = {}
         self._last_row = 0
         self._timers: dict[tuple[RunId, TimerId], int] = {}
-        self._leases: dict[int, _Lease] = {}
-        self._workflows: dict[str, list[StoredWorkflow]] = {}
+        self._gates: dict[tuple[RunId, TokenId], GateRow] = {}
+        self._leases = Leases()
+        self._requests = Requests()
+        self._documents = Documents()
+        self._blobs = Blobs()
 
-    async def commit(self, commits: Sequence[Commit], fence: Fence) -> list[OutboxRow]:
+    async def commit(self, batch: Batch, fence: Fence) -> list[OutboxRow]:
         self._check_fence(fence)
+        commits = batch.commits
         self._check_commits(commits)
-        return [row for commit in commits for row in self._write(commit)]
+        for row in batch.done:
+            self._outbox.pop(row, None)
+        rows: list[OutboxRow] = []
+        for commit in commits:
+            self._write(commit, rows)
+        for row in batch.revived:
+            self._park(row, None)
+        for row, reason in batch.parked:
+            self._park(row, reason)
+        for answer in batch.answers:
+            self._requests.answer(answer)
+        return rows
 
     async def history(self, run: RunId, after: int = 0, limit: int | None = None) -> list[Event]:
         kept = self._runs.get(run)
@@ -95,69 +84,90 @@ class MemoryStore:
                 return events[:limit]
         return events
 
-    async def find_run(self, run: RunId) -> RunRow | None:
-        kept = self._runs.get(run)
-        return kept.row() if kept else None
+    async def find_runs(self, query: RunQuery) -> list[RunRow]:
+        runs = self._candidates(query)
+        return [kept.row() for kept in islice((kept for kept in runs if kept.matches(query)), query.limit)]
 
-    async def find_run_by_key(self, workflow: str, key: str) -> RunRow | None:
-        run = self._keys.get((workflow, key))
-        return self._runs[run].row() if run else None
+    async def find_gates(self, run: RunId | None = None, limit: int = 1_000) -> list[GateRow]:
+        rows = [row for row in self._gates.values() if run is None or row.run == run]
+        return sorted(rows, key=lambda row: (row.opened, row.token))[:limit]
 
-    async def unfinished(self, shard: int) -> list[RunRow]:
-        return [kept.row() for kept in self._runs.values() if shard == SHARD and kept.status not in ENDED]
-
-    async def outbox(self, shard: int, after: int = 0, limit: int = 1_000) -> list[OutboxRow]:
-        rows = [row for row in self._outbox.values() if shard == SHARD and row.id > after]
-        return rows[:limit]
-
-    async def acknowledge(self, rows: Iterable[int], fence: Fence) -> None:
-        self._check_fence(fence)
-        for row in rows:
-            self._outbox.pop(row, None)
+    async def outbox(self, shard: int, after: int = 0, limit: int = 1_000, parked: bool = False) -> list[OutboxRow]:
+        wanted = (row for row in self._outbox.values() if row.id > after and (row.parked is not None) is parked)
+        return list(islice(wanted, limit)) if shard == SHARD else []
 
     async def timers(self, shard: int, until: int | None = None, limit: int = 1_000) -> list[TimerRow]:
         rows = [
             TimerRow(run, timer, due)
             for (run, timer), due in self._timers.items()
-            if shard == SHARD and (until is None or due <= until)
+            if shard == SHARD and (until is None or due <= until) and self._runs[run].status is not RunStatus.PAUSED
         ]
         return sorted(rows, key=lambda row: row.due)[:limit]
 
-    async def lease(self, shard: int, owner: str, now: int, ttl_ms: int) -> Fence | None:
-        held = self._leases.get(shard)
-        if held and held.until > now:
-            if held.owner != owner:
-                return None
-            held.until = now + ttl_ms
-            return Fence(owner, shard, held.epoch)
-        epoch = held.epoch + 1 if held else 1
-        self._leases[shard] = _Lease(owner, epoch, now + ttl_ms)
-        return Fence(owner, shard, epoch)
+    async def lease(self, shard: int, owner: str, now: int, ttl_ms: int, evict: bool = False) -> Fence | None:
+        return self._leases.take(shard, owner, now, ttl_ms, evict)
 
     async def release(self, fence: Fence) -> None:
-        held = self._leases.get(fence.shard)
-        if held and held.epoch == fence.epoch:
-            held.until = 0
+        self._leases.release(fence)
 
-    async def put_workflow(self, name: str, hash: str, definition: Any) -> StoredWorkflow:
-        versions = self._workflows.setdefault(name, [])
-        if not versions or versions[-1].hash != hash:
-            versions.append(StoredWorkflow(name, len(versions) + 1, hash, definition))
-        return versions[-1]
+    async def submit(self, request: Request) -> Answer | None:
+        return self._requests.submit(request)
 
-    async def get_workflow(self, name: str, version: int | None = None) -> StoredWorkflow | None:
-        versions = self._workflows.get(name, [])
-        wanted = len(versions) if version is None else version
-        return versions[wanted - 1] if 1 <= wanted <= len(versions) else None
+    async def inbox(self, shard: int, limit: int = 1_000) -> list[Request]:
+        return self._requests.waiting(limit) if shard == SHARD else []
+
+    async def put_document(self, kind: str, name: str, hash: str, body: Json) -> Document:
+        return self._documents.put(kind, name, hash, body)
+
+    async def documents(self, kind: str, name: str | None = None, version: int | None = None) -> list[Document]:
+        return self._documents.find(kind, name, version)
+
+    async def put_blob(self, run: RunId, content: bytes) -> str:
+        return self._blobs.put(run, content)
+
+    async def get_blob(self, digest: str) -> bytes | None:
+        return self._blobs.get(digest)
+
+    async def forget(self, runs: Sequence[RunId], fence: Fence, history: bool = True) -> None:
+        self._check_fence(fence)
+        for run in runs:
+            kept = self._runs.get(run)
+            if kept is None or kept.status not in ENDED:
+                continue  # revived since somebody found it finished
+            self._drop_rows(run)
+            if not history:
+                kept.shorten()
+                continue
+            del self._runs[run]
+            if kept.started.idempotency_key is not None:
+                del self._keys[kept.started.workflow, kept.started.idempotency_key]
+
+    def _drop_rows(self, run: RunId) -> None:
+        self._outbox = {row.id: row for row in self._outbox.values() if row.run != run}
+        self._timers = {key: due for key, due in self._timers.items() if key[0] != run}
+        self._drop_gates(run)
+        self._requests.forget(run)
+        self._blobs.forget(run)
+
+    def _drop_gates(self, run: RunId) -> None:
+        self._gates = {key: row for key, row in self._gates.items() if key[0] != run}
+
+    def _candidates(self, query: RunQuery) -> list[KeptRun]:
+        """In the order asked for, from behind `after`; an unknown one has nothing behind it."""
+        if query.run is not None:
+            names = [query.run]
+        elif query.workflow is not None and query.idempotency_key is not None:
+            names = [run for run in [self._keys.get((query.workflow, query.idempotency_key))] if run is not None]
+        else:
+            names = list(self._runs)
+        if query.newest_first:
+            names.reverse()
+        if query.after is not None:
+            names = names[names.index(query.after) + 1 :] if query.after in names else []
+        return [self._runs[name] for name in names if name in self._runs]
 
     def _check_fence(self, fence: Fence) -> None:
-        held = self._leases.get(fence.shard)
-        if held is None or (held.owner, held.epoch) != (fence.owner, fence.epoch):
-            now = f"epoch {held.epoch} of {held.owner}" if held else "nobody"
-            raise StoreConflict(
-                "LEASE_CONFLICT",
-                f"shard {fence.shard} belongs to {now}, not to epoch {fence.epoch} of {fence.owner}",
-            )
+        self._leases.check(fence)
 
     def _check_commits(self, commits: Sequence[Commit]) -> None:
         seqs: dict[RunId, int] = {}
@@ -169,57 +179,65 @@ class MemoryStore:
                 raise StoreConflict(
                     "STALE_VERSION", f"run {commit.run} is at {seq}, the decision saw {commit.expected_seq}"
                 )
-            if seq == 0 and not (commit.events and isinstance(commit.events[0], RunStarted)):
-                raise StoreConflict("STALE_VERSION", f"run {commit.run} does not exist, and this does not start it")
+            if seq == 0:
+                self._check_start(commit, keys)
             for event in commit.events:
                 seq += 1
                 if event.seq != seq:
                     raise StoreConflict("STALE_VERSION", f"run {commit.run}: event {event.seq} cannot follow {seq - 1}")
             seqs[commit.run] = seq
-            self._check_key(commit, keys)
 
-    def _check_key(self, commit: Commit, taken: set[tuple[str, str]]) -> None:
-        key = _idempotency_key(commit)
-        if key is None:
+    def _check_start(self, commit: Commit, taken: set[tuple[str, str]]) -> None:
+        started = commit.events[0] if commit.events else None
+        if not isinstance(started, RunStarted):
+            raise StoreConflict("STALE_VERSION", f"run {commit.run} does not exist, and this does not start it")
+        if started.idempotency_key is None:
             return
+        key = started.workflow, started.idempotency_key
         if key in self._keys or key in taken:
             raise StoreConflict("DUPLICATE", f"a run of {key[0]} with the idempotency key {key[1]!r} exists already")
         taken.add(key)
 
-    def _write(self, commit: Commit) -> list[OutboxRow]:
-        if commit.run not in self._runs:
-            self._create(commit)
-        self._runs[commit.run].append(commit)
-        for event in commit.events if self._timers else ():
-            if isinstance(event, TimerFired):
-                self._timers.pop((commit.run, event.timer), None)
-        rows = [row for effect in commit.effects if (row := self._keep(commit.run, effect))]
-        self._outbox |= {row.id: row for row in rows}
-        return rows
+    def _write(self, commit: Commit, rows: list[OutboxRow]) -> None:
+        run = self._runs.get(commit.run) or self._create(commit)
+        run.append(commit)
+        if self._timers:
+            for event in commit.events:
+                if isinstance(event, TimerFired):
+                    self._timers.pop((commit.run, event.timer), None)
+        for effect in commit.effects:
+            self._keep(run, commit, effect, rows)
+        if self._gates and commit.status in ENDED:
+            self._drop_gates(commit.run)
 
-    def _create(self, commit: Commit) -> None:
+    def _create(self, commit: Commit) -> KeptRun:
         started = commit.events[0]
         assert isinstance(started, RunStarted)
-        self._runs[commit.run] = _Run(started, commit.status)
-        key = _idempotency_key(commit)
-        if key is not None:
-            self._keys[key] = commit.run
+        if started.idempotency_key is not None:
+            self._keys[started.workflow, started.idempotency_key] = commit.run
+        self._runs[commit.run] = run = KeptRun(started, commit.status)
+        return run
 
-    def _keep(self, run: RunId, effect: Effect) -> OutboxRow | None:
-        """Timers are found by their due time, so they live in rows of their own; everything else is the
-        outbox's."""
+    def _keep(self, run: KeptRun, commit: Commit, effect: Effect, rows: list[OutboxRow]) -> None:
+        """Timers are found by their due time and gates by their run, so they live in rows of their own. That a gate
+        opened is told to somebody as well; that it closed is nobody's business."""
         if isinstance(effect, SetTimer):
-            self._timers[run, effect.timer] = effect.due
-            return None
+            self._timers[commit.run, effect.timer] = effect.due
+            return
         if isinstance(effect, ClearTimer):
-            self._timers.pop((run, effect.timer), None)
-            return None
+            self._timers.pop((commit.run, effect.timer), None)
+            return
+        if isinstance(effect, CloseGate):
+            self._gates.pop((commit.run, effect.token), None)
+            return
+        if isinstance(effect, OpenGate):
+            self._gates[commit.run, effect.token] = gate_row(commit, effect, run.started.workflow)
         self._last_row += 1
-        return OutboxRow(self._last_row, run, effect)
+        row = OutboxRow(self._last_row, commit.run, effect)
+        self._outbox[row.id] = row
+        rows.append(row)
 
-
-def _idempotency_key(commit: Commit) -> tuple[str, str] | None:
-    started = commit.events[0] if commit.events and commit.expected_seq == 0 else None
-    if isinstance(started, RunStarted) and started.idempotency_key is not None:
-        return started.workflow, started.idempotency_key
-    return None
+    def _park(self, id: int, reason: str | None) -> None:
+        row = self._outbox.get(id)
+        if row is not None:
+            self._outbox[id] = OutboxRow(row.id, row.run, row.effect, reason)

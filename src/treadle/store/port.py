@@ -5,35 +5,47 @@ contract suite (`tests/contract`) is run on every store. Must not know a rule: a
 follows from an event.
 
 Theory of operation
-    There is one write verb for runs, `commit`: all of its commits happen in one transaction or none does. A
-    commit says which sequence number it was decided on; history is gap-free, so a decision made on anything
-    older is refused with STALE_VERSION. It is fenced by the lease its engine holds; whoever lost the lease is
-    refused with LEASE_CONFLICT, however late it wakes up. Effects become outbox rows in the same transaction
-    (timers: rows of their own, found by due time), so that what the world has to be told is as durable as the
-    decision that says so. A row leaves the outbox by `acknowledge` and in no other way.
+    Everything an engine writes goes through one verb, `commit`: a batch happens in one transaction or not at
+    all. It holds decisions about any number of runs, outbox rows that are done with, and answers to requests.
+    A decision says which sequence number it was made on; history is gap-free, so one made on anything older is
+    refused with STALE_VERSION. The batch is fenced by the lease its engine holds; whoever lost the lease is
+    refused with LEASE_CONFLICT, however late it wakes up. Effects become rows in the same transaction (timers
+    by due time, gates by run and token, everything else in the outbox), so that what the world has to be told
+    is as durable as the decision that says so.
+
+    Everybody else writes through `submit`: a request waits in the inbox until the owner of its run answers it,
+    in the transaction of the decision it led to. A request has an id its sender chose, so asking again is
+    harmless and finds the same answer.
 
 Invariants
-    1. history(run) is exactly the concatenation of the events committed for it, seq 1, 2, 3, … without a gap.
-    2. An outbox row exists from the commit that made it until it is acknowledged, and outbox() gives rows in
-       the order of commit.
+    1. history(run) is exactly the concatenation of the events committed for it, seq 1, 2, 3, … without a gap
+       (after `forget` with `history=True`: nothing, and no run).
+    2. An outbox row exists from the commit that made it until a batch names it in `done`; outbox() gives rows
+       in the order of commit. A parked row (a dead letter) is not given until a batch revives it.
     3. A timer exists from SetTimer until ClearTimer or its timer.fired, whichever is first; setting it again
-       moves it.
+       moves it. Timers of a paused run stand still: they are kept and not given.
     4. For one workflow and idempotency key there is at most one run.
     5. Of all fences handed out for one shard only the newest commits; its epoch is greater than every earlier
        one.
+    6. A request has at most one answer, and the first is kept.
+    7. A gate's row exists from OpenGate until CloseGate or the end of its run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct
 
+from treadle.model.commands import Command
 from treadle.model.effects import Effect
+from treadle.model.errors import Rejection
 from treadle.model.events import Event
-from treadle.model.ids import RunId, TimerId
+from treadle.model.ids import RunId, TimerId, TokenId
 from treadle.model.states import RunStatus
+
+Json = Any
 
 
 class Fence(Struct, frozen=True):
@@ -55,6 +67,29 @@ class Commit(Struct, frozen=True):
     status: RunStatus
     """The run's status after these events: kept beside the history so that nobody has to fold it to find open
     runs."""
+    busy: bool = False
+    """Somebody executes an attempt of it without a lease of its own: what a new owner must look after first."""
+
+
+class Answer(Struct, frozen=True):
+    """What became of a request."""
+
+    request: str
+    rejection: Rejection | None = None
+    result: Json = None
+
+
+class Batch(Struct, frozen=True):
+    """All that one transaction writes."""
+
+    commits: Sequence[Commit] = ()
+    done: Sequence[int] = ()
+    """Outbox rows the world has been told of; repeating it is harmless."""
+    parked: Sequence[tuple[int, str]] = ()
+    """Outbox rows given up, with the reason."""
+    revived: Sequence[int] = ()
+    """Parked rows to try again."""
+    answers: Sequence[Answer] = ()
 
 
 class OutboxRow(Struct, frozen=True):
@@ -63,6 +98,8 @@ class OutboxRow(Struct, frozen=True):
     id: int
     run: RunId
     effect: Effect
+    parked: str | None = None
+    """Why it was given up."""
 
 
 class TimerRow(Struct, frozen=True):
@@ -71,6 +108,19 @@ class TimerRow(Struct, frozen=True):
     run: RunId
     timer: TimerId
     due: int
+
+
+class GateRow(Struct, frozen=True):
+    """A human task somebody has still to answer, as its run's `gate.opened` describes it."""
+
+    run: RunId
+    token: TokenId
+    node: str
+    workflow: str
+    opened: int
+    title: str | None = None
+    assign: Json = None
+    due: int | None = None
 
 
 class RunRow(Struct, frozen=True):
@@ -82,53 +132,107 @@ class RunRow(Struct, frozen=True):
     status: RunStatus
     seq: int
     idempotency_key: str | None = None
+    started: int = 0
+    """Of its first event; `changed` of its last."""
+    changed: int = 0
+    busy: bool = False
+    entity: str | None = None
+    tags: tuple[str, ...] = ()
+    parent: RunId | None = None
 
 
-class StoredWorkflow(Struct, frozen=True):
-    """One immutable version: the canonical definition and its hash."""
+class RunQuery(Struct, frozen=True):
+    """Which runs: every condition that is set must hold."""
 
+    run: RunId | None = None
+    workflow: str | None = None
+    idempotency_key: str | None = None
+    statuses: tuple[RunStatus, ...] = ()
+    tag: str | None = None
+    entity: str | None = None
+    parent: RunId | None = None
+    busy: bool | None = None
+    started_from: int | None = None
+    started_until: int | None = None
+    """Exclusive."""
+    shard: int | None = None
+    newest_first: bool = False
+    """Else in order of creation."""
+    after: RunId | None = None
+    """A page begins behind this run."""
+    limit: int = 1_000
+
+
+class Request(Struct, frozen=True):
+    """What somebody outside the owning engine asks for: a command, or another try for a dead letter."""
+
+    id: str
+    run: RunId
+    command: Command | None
+    at: int
+    workflow: str | None = None
+    """Of a run to be started."""
+    revive: int = 0
+    """The parked outbox row to try again, where there is no command."""
+
+
+class Document(Struct, frozen=True):
+    """One immutable version of something named: a workflow, a schedule."""
+
+    kind: str
     name: str
     version: int
     hash: str
-    definition: Any
+    body: Json
 
 
 class Store(Protocol):
     """The port. Every verb is one round trip; those that write are one transaction."""
 
-    async def commit(self, commits: Sequence[Commit], fence: Fence) -> list[OutboxRow]:
-        """Writes decisions about any number of runs; the new outbox rows, in order. Raises `StoreConflict`."""
+    async def commit(self, batch: Batch, fence: Fence) -> list[OutboxRow]:
+        """Writes a batch; the new outbox rows, in order. Raises `StoreConflict`."""
 
     async def history(self, run: RunId, after: int = 0, limit: int | None = None) -> list[Event]:
         """A run's events with seq > `after`, oldest first; empty for an unknown run."""
 
-    async def find_run(self, run: RunId) -> RunRow | None:
-        """What is known of a run."""
+    async def find_runs(self, query: RunQuery) -> list[RunRow]:
+        """The runs a query describes."""
 
-    async def find_run_by_key(self, workflow: str, key: str) -> RunRow | None:
-        """The run that was started with this idempotency key."""
+    async def find_gates(self, run: RunId | None = None, limit: int = 1_000) -> list[GateRow]:
+        """Open gates of one run or of all, longest open first."""
 
-    async def unfinished(self, shard: int) -> list[RunRow]:
-        """Runs that may still do something, oldest first: what a new owner has to recover."""
-
-    async def outbox(self, shard: int, after: int = 0, limit: int = 1_000) -> list[OutboxRow]:
-        """Rows not yet acknowledged, oldest first."""
-
-    async def acknowledge(self, rows: Iterable[int], fence: Fence) -> None:
-        """The world has been told; repeating it is harmless."""
+    async def outbox(self, shard: int, after: int = 0, limit: int = 1_000, parked: bool = False) -> list[OutboxRow]:
+        """Rows still to be delivered, or the parked ones, oldest first."""
 
     async def timers(self, shard: int, until: int | None = None, limit: int = 1_000) -> list[TimerRow]:
         """Timers by due time, those due at `until` included."""
 
-    async def lease(self, shard: int, owner: str, now: int, ttl_ms: int) -> Fence | None:
+    async def lease(self, shard: int, owner: str, now: int, ttl_ms: int, evict: bool = False) -> Fence | None:
         """Takes or renews a shard; None while somebody else holds an unexpired lease. A renewal keeps its
-        epoch."""
+        epoch. `evict`: the caller knows that the holder is gone."""
 
     async def release(self, fence: Fence) -> None:
         """Gives a shard back before its lease expires; a fence that is no longer the newest changes nothing."""
 
-    async def put_workflow(self, name: str, hash: str, definition: Any) -> StoredWorkflow:
-        """Keeps a version; deploying what is already the newest gives that version again."""
+    async def submit(self, request: Request) -> Answer | None:
+        """Keeps a request until it is answered; the answer if it has one already."""
 
-    async def get_workflow(self, name: str, version: int | None = None) -> StoredWorkflow | None:
-        """One version, or the newest."""
+    async def inbox(self, shard: int, limit: int = 1_000) -> list[Request]:
+        """Requests without an answer, oldest first."""
+
+    async def put_document(self, kind: str, name: str, hash: str, body: Json) -> Document:
+        """Keeps a version; putting what is already the newest gives that version again. A body of None ends the
+        name: it is a version like others, and `documents` without a version does not list it."""
+
+    async def documents(self, kind: str, name: str | None = None, version: int | None = None) -> list[Document]:
+        """The newest of every name, of one name, or exactly one version; without a body of None."""
+
+    async def put_blob(self, run: RunId, content: bytes) -> str:
+        """Keeps bytes for a run under their digest; the same bytes are kept once."""
+
+    async def get_blob(self, digest: str) -> bytes | None:
+        """The bytes of a digest, while any run that put them exists."""
+
+    async def forget(self, runs: Sequence[RunId], fence: Fence, history: bool = True) -> None:
+        """Drops finished runs with everything that is only theirs. `history=False` keeps the run's row and its
+        first and last event: what it was asked and how it ended."""

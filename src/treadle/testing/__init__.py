@@ -4,16 +4,19 @@
     assert all(result.ok for result in results), "\\n".join(map(str, results))
 
 `run_file` and `run_text` play scenario files (docs/reference/scenarios.md); pytest collects them by itself
-through the plug-in that comes with this package. `World` is what they are played on, for direct use.
+through the plug-in that comes with this package. `World` is what they are played on, for direct use; `store="sqlite"`
+plays them through the real engine on a file of its own, in an `EngineWorld`.
 """
 
 from treadle.testing.clock import FakeClock
+from treadle.testing.engine_world import EngineWorld
 from treadle.testing.projection import Projection, Visit
 from treadle.testing.runner import ScenarioResult, run_file, run_scenario, run_text
 from treadle.testing.scenario import Mock, Outcome, Scenario
 from treadle.testing.world import World
 
 __all__ = [
+    "EngineWorld",
     "FakeClock",
     "Mock",
     "Outcome",

@@ -15,7 +15,7 @@ from treadle.graph.compile import compile_graph
 from treadle.graph.execution_graph import ExecutionGraph
 from treadle.model.definition import Action, Compensation, Node, Step, Task, Workflow
 from treadle.store.port import Store
-from treadle.testing.instant import instantly
+from treadle.testing.instant import Wait, instantly
 from treadle.testing.mocks import Place, Script
 
 WHOLE = "mock"
@@ -35,8 +35,9 @@ class Catalog:
     """Deployed versions by name. Everything in it came from the store's point of view: versions are the
     store's."""
 
-    def __init__(self, store: Store, script: Script) -> None:
+    def __init__(self, store: Store, script: Script, wait: Wait = instantly) -> None:
         self._store = store
+        self._wait = wait
         self._script = script
         self._versions: dict[tuple[str, int], Deployed] = {}
         self._newest: dict[str, int] = {}
@@ -44,8 +45,9 @@ class Catalog:
     def deploy(self, workflow: Workflow) -> Deployed:
         """Makes a version of it; deploying the newest again changes nothing."""
         self._script.learn(workflow.nodes)
-        graph = compile_graph(mocked(workflow, self._script))
-        stored = instantly(self._store.put_workflow(workflow.workflow, graph.hash, workflow))
+        played = mocked(workflow, self._script)
+        graph = compile_graph(played)
+        stored = self._wait(self._store.put_document("workflow", workflow.workflow, graph.hash, played))
         graph.version = stored.version
         deployed = Deployed(workflow, graph, stored.version)
         self._newest[workflow.workflow] = stored.version

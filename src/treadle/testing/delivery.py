@@ -18,10 +18,10 @@ from treadle.kernel.view import branch_of
 from treadle.model import commands as c
 from treadle.model import effects as f
 from treadle.model.errors import Error, Rejection
-from treadle.model.ids import RunId, TokenId, dispatch_key
+from treadle.model.ids import RunId, dispatch_key
 from treadle.model.references import ParentLink
 from treadle.model.states import TokenState
-from treadle.runtime.task import Outcome as Result
+from treadle.runtime.answer import result_command
 from treadle.store.port import OutboxRow
 from treadle.testing.artifacts import RunArtifacts
 from treadle.testing.mocks import Place
@@ -65,7 +65,8 @@ def _run_task(engine: Engine, row: OutboxRow) -> None:
     result, elapsed_ms = engine.around.workers.begin(deployed, effect, _facts(engine, state, token), stack)
     engine.acknowledge(row)
     if result is not None:
-        schedule_result(engine, row.run, effect.token, effect.attempt, result, elapsed_ms, worker)
+        command = result_command(effect.token, effect.attempt, result, worker)
+        engine.answer_later(row.run, command, elapsed_ms)
     engine.around.fuse.passing("after_dispatch")
 
 
@@ -110,31 +111,6 @@ def _lineage(engine: Engine, state: RunState) -> list[RunState]:
     return lineage
 
 
-def schedule_result(
-    engine: Engine,
-    run: RunId,
-    token: TokenId,
-    attempt: int,
-    result: Result,
-    after_ms: int,
-    worker: str | None = None,
-) -> None:
-    """An attempt will answer after so long."""
-    command = result_command(token, attempt, result, worker)
-    engine.agenda.at(engine.around.clock.now + after_ms, lambda: _answer(engine, run, command))
-
-
-def result_command(token: TokenId, attempt: int, result: Result, worker: str | None = None) -> c.Command:
-    """What an attempt that has ended reports."""
-    if result.error is None:
-        return c.FinishAttempt(token, attempt, result.output, result.requests, result.tries, worker)
-    return c.FailAttempt(token, attempt, result.error, result.tries, worker)
-
-
-def _answer(engine: Engine, run: RunId, command: c.Command) -> None:
-    engine.handle(run, command)
-
-
 def _call_webhook(engine: Engine, row: OutboxRow) -> None:
     effect: f.CallWebhook = row.effect  # type: ignore[assignment]
     engine.around.workers.dispatches[row.run, effect.token] += 1
@@ -151,7 +127,7 @@ def _start_child(engine: Engine, row: OutboxRow) -> None:
         input=effect.input,
         version=_child_version(engine, effect),
         entity=effect.entity,
-        parent=ParentLink(row.run, effect.token),
+        parent=ParentLink(row.run, effect.token, effect.inherit_artifacts),
         depth=effect.depth,
         depth_max=effect.depth_max,
     )

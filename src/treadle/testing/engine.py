@@ -26,7 +26,7 @@ from treadle.model.errors import Rejection
 from treadle.model.events import RunPaused, RunStarted
 from treadle.model.ids import RunId, TimerId
 from treadle.store.memory import SHARD
-from treadle.store.port import Commit, OutboxRow
+from treadle.store.port import Batch, Commit, OutboxRow
 from treadle.testing import delivery
 from treadle.testing.agenda import Agenda, Entry
 from treadle.testing.catalog import Deployed
@@ -103,7 +103,7 @@ class Engine:
     def _commit(self, run: RunId, state: RunState, seq: int, decision: Decision) -> None:
         self.around.fuse.passing("before_commit")
         commit = Commit(run, seq, decision.events, decision.effects, state.status)
-        rows = instantly(self.around.store.commit([commit], self.fence))
+        rows = instantly(self.around.store.commit(Batch((commit,)), self.fence))
         if seq == 0:
             self.around.runs.append(run)
         self.around.fuse.passing("after_commit")
@@ -154,5 +154,12 @@ class Engine:
         row = self._outbox[run].popleft()
         delivery.deliver(self, row)
 
+    def answer_later(self, run: RunId, command: Command, after_ms: int) -> None:
+        """A worker will report so much later; if this engine dies before, its worker does too."""
+        self.agenda.at(self.around.clock.now + after_ms, lambda: self._hear(run, command))
+
+    def _hear(self, run: RunId, command: Command) -> None:
+        self.handle(run, command)
+
     def acknowledge(self, row: OutboxRow) -> None:
-        instantly(self.around.store.acknowledge([row.id], self.fence))
+        instantly(self.around.store.commit(Batch(done=(row.id,)), self.fence))

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
+
+
+class Wait(Protocol):
+    """Drives a coroutine to its result."""
+
+    def __call__(self, coroutine: Coroutine[Any, Any, T], /) -> T: ...
 
 
 def instantly(coroutine: Coroutine[Any, Any, T]) -> T:

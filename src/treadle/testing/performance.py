@@ -22,23 +22,31 @@ from treadle.testing.projection import Projection
 from treadle.testing.report import Failure, histories
 from treadle.testing.scenario import Crash, Expect, Expectation, Scenario, Step
 from treadle.testing.stage import Stage
-from treadle.testing.world import World
+from treadle.testing.worlds import StoreName, make_world
 
 
 class Performance:
     """See the module's docstring."""
 
-    def __init__(self, scenario: Scenario, workflows: Sequence[Workflow], seed: int | None = None) -> None:
+    def __init__(
+        self, scenario: Scenario, workflows: Sequence[Workflow], seed: int | None = None, store: StoreName = "memory"
+    ) -> None:
         self._scenario = scenario
         self._seed = seed
         self._first = workflows[0].workflow
         self._refs = frozenset(ref for workflow in workflows for ref in workflow.nodes)
-        self.world = World({mock.address: mock.outcomes for mock in scenario.mocks}, seed)
-        for workflow in workflows:
-            self.world.deploy(workflow)
+        self._workflows = workflows
+        self.world = make_world(store, {mock.address: mock.outcomes for mock in scenario.mocks}, seed)
 
     def play(self) -> list[str]:
         """The warnings of a performance that held."""
+        with self.world:
+            return self.perform()
+
+    def perform(self) -> list[str]:
+        """As `play`; the world stays open to be looked at."""
+        for workflow in self._workflows:
+            self.world.deploy(workflow)
         start = self._scenario.start
         with self._reporting("start"):
             run = self.world.start(

@@ -21,6 +21,16 @@ if TYPE_CHECKING:
 SUFFIX = ".scenario.yaml"
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--treadle-store sqlite`: the same scenarios through the real engine."""
+    parser.addoption(
+        "--treadle-store",
+        choices=("memory", "sqlite"),
+        default="memory",
+        help="what scenario files are played on: memory (virtual, fast) or sqlite (the real engine on a file)",
+    )
+
+
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """A scenario file is a collector of its own kind."""
     if file_path.name.endswith(SUFFIX):
@@ -57,7 +67,7 @@ class ScenarioItem(pytest.Item):
     def runtest(self) -> None:
         from treadle.testing.runner import run_document
 
-        result = run_document(self.document)
+        result = run_document(self.document, self.config.getoption("--treadle-store"))
         for warning in result.warnings:
             self.add_report_section("call", "scenario warning", warning)
         if not result.ok:

@@ -10,9 +10,9 @@ from treadle.kernel.state import RunState, Token
 from treadle.model.commands import LoseWorker
 from treadle.model.effects import RunTask
 from treadle.model.ids import RunId, TokenId
-from treadle.model.states import Mode, RunStatus
-from treadle.store.memory import SHARD
-from treadle.store.port import OutboxRow, RunRow
+from treadle.model.states import Mode
+from treadle.store.port import OutboxRow, RunQuery
+from treadle.store.rows import OPEN, SHARD
 from treadle.testing.delivery import is_under_way
 from treadle.testing.engine import Engine
 from treadle.testing.instant import instantly
@@ -27,22 +27,20 @@ def recover(lost: Engine) -> Engine:
     around.workers.lose_everything()
     instantly(around.store.release(lost.fence))
     engine = Engine(around)
-    runs = instantly(around.store.unfinished(SHARD))
+    runs = instantly(around.store.find_runs(RunQuery(statuses=OPEN, shard=SHARD, limit=EVERYTHING)))
     rows = instantly(around.store.outbox(SHARD, limit=EVERYTHING))
     for row in rows:
         engine.enqueue(row)
-    _arm_timers(engine, runs)
+    _arm_timers(engine)
     for run in runs:
         _replace_workers(engine, run.run, rows)
     return engine
 
 
-def _arm_timers(engine: Engine, runs: list[RunRow]) -> None:
-    """Overdue ones fire at once; those of a paused run stand still until it is resumed."""
-    paused = {run.run for run in runs if run.status is RunStatus.PAUSED}
+def _arm_timers(engine: Engine) -> None:
+    """Overdue ones fire at once; those of a paused run are not given."""
     for timer in instantly(engine.around.store.timers(SHARD, limit=EVERYTHING)):
-        if timer.run not in paused:
-            engine.arm(timer.run, timer.timer, timer.due)
+        engine.arm(timer.run, timer.timer, timer.due)
 
 
 def _replace_workers(engine: Engine, run: RunId, rows: list[OutboxRow]) -> None:

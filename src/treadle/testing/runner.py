@@ -23,6 +23,7 @@ from treadle.testing.parse import parse_scenario
 from treadle.testing.performance import Performance
 from treadle.testing.report import Failure
 from treadle.testing.scenario import Deploy, DeployExpected, Scenario
+from treadle.testing.worlds import StoreName
 
 Verdict = Literal["passed", "failed", "invalid"]
 
@@ -50,23 +51,23 @@ class ScenarioResult(Struct, frozen=True):
         return "\n\n".join(part for part in (head, self.reason, self.history) if part)
 
 
-def run_file(path: str | Path) -> list[ScenarioResult]:
+def run_file(path: str | Path, store: StoreName = "memory") -> list[ScenarioResult]:
     """Plays every scenario of a file."""
-    return _run_all(lambda: read_file(path), str(path))
+    return _run_all(lambda: read_file(path), str(path), store)
 
 
-def run_text(text: str, name: str = "<text>") -> list[ScenarioResult]:
+def run_text(text: str, name: str = "<text>", store: StoreName = "memory") -> list[ScenarioResult]:
     """Plays every scenario of a text; `name` is what results call it, and where `file:` definitions are
     looked for."""
-    return _run_all(lambda: read_documents(text, name), name)
+    return _run_all(lambda: read_documents(text, name), name, store)
 
 
-def _run_all(read: Callable[[], list[Document]], name: str) -> list[ScenarioResult]:
+def _run_all(read: Callable[[], list[Document]], name: str, store: StoreName) -> list[ScenarioResult]:
     try:
         documents = read()
     except ScenarioError as problem:
         return [unreadable(name, problem)]
-    return [run_document(document) for document in documents]
+    return [run_document(document, store) for document in documents]
 
 
 def unreadable(name: str, problem: ScenarioError) -> ScenarioResult:
@@ -74,29 +75,29 @@ def unreadable(name: str, problem: ScenarioError) -> ScenarioResult:
     return ScenarioResult(name, "", 1, "invalid", str(problem))
 
 
-def run_document(document: Document) -> ScenarioResult:
+def run_document(document: Document, store: StoreName = "memory") -> ScenarioResult:
     """Plays the one scenario of a document."""
     where = (document.file, document.title, document.line)
     try:
-        return run_scenario(parse_scenario(document))
+        return run_scenario(parse_scenario(document), store)
     except ScenarioError as problem:
         return ScenarioResult(*where, "invalid", str(problem))
     except Exception:  # a bug of ours must not keep the other scenarios from being played
         return ScenarioResult(*where, "failed", f"the runner broke\n{traceback.format_exc()}")
 
 
-def run_scenario(scenario: Scenario) -> ScenarioResult:
+def run_scenario(scenario: Scenario, store: StoreName = "memory") -> ScenarioResult:
     """Plays one scenario, under every order of events it asks for."""
     where = (scenario.file, scenario.name, scenario.line)
     try:
-        return ScenarioResult(*where, "passed", warnings=tuple(_play(scenario)))
+        return ScenarioResult(*where, "passed", warnings=tuple(_play(scenario, store)))
     except Failure as failure:
         return ScenarioResult(*where, "failed", failure.reason, failure.history)
     except ScenarioError as problem:
         return ScenarioResult(*where, "invalid", str(problem))
 
 
-def _play(scenario: Scenario) -> list[str]:
+def _play(scenario: Scenario, store: StoreName) -> list[str]:
     refused = scenario.deploy_error is not None
     loaded = [load_definition(definition, check_functions=refused) for definition in scenario.definitions]
     if scenario.deploy_error is not None:
@@ -109,7 +110,7 @@ def _play(scenario: Scenario) -> list[str]:
         return []
     check_names(scenario, [*workflows, *_later_workflows(scenario)])
     orders: list[int | None] = [None, *range(scenario.shuffle)]
-    return [warning for seed in orders for warning in Performance(scenario, workflows, seed).play()]
+    return [warning for seed in orders for warning in Performance(scenario, workflows, seed, store).play()]
 
 
 def _valid(loaded: Loaded) -> Workflow:

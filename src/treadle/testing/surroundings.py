@@ -8,9 +8,11 @@ from random import Random
 
 from treadle.model.ids import RunId
 from treadle.store.memory import MemoryStore
+from treadle.store.port import Store
 from treadle.testing.catalog import Catalog
 from treadle.testing.clock import FakeClock
 from treadle.testing.fuse import Fuse
+from treadle.testing.instant import Wait, instantly
 from treadle.testing.mocks import Script
 from treadle.testing.workers import Workers
 
@@ -22,7 +24,9 @@ class Surroundings:
     script: Script
     random: Random | None = None
     """Of the order in which things of one instant happen; None: the order in which they were scheduled."""
-    store: MemoryStore = field(default_factory=MemoryStore)
+    store: Store = field(default_factory=MemoryStore)
+    wait: Wait = instantly
+    """How a world that is itself not asynchronous asks its store."""
     clock: FakeClock = field(default_factory=FakeClock)
     fuse: Fuse = field(default_factory=Fuse)
     runs: list[RunId] = field(default_factory=list)
@@ -34,5 +38,5 @@ class Surroundings:
     workers: Workers = field(init=False)
 
     def __post_init__(self) -> None:
-        self.catalog = Catalog(self.store, self.script)
+        self.catalog = Catalog(self.store, self.script, self.wait)
         self.workers = Workers(self.script)

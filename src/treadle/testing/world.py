@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from itertools import chain, count
 from random import Random
-from typing import Any
+from typing import Any, Self
 
 from treadle.errors import TreadleError
 from treadle.kernel.evolve import replay
@@ -27,15 +27,17 @@ from treadle.kernel.state import RunState
 from treadle.model.commands import Command, StartRun
 from treadle.model.definition import Workflow
 from treadle.model.errors import Rejection
+from treadle.model.events import Event
 from treadle.model.ids import RunId, TokenId
 from treadle.model.references import EntityRef
+from treadle.runtime.answer import result_command
+from treadle.store.port import RunQuery
 from treadle.testing.catalog import Catalog, Deployed
 from treadle.testing.clock import FakeClock
-from treadle.testing.delivery import result_command, schedule_result
 from treadle.testing.engine import Engine
 from treadle.testing.fuse import Crashed
-from treadle.testing.instant import instantly
 from treadle.testing.mocks import Script
+from treadle.testing.playing import PlayedEngine
 from treadle.testing.projection import Projection
 from treadle.testing.recovery import recover
 from treadle.testing.scenario import CrashPoint, Outcome
@@ -59,12 +61,30 @@ class World:
     """
 
     def __init__(self, mocks: Mapping[str, Sequence[Outcome]] | None = None, seed: int | None = None) -> None:
-        random = Random(seed) if seed is not None else None
-        self._around = Surroundings(Script(mocks), random)
         self._projections: dict[RunId, Projection] = {}
         self._checked: dict[RunId, int] = {}
         self._happened = 0
-        self.engine = Engine(self._around)
+        self._around = self._surround(Script(mocks), Random(seed) if seed is not None else None)
+        self.engine: PlayedEngine = self._first_engine()
+
+    def _surround(self, script: Script, random: Random | None) -> Surroundings:
+        return Surroundings(script, random)
+
+    def _first_engine(self) -> PlayedEngine:
+        return Engine(self._around)
+
+    def _next_engine(self) -> PlayedEngine:
+        assert isinstance(self.engine, Engine)
+        return recover(self.engine)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of what the world holds outside this process's memory."""
 
     @property
     def clock(self) -> FakeClock:
@@ -100,8 +120,8 @@ class World:
         Its id is its name, else its workflow's, numbered where that is taken: tasks of other runs can send to it.
         """
         if idempotency_key is not None:
-            known = instantly(self._around.store.find_run_by_key(workflow, idempotency_key))
-            if known is not None:
+            query = RunQuery(workflow=workflow, idempotency_key=idempotency_key)
+            for known in self._around.wait(self._around.store.find_runs(query)):
                 return known.run
         deployed = self._around.catalog.find(workflow)
         if deployed is None:
@@ -146,10 +166,11 @@ class World:
         attempt, result, elapsed_ms = self.workers.release(run, token, outcome)
         if result is None:
             return None
+        command = result_command(token, attempt, result)
         if elapsed_ms:
-            schedule_result(self.engine, run, token, attempt, result, elapsed_ms)
+            self.engine.answer_later(run, command, elapsed_ms)
             return None
-        return self.answer(run, result_command(token, attempt, result))
+        return self.answer(run, command)
 
     def answer(self, run: RunId, command: Command) -> Rejection | None:
         """What a worker reports. If the engine dies before it is written down it is lost, and so is the
@@ -163,7 +184,7 @@ class World:
     def crash(self, down_ms: int = 0) -> None:
         """The engine is gone with everything it knew; after so long a new one takes over."""
         self.clock.advance(down_ms)
-        self.engine = recover(self.engine)
+        self.engine = self._next_engine()
 
     def crash_at(self, point: CrashPoint, count: int = 1, down_ms: int = 0) -> None:
         """Arms a crash at the n-th such point from here."""
@@ -183,8 +204,11 @@ class World:
     def projection(self, run: RunId) -> Projection:
         """A run's history so far, as visits; the same object every time, brought up to date."""
         projection = self._projections.setdefault(run, Projection())
-        projection.apply(instantly(self._around.store.history(run, after=len(projection.events))))
+        projection.apply(self._history(run, len(projection.events)))
         return projection
+
+    def _history(self, run: RunId, after: int = 0) -> list[Event]:
+        return self._around.wait(self._around.store.history(run, after))
 
     def check(self) -> list[str]:
         """What must hold and does not, in every run that has changed since the last check."""
@@ -199,7 +223,7 @@ class World:
         state = self.state(run)
         self._checked[run] = state.seq
         problems = violations(state.graph, state)
-        folded = replay(state.graph, instantly(self._around.store.history(run)))
+        folded = replay(state.graph, self._history(run))
         if folded != state:
             problems += differing_fields(folded, state)
         return problems

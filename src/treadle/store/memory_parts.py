@@ -1,0 +1,194 @@
+"""The parts of the reference store that know nothing of each other: a run's blocks, leases, requests, documents, blobs.
+
+Owns one dictionary each. Promises what `store.port` says of the verbs that use it. Must not see a transaction: the
+store checks, these write.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from msgspec import msgpack
+
+from treadle.errors import StoreConflict
+from treadle.model.codec import pack_events, unpack_events
+from treadle.model.events import RunStarted
+from treadle.model.ids import RunId
+from treadle.model.states import RunStatus
+from treadle.store.port import Answer, Commit, Document, Fence, Json, Request, RunQuery, RunRow
+from treadle.store.rows import SHARD, digest_of
+
+
+@dataclass(slots=True)
+class KeptRun:
+    """A run's blocks; `ends[i]` is the sequence number of the last event in `blocks[i]`."""
+
+    started: RunStarted
+    status: RunStatus
+    seq: int = 0
+    changed: int = 0
+    busy: bool = False
+    blocks: list[bytes] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+
+    def append(self, commit: Commit) -> None:
+        self.status = commit.status
+        self.busy = commit.busy
+        events = commit.events
+        if events:
+            self.blocks.append(pack_events(list(events)))
+            last = events[-1]
+            self.seq = last.seq
+            self.changed = last.at
+            self.ends.append(last.seq)
+
+    def shorten(self) -> None:
+        """What it was asked and how it ended."""
+        first, last = unpack_events(self.blocks[0])[0], unpack_events(self.blocks[-1])[-1]
+        ends = [first] if first.seq == last.seq else [first, last]
+        self.blocks = [pack_events([event]) for event in ends]
+        self.ends = [event.seq for event in ends]
+
+    def row(self) -> RunRow:
+        started = self.started
+        return RunRow(
+            run=started.run,
+            workflow=started.workflow,
+            version=started.version,
+            status=self.status,
+            seq=self.seq,
+            idempotency_key=started.idempotency_key,
+            started=started.at,
+            changed=self.changed,
+            busy=self.busy,
+            entity=started.entity.id if started.entity else None,
+            tags=started.tags,
+            parent=started.parent.run if started.parent else None,
+        )
+
+    def matches(self, query: RunQuery) -> bool:
+        started = self.started
+        return (
+            (query.run is None or query.run == started.run)
+            and (query.workflow is None or query.workflow == started.workflow)
+            and (query.idempotency_key is None or query.idempotency_key == started.idempotency_key)
+            and (not query.statuses or self.status in query.statuses)
+            and (query.tag is None or query.tag in started.tags)
+            and (query.entity is None or (started.entity is not None and query.entity == started.entity.id))
+            and (query.parent is None or (started.parent is not None and query.parent == started.parent.run))
+            and (query.busy is None or query.busy is self.busy)
+            and (query.started_from is None or query.started_from <= started.at)
+            and (query.started_until is None or started.at < query.started_until)
+            and (query.shard is None or query.shard == SHARD)
+        )
+
+
+@dataclass(slots=True)
+class _Lease:
+    owner: str
+    epoch: int
+    until: int
+
+
+class Leases:
+    """Who owns which shard."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, _Lease] = {}
+
+    def take(self, shard: int, owner: str, now: int, ttl_ms: int, evict: bool) -> Fence | None:
+        held = self._held.get(shard)
+        if held and held.until > now and not evict:
+            if held.owner != owner:
+                return None
+            held.until = now + ttl_ms
+            return Fence(owner, shard, held.epoch)
+        epoch = held.epoch + 1 if held else 1
+        self._held[shard] = _Lease(owner, epoch, now + ttl_ms)
+        return Fence(owner, shard, epoch)
+
+    def release(self, fence: Fence) -> None:
+        held = self._held.get(fence.shard)
+        if held and (held.owner, held.epoch) == (fence.owner, fence.epoch):
+            held.until = 0
+
+    def check(self, fence: Fence) -> None:
+        held = self._held.get(fence.shard)
+        if held is None or held.epoch != fence.epoch or held.owner != fence.owner:
+            now = f"epoch {held.epoch} of {held.owner}" if held else "nobody"
+            raise StoreConflict(
+                "LEASE_CONFLICT",
+                f"shard {fence.shard} belongs to {now}, not to epoch {fence.epoch} of {fence.owner}",
+            )
+
+
+class Requests:
+    """What others ask of the owner, and what it answered."""
+
+    def __init__(self) -> None:
+        self._asked: dict[str, Request] = {}
+        self._answers: dict[str, Answer] = {}
+
+    def submit(self, request: Request) -> Answer | None:
+        self._asked.setdefault(request.id, request)
+        return self._answers.get(request.id)
+
+    def waiting(self, limit: int) -> list[Request]:
+        return [request for id, request in self._asked.items() if id not in self._answers][:limit]
+
+    def answer(self, answer: Answer) -> None:
+        if answer.request in self._asked:
+            self._answers.setdefault(answer.request, answer)
+
+    def forget(self, run: RunId) -> None:
+        """Unanswered ones stay: their senders learn that there is no such run."""
+        for id in [id for id, request in self._asked.items() if request.run == run and id in self._answers]:
+            del self._asked[id], self._answers[id]
+
+
+class Documents:
+    """Versions of named things, packed."""
+
+    def __init__(self) -> None:
+        self._versions: dict[tuple[str, str], list[tuple[str, bytes]]] = {}
+
+    def put(self, kind: str, name: str, hash: str, body: Json) -> Document:
+        versions = self._versions.setdefault((kind, name), [])
+        if not versions or versions[-1][0] != hash:
+            versions.append((hash, msgpack.encode(body)))
+        return self._document(kind, name, len(versions))
+
+    def find(self, kind: str, name: str | None, version: int | None) -> list[Document]:
+        found = [
+            self._document(*key, len(versions) if version is None else version)
+            for key, versions in sorted(self._versions.items())
+            if key[0] == kind and name in (None, key[1]) and (version is None or 1 <= version <= len(versions))
+        ]
+        return [document for document in found if document.body is not None]
+
+    def _document(self, kind: str, name: str, version: int) -> Document:
+        hash, body = self._versions[kind, name][version - 1]
+        return Document(kind, name, version, hash, msgpack.decode(body))
+
+
+class Blobs:
+    """Bytes by digest, each as long as a run that put it."""
+
+    def __init__(self) -> None:
+        self._content: dict[str, bytes] = {}
+        self._runs: dict[str, set[RunId]] = {}
+
+    def put(self, run: RunId, content: bytes) -> str:
+        digest = digest_of(content)
+        self._content[digest] = content
+        self._runs.setdefault(digest, set()).add(run)
+        return digest
+
+    def get(self, digest: str) -> bytes | None:
+        return self._content.get(digest)
+
+    def forget(self, run: RunId) -> None:
+        for digest in [digest for digest, runs in self._runs.items() if run in runs]:
+            self._runs[digest].discard(run)
+            if not self._runs[digest]:
+                del self._runs[digest], self._content[digest]

@@ -1,0 +1,59 @@
+"""Effects, commands and plain values as bytes and back: what the real stores keep beside history.
+
+Owns the decoders of the closed sets. Promises that what is read equals what was packed, as far as JSON reaches (a
+tuple comes back as a list). Must not know where the bytes are kept. History has its own codec in `model`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from operator import or_
+from typing import Any
+
+import msgspec
+from msgspec import msgpack
+
+from treadle.model import commands, effects
+from treadle.model.commands import Command
+from treadle.model.effects import Effect
+from treadle.model.errors import Rejection
+from treadle.store.port import Answer, Json
+
+
+def _union(module: Any, root: type) -> Any:
+    kinds = [kind for kind in vars(module).values() if isinstance(kind, type) and issubclass(kind, root)]
+    return reduce(or_, [kind for kind in kinds if kind is not root])
+
+
+AnyEffect: Any = _union(effects, Effect)
+_AnyCommand: Any = _union(commands, Command)
+
+pack = msgpack.Encoder().encode
+unpack: Callable[[bytes], Any] = msgpack.Decoder().decode
+unpack_command: Callable[[bytes], Command] = msgpack.Decoder(_AnyCommand).decode
+
+
+class _Verdict(msgspec.Struct, array_like=True, omit_defaults=True):
+    rejection: Rejection | None = None
+    result: Json = None
+
+
+_unpack_verdict = msgpack.Decoder(_Verdict).decode
+
+
+def pack_answer(answer: Answer) -> bytes:
+    """An answer without the request it belongs to."""
+    return pack(_Verdict(answer.rejection, answer.result))
+
+
+def unpack_answer(request: str, packed: bytes) -> Answer:
+    """The answer to a request."""
+    verdict = _unpack_verdict(packed)
+    return Answer(request, verdict.rejection, verdict.result)
+
+
+def unpacking_effects(resolve: Callable[[int, memoryview], Any]) -> Callable[[bytes], Effect]:
+    """A decoder for a store that keeps large values elsewhere."""
+    decode: Callable[[bytes], Effect] = msgpack.Decoder(AnyEffect, ext_hook=resolve).decode
+    return decode

@@ -1,0 +1,45 @@
+"""What every store says about a run in the same words: when it is over, and the row of a gate.
+
+Owns the few answers that must not differ from store to store. Must not know a rule of the kernel's: the status is the
+one a commit carries.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from treadle.model.effects import OpenGate
+from treadle.model.events import GateOpened
+from treadle.model.states import RunStatus
+from treadle.store.port import Commit, GateRow
+
+SHARD = 0
+"""A store of one engine needs no second shard; the verbs that name one still check it."""
+
+ENDED = frozenset(
+    {
+        RunStatus.COMPLETED,
+        RunStatus.FAILED,
+        RunStatus.CANCELLED,
+        RunStatus.TIMED_OUT,
+        RunStatus.COMPENSATED,
+        RunStatus.COMPENSATION_FAILED,
+    }
+)
+OPEN = tuple(status for status in RunStatus if status not in ENDED)
+"""Of runs that may still do something by themselves."""
+
+
+def digest_of(content: bytes) -> str:
+    """The address of some bytes, as `actions.blobs` writes it (a test compares them)."""
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def gate_row(commit: Commit, effect: OpenGate, workflow: str) -> GateRow:
+    """A gate as the `gate.opened` of the same decision describes it."""
+    for event in commit.events:
+        if isinstance(event, GateOpened) and event.token == effect.token:
+            return GateRow(
+                commit.run, effect.token, effect.node, workflow, event.at, event.title, event.assign, event.due
+            )
+    return GateRow(commit.run, effect.token, effect.node, workflow, commit.events[-1].at if commit.events else 0)

@@ -1,0 +1,295 @@
+"""A batch as rows, and the rows as statements.
+
+Owns what a commit writes. A batch becomes a `Plan` on the caller's side: everything is packed there, decisions about
+the same run become one, timers and gates are reduced to what is left of them. Then the plan is written inside a
+transaction of the writer. Promises: all or nothing, refused exactly when the port says so. Must not read more than it
+needs: a step of a chain is the fence, one UPDATE, one INSERT.
+
+`executemany` with a sub-select for the run's number measured best: 9 µs a step in a batch of 100 with its commit,
+against 16 with arrays passed as JSON and 22 with single statements (CPU time of the thread, p50).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import apsw
+import msgspec
+
+from treadle.errors import StoreConflict
+from treadle.model.codec import pack_events
+from treadle.model.effects import ClearTimer, CloseGate, Effect, OpenGate, SetTimer
+from treadle.model.events import Event, RunStarted, TimerFired
+from treadle.model.ids import RunId, TimerId, TokenId
+from treadle.store.packing import pack, pack_answer
+from treadle.store.port import Batch, Commit, Fence, GateRow, OutboxRow
+from treadle.store.rows import ENDED, gate_row
+from treadle.store.sqlite.queries import SQL
+from treadle.store.sqlite.spill import Spill
+from treadle.store.sqlite.threads import Misfit
+
+Row = tuple[Any, ...]
+
+
+class Decided(msgspec.Struct):
+    """All decisions of a batch about one run."""
+
+    commit: Commit
+    """The newest; its status is the run's."""
+    expected: int
+    events: list[Event]
+
+    @property
+    def last(self) -> int:
+        return self.expected + len(self.events)
+
+    def moved(self) -> dict[str, Any]:
+        """The parameters of `step_run` and `turn_run`. A decision without events leaves `changed` to the row."""
+        commit = self.commit
+        return {
+            "run": commit.run,
+            "expected": self.expected,
+            "last": self.last,
+            "changed": self.events[-1].at if self.events else None,
+            "status": commit.status.value,
+            "busy": int(commit.busy),
+        }
+
+
+class Plan:
+    """A batch, packed. See the module's docstring."""
+
+    def __init__(self, batch: Batch, payload_max: int) -> None:
+        self._payload_max = payload_max
+        self.batch = batch
+        self.runs: dict[RunId, Decided] = {}
+        self.timers: dict[tuple[RunId, TimerId], int | None] = {}
+        self.gates: dict[tuple[RunId, TokenId], GateRow | None] = {}
+        self.ended: set[RunId] = set()
+        self.effects: list[tuple[RunId, Effect]] = []
+        self.flaw: StoreConflict | None = None
+        """Something no file could take; said once the fence and the versions are known to be right."""
+        try:
+            for commit in batch.commits:
+                self._decide(commit)
+        except StoreConflict as flaw:
+            self.flaw = flaw
+        self.blobs: list[tuple[RunId, bytes, bytes]] = []
+        self.blocks = [(run, decided.last, self._block(run, decided)) for run, decided in self.runs.items()]
+        self.blocks = [row for row in self.blocks if row[2]]
+        self.packed_effects = [(run, self._packed(run, effect)) for run, effect in self.effects]
+
+    def _decide(self, commit: Commit) -> None:
+        decided = self.runs.get(commit.run)
+        if decided is None:
+            decided = self.runs[commit.run] = Decided(commit, commit.expected_seq, [])
+        elif decided.last != commit.expected_seq:
+            raise _stale(commit.run, decided.last, commit.expected_seq)
+        if decided.last == 0 and not (commit.events and isinstance(commit.events[0], RunStarted)):
+            raise StoreConflict("STALE_VERSION", f"run {commit.run} does not exist, and this does not start it")
+        decided.commit = commit
+        seq = decided.last
+        for event in commit.events:
+            seq += 1
+            if event.seq != seq:
+                raise StoreConflict("STALE_VERSION", f"run {commit.run}: event {event.seq} cannot follow {seq - 1}")
+            if isinstance(event, TimerFired):
+                self.timers[commit.run, event.timer] = None
+        decided.events += commit.events
+        for effect in commit.effects:
+            self._keep(commit, effect)
+        if commit.status in ENDED:
+            self.ended.add(commit.run)
+            self.gates = {key: row for key, row in self.gates.items() if key[0] != commit.run}
+
+    def _keep(self, commit: Commit, effect: Effect) -> None:
+        """Timers are found by their due time and gates by their run, so they live in rows of their own."""
+        if isinstance(effect, SetTimer):
+            self.timers[commit.run, effect.timer] = effect.due
+        elif isinstance(effect, ClearTimer):
+            self.timers[commit.run, effect.timer] = None
+        elif isinstance(effect, CloseGate):
+            self.gates[commit.run, effect.token] = None
+        else:
+            if isinstance(effect, OpenGate):
+                self.gates[commit.run, effect.token] = gate_row(commit, effect, "")
+            self.effects.append((commit.run, effect))
+
+    def _block(self, run: RunId, decided: Decided) -> bytes:
+        if not decided.events:
+            return b""
+        block = pack_events(decided.events)
+        if len(block) <= self._payload_max:
+            return block
+        spill = Spill(self._payload_max)
+        block = pack_events([spill.shrunk(event) for event in decided.events])
+        self._spilt(run, spill)
+        return block
+
+    def _packed(self, run: RunId, effect: Effect) -> bytes:
+        packed = pack(effect)
+        if len(packed) <= self._payload_max:
+            return packed
+        spill = Spill(self._payload_max)
+        packed = pack(spill.shrunk(effect))
+        self._spilt(run, spill)
+        return packed
+
+    def _spilt(self, run: RunId, spill: Spill) -> None:
+        self.blobs += [(run, digest, content) for digest, content in spill.blobs.items()]
+
+    # On the writer's thread
+
+    def write(self, connection: apsw.Connection, fence: Fence) -> list[OutboxRow]:
+        """Inside a transaction. Raises `StoreConflict`, and the transaction has to be undone."""
+        batch = self.batch
+        check_fence(connection, fence)
+        if not (batch.commits or batch.done or batch.parked or batch.revived or batch.answers):
+            probe(connection, fence)
+        if self.flaw is not None:
+            raise Misfit(self._explained)
+        many = connection.executemany
+        if batch.done:
+            many(SQL["effect_done"], [(row,) for row in batch.done])
+        if self.runs:
+            self._write_runs(connection)
+            many(SQL["append_history"], self.blocks)
+        if self.blobs:
+            many(SQL["put_blob"], [(digest, content) for _, digest, content in self.blobs])
+            many(SQL["own_blob"], [(run, digest) for run, digest, _ in self.blobs])
+        if self.timers:
+            self._write_timers(connection)
+        if self.gates or self.ended:
+            self._write_gates(connection)
+        rows = self._write_effects(connection) if self.effects else []
+        if batch.revived:
+            many(SQL["park_effect"], [(None, row) for row in batch.revived])
+        if batch.parked:
+            many(SQL["park_effect"], [(reason, row) for row, reason in batch.parked])
+        if batch.answers:
+            many(SQL["answer_request"], [(pack_answer(answer), answer.request) for answer in batch.answers])
+        return rows
+
+    def _write_runs(self, connection: apsw.Connection) -> None:
+        begun = [decided for decided in self.runs.values() if decided.expected == 0]
+        steady: list[dict[str, Any]] = []
+        ending: list[dict[str, Any]] = []
+        for decided in self.runs.values():
+            if decided.expected:
+                (ending if decided.commit.status in ENDED else steady).append(decided.moved())
+        try:
+            if begun:
+                _create(connection, begun)
+            # What is likelier first; the other statement takes up what is left.
+            moved = _matched(connection, steady, "step_run", "turn_run")
+            moved += _matched(connection, ending, "turn_run", "step_run")
+        except apsw.ConstraintError as problem:
+            raise Misfit(self._explained) from problem
+        if moved != len(steady) + len(ending):
+            raise Misfit(self._explained)
+
+    def _explained(self, connection: apsw.Connection) -> Exception:
+        """Which decision did not fit, now that every row says again where it stood."""
+        for run, decided in self.runs.items():
+            stands = connection.execute(SQL["where_run_stands"], (run,)).get or 0
+            if stands != decided.expected:
+                return _stale(run, stands, decided.expected)
+        if self.flaw is not None:
+            return self.flaw
+        taken: set[tuple[str, str]] = set()
+        for decided in self.runs.values():
+            started = decided.events[0] if decided.expected == 0 else None
+            if isinstance(started, RunStarted) and started.idempotency_key is not None:
+                key = started.workflow, started.idempotency_key
+                if key in taken or connection.execute(SQL["run_with_key"], key).get is not None:
+                    return StoreConflict(
+                        "DUPLICATE", f"a run of {key[0]} with the idempotency key {key[1]!r} exists already"
+                    )
+                taken.add(key)
+        return RuntimeError("a batch was refused by the file, and nothing in the file says why")
+
+    def _write_timers(self, connection: apsw.Connection) -> None:
+        gone = [key for key, due in self.timers.items() if due is None]
+        kept = [(*key, due) for key, due in self.timers.items() if due is not None]
+        if gone:
+            connection.executemany(SQL["clear_timer"], gone)
+        if kept:
+            connection.executemany(SQL["set_timer"], kept)
+
+    def _write_gates(self, connection: apsw.Connection) -> None:
+        closed = [key for key, row in self.gates.items() if row is None]
+        opened = [row for row in self.gates.values() if row is not None]
+        connection.executemany(SQL["close_gates"], [(run,) for run in self.ended])
+        connection.executemany(SQL["close_gate"], closed)
+        connection.executemany(SQL["open_gate"], [_gate(row) for row in opened])
+
+    def _write_effects(self, connection: apsw.Connection) -> list[OutboxRow]:
+        ids = connection.executemany(SQL["add_effect"], self.packed_effects)
+        return [OutboxRow(id, run, effect) for (id,), (run, effect) in zip(ids, self.effects, strict=True)]
+
+
+def probe(connection: apsw.Connection, fence: Fence) -> None:
+    """A batch of nothing asks whether the store works: it really writes, or a full disk would say yes."""
+    connection.execute(SQL["touch_lease"], (fence.shard,))
+
+
+def check_fence(connection: apsw.Connection, fence: Fence) -> None:
+    """Refuses whoever does not hold the newest lease."""
+    if connection.execute(SQL["check_fence"], (fence.shard, fence.owner, fence.epoch)).get is not None:
+        return
+    held = connection.execute(SQL["read_lease"], (fence.shard,)).fetchone()
+    now = f"epoch {held[1]} of {held[0]}" if held else "nobody"
+    raise StoreConflict(
+        "LEASE_CONFLICT", f"shard {fence.shard} belongs to {now}, not to epoch {fence.epoch} of {fence.owner}"
+    )
+
+
+def _stale(run: RunId, stands: int, seen: int) -> StoreConflict:
+    return StoreConflict("STALE_VERSION", f"run {run} is at {stands}, the decision saw {seen}")
+
+
+def _matched(connection: apsw.Connection, rows: Sequence[dict[str, Any]], first: str, second: str) -> int:
+    if not rows:
+        return 0
+    before = connection.total_changes()
+    connection.executemany(SQL[first], rows)
+    if connection.total_changes() - before < len(rows):
+        connection.executemany(SQL[second], rows)
+    return connection.total_changes() - before
+
+
+def _create(connection: apsw.Connection, begun: list[Decided]) -> None:
+    connection.executemany(SQL["create_run"], [_run_row(decided) for decided in begun])
+    tags = [
+        (tag, decided.commit.run)
+        for decided in begun
+        if isinstance(started := decided.events[0], RunStarted)
+        for tag in started.tags
+    ]
+    if tags:
+        connection.executemany(SQL["tag_run"], tags)
+
+
+def _run_row(decided: Decided) -> Row:
+    started = decided.events[0]
+    assert isinstance(started, RunStarted)
+    return (
+        decided.commit.run,
+        started.workflow,
+        started.version,
+        decided.commit.status.value,
+        int(decided.commit.busy),
+        decided.last,
+        started.at,
+        decided.events[-1].at,
+        started.idempotency_key,
+        started.entity.id if started.entity else None,
+        started.parent.run if started.parent else None,
+        msgspec.json.encode(started.tags).decode() if started.tags else None,
+    )
+
+
+def _gate(row: GateRow) -> Row:
+    assign = pack(row.assign) if row.assign is not None else None
+    return (row.run, row.token, row.node, row.opened, row.title, assign, row.due)

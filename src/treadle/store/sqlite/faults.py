@@ -1,0 +1,46 @@
+"""What SQLite complains about, in the port's words.
+
+Owns the translation. Promises that nothing is swallowed: what is not the disk's or the file's fault is a bug of ours
+and comes through as it is. Must not decide what to do about it.
+"""
+
+from __future__ import annotations
+
+import apsw
+
+from treadle.errors import StoreUnavailable
+
+_REMEDIES: dict[type[apsw.Error], str] = {
+    apsw.FullError: "the disk is full: make room, the store goes on by itself",
+    apsw.IOError: "the disk reports an error: look at the system's log, then restart",
+    apsw.CorruptError: "the file is damaged: stop, keep a copy of it, restore a backup",
+    apsw.NotADBError: "the file is no database: stop, keep a copy of it, restore a backup",
+    apsw.BusyError: "another process has kept the file locked for too long: look for long transactions or a copy",
+    apsw.LockedError: "another connection of this process has kept a table locked",
+    apsw.CantOpenError: "the file cannot be opened: look at its directory and permissions",
+    apsw.ReadOnlyError: "the file cannot be written: look at its permissions and at how it was opened",
+    apsw.PermissionsError: "access was denied: look at the file's permissions",
+    apsw.AuthError: "access was denied: look at the file's permissions",
+    apsw.NoMemError: "there is no memory left",
+    apsw.ProtocolError: "the lock protocol failed: is the file on a network filesystem?",
+    apsw.NoLFSError: "the filesystem cannot keep files this large",
+}
+
+_SYNC_FAILED = {apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC}
+
+
+def unavailable(problem: apsw.Error, path: str, *, outcome_unknown: bool = False) -> Exception:
+    """The exception callers see; the problem itself if it is a bug."""
+    for kind, remedy in _REMEDIES.items():
+        if isinstance(problem, kind):
+            made = StoreUnavailable(f"{path}: {problem}: {remedy}", outcome_unknown=outcome_unknown)
+            made.__cause__ = problem
+            return made
+    return problem
+
+
+def is_final(problem: apsw.Error) -> bool:
+    """Whether the connection must not be used again. After a failed sync the kernel may have dropped the very pages
+    that were not written, and the next sync would succeed without them; a damaged file only gets worse."""
+    extended = getattr(problem, "extendedresult", 0)
+    return isinstance(problem, apsw.CorruptError | apsw.NotADBError) or extended in _SYNC_FAILED

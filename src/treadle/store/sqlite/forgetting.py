@@ -1,0 +1,57 @@
+"""How runs are forgotten: everything that is only theirs goes, shared content stays.
+
+Owns the order of deletions. Promises to leave a run alone that is not finished: it was revived since somebody found it.
+Runs inside one transaction of the writer; must not read history beyond the two blocks that may stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apsw
+
+from treadle.model.codec import pack_events, unpack_events
+from treadle.model.ids import RunId
+from treadle.store.port import Fence
+from treadle.store.sqlite.batches import check_fence
+from treadle.store.sqlite.queries import SQL
+from treadle.store.sqlite.reading import fetch_blob
+from treadle.store.sqlite.spill import marks_in
+
+
+def forget(connection: apsw.Connection, runs: Sequence[RunId], fence: Fence, history: bool) -> None:
+    """Drops finished runs, or shortens them to their first and last event."""
+    check_fence(connection, fence)
+    for run in runs:
+        id = connection.execute(SQL["finished_run"], (run,)).get
+        if id is not None:
+            _forget(connection, run, id, history)
+
+
+def _forget(connection: apsw.Connection, run: RunId, id: int, history: bool) -> None:
+    for statement in ("drop_effects", "drop_timers", "drop_gates"):
+        connection.execute(SQL[statement], (id,))
+    connection.execute(SQL["drop_requests"], (run,))
+    kept: set[bytes] = set()
+    if history:
+        connection.execute(SQL["drop_history"], (id,))
+    else:
+        kept = _shorten(connection, id)
+    for (digest,) in connection.execute(SQL["blobs_of_run"], (run,)).fetchall():
+        if digest not in kept:
+            connection.execute(SQL["disown_blob"], (run, digest))
+            connection.execute(SQL["drop_blob"], (digest,))
+    if history:
+        connection.execute(SQL["drop_run"], (id,))
+
+
+def _shorten(connection: apsw.Connection, id: int) -> set[bytes]:
+    """What it was asked and how it ended; the digests these need. Marks of values kept elsewhere pass unresolved."""
+    first = unpack_events(connection.execute(SQL["first_block"], (id,)).get)[0]
+    last = unpack_events(connection.execute(SQL["last_block"], (id,)).get)[-1]
+    blocks = {event.seq: pack_events([event]) for event in (first, last)}
+    connection.execute(SQL["drop_history"], (id,))
+    connection.executemany(SQL["put_block"], [(id, seq, block) for seq, block in blocks.items()])
+    return {
+        digest for block in blocks.values() for digest in marks_in(block, lambda digest: fetch_blob(connection, digest))
+    }

@@ -1,0 +1,199 @@
+"""Who coordinates a database file: an OS lock beside it, held for the life of the owner's process.
+
+Owns `<file>.lock`: a `flock` on it is the ownership, its content a note about the holder, for people and for those who
+want to wake it. Promises that the lock is gone the moment the holder's process is, however it ended, and that a waiting
+engine has it at once: no heartbeat, no timeout, no writes while nothing happens. Must not touch the database; the right
+to *write* is the lease in it, taken with `evict` by whoever has this lock.
+
+Failure cases
+    The note may be old or half written (read without the lock): it is only ever shown, or rung at.
+    The file is never deleted: somebody may hold a lock on the deleted file while another locks a new one.
+    A forked child would keep the lock alive beyond its parent: it closes its copy. Executed programs never get one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import socket
+import threading
+import time
+import weakref
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+PROBE_PAUSES_S = (0.001, 0.004, 0)
+"""Whoever asks who the owner is holds the lock for some microseconds and must not be taken for it."""
+
+
+class Other(msgspec.Struct, frozen=True):
+    """Whoever holds the lock, as it described itself."""
+
+    pid: int = 0
+    host: str = ""
+    owner: str = ""
+    since: int = 0
+    wake: str | None = None
+
+    @property
+    def description(self) -> str:
+        """For people."""
+        if not self.pid:
+            return "another process"
+        elsewhere = "" if self.host == socket.gethostname() else f" on {self.host}"
+        clock = time.strftime("%H:%M:%S", time.localtime(self.since / 1000))
+        return f"engine {self.owner} (pid {self.pid}{elsewhere}) since {clock}"
+
+
+class Ownership:
+    """One contender for a file. See the module's docstring."""
+
+    def __init__(self, place: str | Path, owner: str, wake: str | None = None) -> None:
+        self._path = lock_path(place)
+        self._owner = owner
+        self._wake = wake
+        self._held: int | None = None
+        _contenders.add(self)
+
+    @property
+    def held(self) -> bool:
+        return self._held is not None
+
+    def try_take(self) -> Other | None:
+        """None: it is ours. Else who has it."""
+        if self._held is not None:
+            return None
+        lock = _open(self._path)
+        for pause in PROBE_PAUSES_S:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(pause)
+            else:
+                self._keep(lock)
+                return None
+        os.close(lock)
+        return _read(self._path)
+
+    async def wait_gone(self) -> None:
+        """Returns when the other is gone, and the lock is ours. Cancelling it leaves the lock to others."""
+        if self._held is not None:
+            return
+        loop = asyncio.get_running_loop()
+        taken: asyncio.Future[int] = loop.create_future()
+        waiting = _Waiting(self._path, loop, taken)
+        threading.Thread(target=waiting.wait, name="treadle-ownership", daemon=True).start()
+        try:
+            self._keep(await taken)
+        except asyncio.CancelledError:
+            waiting.give_up()
+            raise
+
+    def release(self) -> None:
+        """Lets others in; harmless if it is not held."""
+        if self._held is not None:
+            lock, self._held = self._held, None
+            os.ftruncate(lock, 0)
+            os.close(lock)
+
+    @classmethod
+    def who(cls, place: str | Path) -> Other | None:
+        """Whoever holds the lock at this moment; None if nobody does."""
+        path = lock_path(place)
+        try:
+            probe = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return None
+        try:
+            # Shared: two who only ask do not take each other for an owner.
+            fcntl.flock(probe, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return _read(path)
+        finally:
+            os.close(probe)
+        return None
+
+    @classmethod
+    def wake_of(cls, place: str | Path) -> str | None:
+        """Where the living owner can be woken."""
+        other = cls.who(place)
+        return other.wake if other is not None else None
+
+    def _keep(self, lock: int) -> None:
+        self._held = lock
+        note = Other(os.getpid(), socket.gethostname(), self._owner, time.time_ns() // 1_000_000, self._wake)
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, msgspec.json.encode(note), 0)
+
+    def forked(self) -> None:
+        """In a child: the lock is the parent's, and must go when it does."""
+        if self._held is not None:
+            os.close(self._held)  # not unlocked: that would take it from the parent
+            self._held = None
+
+
+class _Waiting:
+    """A thread in a blocking `flock`. Nothing can interrupt it, so one that is given up lets go of the lock as soon
+    as it gets it."""
+
+    def __init__(self, path: Path, loop: asyncio.AbstractEventLoop, taken: asyncio.Future[int]) -> None:
+        self._lock = _open(path)
+        self._loop = loop
+        self._taken = taken
+        self._given_up = False
+        _contenders.add(self)
+
+    def wait(self) -> None:
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        try:
+            self._loop.call_soon_threadsafe(self._hand_over)
+        except RuntimeError:  # the loop is closed
+            os.close(self._lock)
+
+    def _hand_over(self) -> None:
+        if self._given_up or self._taken.done():
+            os.close(self._lock)
+        else:
+            self._taken.set_result(self._lock)
+
+    def forked(self) -> None:
+        """In a child: it waits for nothing."""
+        with suppress(OSError):
+            os.close(self._lock)
+
+    def give_up(self) -> None:
+        """On the loop: the lock has been handed over already, or will be let go."""
+        self._given_up = True
+        if self._taken.done() and not self._taken.cancelled():
+            os.close(self._taken.result())
+
+
+def lock_path(place: str | Path) -> Path:
+    """`treadle.db` → `treadle.db.lock`; the same for every name of the same file."""
+    real = Path(os.path.realpath(place))
+    return real.with_name(real.name + ".lock")
+
+
+def _open(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+
+
+def _read(path: Path) -> Other:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Other)
+    except (OSError, msgspec.DecodeError):
+        return Other()
+
+
+_contenders: weakref.WeakSet[Ownership | _Waiting] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for contender in list(_contenders):
+        contender.forked()
+
+
+os.register_at_fork(after_in_child=_after_fork)

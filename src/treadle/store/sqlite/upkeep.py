@@ -1,0 +1,107 @@
+"""Looking after the file beside its running owner: copies, checks, facts.
+
+Owns a connection of its own for each of these, so that nobody waits for them. Promises that a copy is one moment of the
+database, complete on disk before it has its name. Must not write to the database.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from treadle.errors import StorePlaceError
+from treadle.store.sqlite.connect import connect
+from treadle.store.sqlite.faults import unavailable
+from treadle.store.sqlite.place import check_place, filesystem_of
+from treadle.store.sqlite.queries import SQL
+
+PAGES_AT_ONCE = 512
+"""2 MiB between two words to the progress callback."""
+PROBLEMS_MAX = 100
+
+Progress = Callable[[int, int], None]
+"""(pages left, pages in all)"""
+
+
+def backup(path: Path, target: Path, progress: Progress | None) -> None:
+    """Copies the database as it is now. Refuses an existing target."""
+    check_place(target)
+    if target.exists():
+        raise StorePlaceError(str(target), "it exists already", "choose another name, or remove it first")
+    part = target.with_name(target.name + ".part")
+    part.unlink(missing_ok=True)
+    try:
+        _copy(path, part, progress)
+        _sync(part)
+        part.rename(target)
+        _sync(target.absolute().parent)
+    except apsw.Error as problem:
+        raise unavailable(problem, str(target)) from problem
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _copy(path: Path, part: Path, progress: Progress | None) -> None:
+    source = connect(path, read_only=True)
+    copy = apsw.Connection(str(part))
+    try:
+        # A snapshot held open: without it every commit of the owner would begin the copy anew.
+        source.execute("BEGIN; SELECT count(*) FROM runs").fetchall()
+        with copy.backup("main", source, "main") as pages:
+            while not pages.done:
+                pages.step(PAGES_AT_ONCE)
+                if progress is not None:
+                    progress(pages.remaining, pages.page_count)
+        source.execute("ROLLBACK")
+        problems = [row[0] for row in copy.execute("PRAGMA quick_check(1)") if row[0] != "ok"]
+        if problems:
+            raise apsw.CorruptError(f"the copy fails its check: {problems[0]}")
+    finally:
+        copy.close()
+        source.close()
+
+
+def _sync(path: Path) -> None:
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def integrity(path: Path) -> list[str]:
+    """What is wrong with the file; empty if nothing is."""
+    connection = connect(path, read_only=True)
+    try:
+        pages = connection.execute(f"PRAGMA integrity_check({PROBLEMS_MAX})").fetchall()
+        problems = [str(text) for (text,) in pages if text != "ok"]
+        for table, row, parent, _ in islice(connection.execute("PRAGMA foreign_key_check"), PROBLEMS_MAX):
+            problems.append(f"row {row} of {table} refers to a row of {parent} that does not exist")
+        for run, seq, last in islice(connection.execute(SQL["runs_out_of_step"]), PROBLEMS_MAX):
+            problems.append(f"run {run} is at {seq}, its history ends at {last}")
+        return problems
+    except apsw.CorruptError as problem:
+        return [str(problem)]
+    finally:
+        connection.close()
+
+
+def facts(path: Path) -> dict[str, Any]:
+    """What a doctor wants to know."""
+    connection = connect(path, read_only=True)
+    try:
+        names = ("journal_mode", "synchronous", "page_size", "page_count", "freelist_count", "user_version")
+        wal = path.with_name(path.name + "-wal")
+        return {
+            "sqlite_version": apsw.sqlite_lib_version(),
+            **{name: connection.pragma(name) for name in names},
+            "wal_bytes": wal.stat().st_size if wal.exists() else 0,
+            "filesystem": filesystem_of(path),
+        }
+    finally:
+        connection.close()

@@ -1,0 +1,66 @@
+"""The small writes: leases, requests, documents, blobs. Each runs inside a transaction of the writer."""
+
+from __future__ import annotations
+
+import apsw
+
+from treadle.model.ids import RunId
+from treadle.store.packing import unpack
+from treadle.store.port import Answer, Document, Fence, Request
+from treadle.store.sqlite.queries import SQL
+from treadle.store.sqlite.reading import answer_to
+
+_PREFIX = "sha256:"
+
+
+def lease(connection: apsw.Connection, shard: int, owner: str, now: int, ttl_ms: int, evict: bool) -> Fence | None:
+    """Takes, renews or inherits a shard; its epoch only grows."""
+    held = connection.execute(SQL["read_lease"], (shard,)).fetchone()
+    epoch = 1
+    if held is not None:
+        holder, epoch, until = held
+        if until <= now or evict:
+            epoch += 1
+        elif holder != owner:
+            return None
+    connection.execute(SQL["take_lease"], (shard, owner, epoch, now + ttl_ms))
+    return Fence(owner, shard, epoch)
+
+
+def release(connection: apsw.Connection, fence: Fence) -> None:
+    """A fence that is not the newest changes nothing."""
+    connection.execute(SQL["release_lease"], (fence.shard, fence.owner, fence.epoch))
+
+
+def submit(connection: apsw.Connection, request: Request, command: bytes) -> Answer | None:
+    """The first request with an id is kept; asking again finds what became of it."""
+    row = (request.id, request.run, request.workflow, request.at, command)
+    connection.execute(SQL["keep_request"], row)
+    return answer_to(connection, request.id)
+
+
+def put_document(connection: apsw.Connection, kind: str, name: str, hash: str, body: bytes | None) -> Document:
+    """A new version, unless the newest is the same."""
+    newest = connection.execute(SQL["newest_document"], (kind, name)).fetchone()
+    if newest is not None and newest[1] == hash:
+        version, _, body = newest
+    else:
+        version = newest[0] + 1 if newest is not None else 1
+        connection.execute(SQL["put_document"], (kind, name, version, hash, body))
+    return Document(kind, name, version, hash, unpack(body) if body is not None else None)
+
+
+def put_blob(connection: apsw.Connection, run: RunId, digest: str, content: bytes) -> None:
+    """The same bytes are kept once, for every run that put them."""
+    raw = raw_digest(digest)
+    connection.execute(SQL["put_blob"], (raw, content))
+    connection.execute(SQL["own_blob"], (run, raw))
+
+
+def raw_digest(digest: str) -> bytes | None:
+    """`sha256:…` as bytes; None for anything else."""
+    try:
+        raw = bytes.fromhex(digest.removeprefix(_PREFIX))
+    except ValueError:
+        return None
+    return raw if digest.startswith(_PREFIX) and len(raw) == 32 else None

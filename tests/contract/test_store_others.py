@@ -1,0 +1,249 @@
+"""The port's contract for queries, requests, documents, blobs and forgetting, for every store there is."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import pytest
+
+from tests.contract.making import ONE, OTHER, RUN, TOKEN, WORK, begin, commit, ended, started
+from treadle.actions import blobs as actions_blobs
+from treadle.model import commands as c
+from treadle.model import effects as f
+from treadle.model import events as e
+from treadle.model.errors import Rejection
+from treadle.model.ids import RunId
+from treadle.model.states import RunStatus
+from treadle.store.port import Answer, Batch, Request, RunQuery, RunRow
+from treadle.store.rows import SHARD, digest_of
+
+SIX = [RunId(f"q{i}") for i in range(6)]
+BIG = "x" * 5_000
+
+
+@pytest.fixture
+def six(store: Any) -> Any:
+    """q0 … q5, started at 0, 10, … 50; the odd ones are over, workflows alternate by three."""
+    fence = store.held()
+    for i, run in enumerate(SIX):
+        first = started(
+            run,
+            at=i * 10,
+            workflow=f"w{i // 3}",
+            tags=("all", f"t{i % 2}"),
+            entity=f"e{i % 3}",
+            parent=SIX[0] if i == 4 else None,
+        )
+        status = RunStatus.COMPLETED if i % 2 else RunStatus.RUNNING
+        store.commit(Batch([commit(0, first, run=run, status=status, busy=i == 2)]), fence)
+    return store
+
+
+@pytest.mark.parametrize(
+    ("conditions", "found"),
+    [
+        ({}, [0, 1, 2, 3, 4, 5]),
+        ({"run": SIX[3]}, [3]),
+        ({"run": RunId("nobody")}, []),
+        ({"workflow": "w1"}, [3, 4, 5]),
+        ({"statuses": (RunStatus.COMPLETED,)}, [1, 3, 5]),
+        ({"statuses": (RunStatus.COMPLETED, RunStatus.RUNNING, RunStatus.PAUSED)}, [0, 1, 2, 3, 4, 5]),
+        ({"statuses": (RunStatus.FAILED,)}, []),
+        ({"workflow": "w0", "statuses": (RunStatus.RUNNING,)}, [0, 2]),
+        ({"tag": "t1"}, [1, 3, 5]),
+        ({"tag": "t"}, []),
+        ({"entity": "e2"}, [2, 5]),
+        ({"parent": SIX[0]}, [4]),
+        ({"busy": True}, [2]),
+        ({"busy": False, "workflow": "w0"}, [0, 1]),
+        ({"started_from": 20}, [2, 3, 4, 5]),
+        ({"started_until": 20}, [0, 1]),
+        ({"started_from": 10, "started_until": 40, "tag": "t1"}, [1, 3]),
+        ({"shard": SHARD, "limit": 2}, [0, 1]),
+        ({"newest_first": True}, [5, 4, 3, 2, 1, 0]),
+        ({"newest_first": True, "limit": 2, "after": SIX[4]}, [3, 2]),
+        ({"limit": 2, "after": SIX[1]}, [2, 3]),
+        ({"statuses": (RunStatus.COMPLETED,), "after": SIX[2]}, [3, 5]),
+        ({"after": SIX[5]}, []),
+        ({"after": RunId("nobody")}, []),
+        ({"limit": 0}, []),
+    ],
+    ids=str,
+)
+def test_a_query_finds_the_runs_for_which_every_condition_holds(
+    six: Any, conditions: dict[str, Any], found: list[int]
+) -> None:
+    assert six.runs(**conditions) == [SIX[i] for i in found]
+
+
+def test_a_row_says_what_is_known_without_folding(six: Any) -> None:
+    assert six.find_runs(RunQuery(run=SIX[4])) == [
+        RunRow(
+            SIX[4],
+            "w1",
+            1,
+            RunStatus.RUNNING,
+            1,
+            started=40,
+            changed=40,
+            entity="e1",
+            tags=("all", "t0"),
+            parent=SIX[0],
+        )
+    ]
+
+
+def request(id: str, run: RunId = RUN, at: int = 0) -> Request:
+    return Request(id, run, c.SendSignal("go", data={"a": [1, None]}), at)
+
+
+def test_a_request_waits_until_it_is_answered(store: Any) -> None:
+    fence = store.held()
+    start = Request("b", OTHER, c.StartRun(OTHER, {"x": 1}, tags=("t",)), 7, "w")
+    assert store.submit(request("a")) is None
+    assert store.submit(start) is None
+    assert store.submit(request("a")) is None, "asking again is harmless"
+    assert store.inbox(SHARD) == [request("a"), start]
+    assert store.inbox(SHARD, limit=1) == [request("a")]
+    refused = Answer("a", Rejection("NOT_FOUND", "no such run"))
+    store.commit(Batch(answers=[refused]), fence)
+    assert store.inbox(SHARD) == [start]
+    assert store.submit(request("a")) == refused
+    store.commit(Batch(begin(OTHER).commits, answers=[Answer("b", result={"run": "r2"})]), fence)
+    assert store.inbox(SHARD) == []
+    assert store.submit(start) == Answer("b", None, {"run": "r2"})
+
+
+def test_the_first_answer_is_kept_and_unknown_requests_have_none(store: Any) -> None:
+    fence = store.held()
+    store.submit(request("a"))
+    store.commit(Batch(answers=[Answer("a", result=1), Answer("a", result=2), Answer("z", result=3)]), fence)
+    store.commit(Batch(answers=[Answer("a", result=4)]), fence)
+    assert store.submit(request("a")) == Answer("a", result=1)
+    assert store.submit(request("z")) is None
+
+
+def test_a_refused_batch_answers_nothing(store: Any) -> None:
+    fence = store.held()
+    store.submit(request("a"))
+    stale = commit(3, e.RunPaused(4, 0, "ann"))
+    with pytest.raises(Exception, match="STALE_VERSION"):
+        store.commit(Batch([stale], answers=[Answer("a", result=1)]), fence)
+    assert store.inbox(SHARD) == [request("a")]
+
+
+def test_deploying_the_same_again_gives_the_same_version(store: Any) -> None:
+    assert store.put_document("workflow", "w", "h1", {"a": 1}).version == 1
+    again = store.put_document("workflow", "w", "h1", {"a": 1})
+    assert (again.version, again.hash, again.body) == (1, "h1", {"a": 1})
+    assert store.put_document("workflow", "w", "h2", {"a": 2}).version == 2
+    assert store.put_document("workflow", "w", "h1", {"a": 1}).version == 3, "only the newest is the same"
+    assert [kept.version for kept in store.documents("workflow", "w")] == [3]
+    assert [kept.body for kept in store.documents("workflow", "w", 2)] == [{"a": 2}]
+    assert store.documents("workflow", "w", 4) == store.documents("workflow", "w", 0) == []
+    assert store.documents("workflow", "nobody") == []
+
+
+def test_documents_of_a_kind_are_listed_by_their_newest_version(store: Any) -> None:
+    for name, hash in (("b", "1"), ("a", "1"), ("b", "2")):
+        store.put_document("workflow", name, hash, {"hash": hash})
+    store.put_document("schedule", "a", "9", {})
+    assert [(kept.name, kept.version, kept.body) for kept in store.documents("workflow")] == [
+        ("a", 1, {"hash": "1"}),
+        ("b", 2, {"hash": "2"}),
+    ]
+    assert [kept.name for kept in store.documents("workflow", version=1)] == ["a", "b"]
+
+
+def test_a_document_without_a_body_ends_its_name(store: Any) -> None:
+    store.put_document("schedule", "s", "h", {"cron": "* * * * *"})
+    assert store.put_document("schedule", "s", "gone", None).version == 2
+    assert store.documents("schedule") == store.documents("schedule", "s") == []
+    assert store.documents("schedule", "s", 2) == []
+    assert len(store.documents("schedule", "s", 1)) == 1
+    assert store.put_document("schedule", "s", "h", {}).version == 3
+    assert len(store.documents("schedule")) == 1
+
+
+def test_bytes_are_kept_once_under_their_digest(store: Any) -> None:
+    content = b"\x00\xff" * 1_000
+    digest = store.put_blob(RUN, content)
+    assert digest == f"sha256:{hashlib.sha256(content).hexdigest()}"
+    assert digest == actions_blobs.digest_of(content) == digest_of(content)
+    assert store.put_blob(OTHER, content) == digest
+    assert store.get_blob(digest) == content
+    for unknown in ("sha256:" + "0" * 64, "sha256:zz", "md5:1", ""):
+        assert store.get_blob(unknown) is None
+
+
+def test_bytes_live_as_long_as_a_run_that_put_them(store: Any) -> None:
+    fence = store.held()
+    store.commit(ended(), fence)
+    store.commit(ended(OTHER), fence)
+    shared, own = store.put_blob(RUN, b"shared"), store.put_blob(RUN, b"own")
+    store.put_blob(OTHER, b"shared")
+    store.forget([RUN], fence)
+    assert store.get_blob(own) is None
+    assert store.get_blob(shared) == b"shared"
+    store.forget([OTHER], fence, history=False)
+    assert store.get_blob(shared) is None
+
+
+def test_large_values_come_back_as_they_were(store: Any) -> None:
+    fence = store.held()
+    nested = {"scan": BIG, "small": 1, "pages": [BIG, {"deep": BIG + "y"}], "many": list(range(500))}
+    events = [
+        started(input=nested),
+        e.ContextUpdated(2, 1, [(("state", "doc"), nested), (("state", "n"), 1)]),
+        e.TokenCompleted(3, 2, TOKEN, BIG),
+    ]
+    effects = (f.RunTask(TOKEN, 1, "a", nested), f.Publish("x", {"small": True}))
+    rows = store.commit(Batch([commit(0, *events, effects=effects)]), fence)
+    assert store.history(RUN) == events
+    assert store.outbox(SHARD) == rows
+    assert [row.effect for row in rows] == list(effects)
+    store.commit(Batch([commit(3, e.RunCompleted(4, 3, nested), status=RunStatus.COMPLETED)]), fence)
+    store.forget([RUN], fence, history=False)
+    assert store.history(RUN) == [events[0], e.RunCompleted(4, 3, nested)]
+
+
+def test_a_forgotten_run_is_gone_with_everything_that_is_only_its(store: Any) -> None:
+    fence = store.held()
+    store.commit(begin(RUN, WORK, f.SetTimer(ONE, 5), f.OpenGate(TOKEN, "n"), key="k", tags=("t",)), fence)
+    store.commit(ended(OTHER), fence)
+    store.submit(request("a"))
+    store.submit(request("b"))
+    over = commit(1, e.RunCancelled(2, 5, "ann"), status=RunStatus.CANCELLED)
+    store.commit(Batch([over], answers=[Answer("a")]), fence)
+    store.forget([RUN, RunId("nobody")], fence)
+    assert store.history(RUN) == store.outbox(SHARD) == store.timers(SHARD) == store.find_gates() == []
+    assert store.runs() == [OTHER]
+    assert store.runs(tag="t") == store.runs(workflow="w", idempotency_key="k") == []
+    assert [kept.id for kept in store.inbox(SHARD)] == ["b"], "its sender learns that there is no such run"
+    store.commit(begin(key="k"), fence)
+    assert store.runs() == [OTHER, RUN]
+
+
+def test_a_shortened_run_keeps_what_it_was_asked_and_how_it_ended(store: Any) -> None:
+    fence = store.held()
+    store.commit(begin(RUN, WORK, input={"q": 1}, key="k"), fence)
+    store.commit(Batch([commit(1, e.Custom(2, 1, "x"), e.Custom(3, 1, "y"))]), fence)
+    over = e.RunCompleted(5, 9, {"answer": 42})
+    store.commit(Batch([commit(3, e.Custom(4, 8, "z"), over, status=RunStatus.COMPLETED)]), fence)
+    for _ in range(2):
+        store.forget([RUN], fence, history=False)
+        assert store.history(RUN) == [started(input={"q": 1}, key="k"), over]
+    assert store.history(RUN, after=1) == [over]
+    (row,) = store.find_runs(RunQuery(workflow="w", idempotency_key="k"))
+    assert (row.seq, row.status) == (5, RunStatus.COMPLETED)
+    assert store.outbox(SHARD) == []
+
+
+def test_a_run_that_is_not_over_cannot_be_forgotten(store: Any) -> None:
+    fence = store.held()
+    store.commit(begin(RUN, WORK), fence)
+    for history in (True, False):
+        store.forget([RUN], fence, history=history)
+    assert store.runs() == [RUN]
+    assert len(store.outbox(SHARD)) == 1
