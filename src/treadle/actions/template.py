@@ -18,20 +18,26 @@ FUEL = 1_000_000
 """Instructions per rendering: a list of some 100,000 lines, well under a second."""
 
 
+_ENVIRONMENT = Environment(undefined_behavior="strict", fuel=FUEL, keep_trailing_newline=True)
+
+
 class TemplateKind:
     """The keys of the step's input are the variables; `input`, `state` and `output` are there as well."""
 
     name = "template"
 
-    def __init__(self) -> None:
-        self._environment = Environment(undefined_behavior="strict", fuel=FUEL, keep_trailing_newline=True)
-
     def run(self, call: Call) -> Done | Failed:
         try:
-            text = self._environment.render_str(call.config["template"], "template", **_variables(call))
+            text = render(call.config["template"], call)
         except TemplateError as problem:
             return failed(problem.message, details={"line": problem.line})
         return Done({"text": text})
+
+
+def render(template: str, call: Call, name: str = "template") -> str:
+    """The text of a template for one call; raises minijinja's `TemplateError`."""
+    text: str = _ENVIRONMENT.render_str(template, name, **_variables(call))
+    return text
 
 
 def _variables(call: Call) -> dict[str, Any]:

@@ -1,0 +1,87 @@
+"""The engine's one HTTP client: aiohttp behind the gate.
+
+Owns the session, made when first needed and closed with the engine. Promises that the address judged is the address
+connected to: the resolver judges every address of a name and hands exactly those to the connector, and the socket
+factory judges once more what is about to be connected. No proxies from the environment, no cookies, no redirects
+of aiohttp's own, no decompression of aiohttp's own (`http_body` does it within bounds).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import Any
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from treadle.actions.net import Gate, NetPolicy, literal
+
+CONNECTIONS_MAX = 200
+"""At a time, all peers together: far above what one engine's places for work need, below common limits of files."""
+
+
+class GatedResolver(AbstractResolver):
+    """Any resolver, judged."""
+
+    def __init__(self, gate: Gate, inner: AbstractResolver) -> None:
+        self._gate = gate
+        self._inner = inner
+        self.opened: set[tuple[str, int]] = set()
+        """Private addresses that a name entry opened: the socket factory sees no names."""
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
+    ) -> list[ResolveResult]:
+        found = await self._inner.resolve(host, port, family)
+        if self._gate.check_resolved(host, port, [entry["host"] for entry in found]):
+            self.opened.update((entry["host"], port) for entry in found)
+        return found
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+class GatedClient:
+    """Hands out the session. Tests give a resolver of their own."""
+
+    def __init__(self, policy: NetPolicy | None = None, resolver: AbstractResolver | None = None) -> None:
+        self.policy = policy or NetPolicy()
+        self.gate = Gate(self.policy)
+        self._resolver = resolver
+        self._session: aiohttp.ClientSession | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def session(self) -> aiohttp.ClientSession:
+        """The session of the running event loop."""
+        loop = asyncio.get_running_loop()
+        if self._session is None or self._session.closed or self._loop is not loop:
+            self._session, self._loop = self._fresh(), loop
+        return self._session
+
+    def _fresh(self) -> aiohttp.ClientSession:
+        resolver = GatedResolver(self.gate, self._resolver or aiohttp.ThreadedResolver())
+
+        def connecting(info: Any) -> socket.socket:
+            family, kind, protocol, _, (host, port, *_rest) = info
+            address = literal(host)
+            if address is None or (host, port) not in resolver.opened:
+                self.gate.check_url(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
+            return socket.socket(family, kind, protocol)
+
+        connector = aiohttp.TCPConnector(
+            resolver=resolver, use_dns_cache=False, limit=CONNECTIONS_MAX, socket_factory=connecting
+        )
+        return aiohttp.ClientSession(
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            trust_env=False,
+            headers={"User-Agent": "treadle", "Accept-Encoding": "gzip, deflate"},
+        )
+
+    async def close(self) -> None:
+        """Closes the session; a later call makes a new one."""
+        session, self._session = self._session, None
+        if session is not None and not session.closed:
+            await session.close()

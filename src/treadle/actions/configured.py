@@ -1,0 +1,77 @@
+"""The config of a kind that reaches outside, settled: sources evaluated, secrets in place.
+
+Owns the order: secrets are fetched for what the author wrote, then each setting is evaluated. `headers`, `query`, `env`
+are maps from names to sources, `argv` is a list of sources; any other setting is one source (1.6), and inside its JSON
+only `{secret: …}` is looked at. What the config does not say comes from the step's input, where nothing is a reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from treadle.actions.protocol import Call, Done, Failed
+from treadle.actions.redact import Redactor, current
+from treadle.actions.secrets import Secret, SecretProvider, fetch, filled, is_reference, references
+from treadle.actions.settings import setting
+from treadle.expression.sources import compile_source
+from treadle.expression.view import DictView
+
+Json = Any
+MANY = frozenset(["headers", "query", "env", "argv"])
+"""Settings whose members are sources of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The settings of one call. Values may hold `Secret`s."""
+
+    call: Call
+    secrets: dict[str, Secret]
+
+    def get(self, name: str, default: Json = None) -> Json:
+        """One setting: from the config, else from the step's input, else the default."""
+        if name not in self.call.config:
+            return setting(self.call, name, default)
+        written = self.call.config[name]
+        view = self.call.view()
+        if name in MANY and isinstance(written, dict) and not _is_source(written):
+            return {key: self._one(value, view) for key, value in written.items()}
+        if name in MANY and isinstance(written, list):
+            return [self._one(value, view) for value in written]
+        return self._one(written, view)
+
+    def _one(self, written: Json, view: DictView) -> Json:
+        if _is_source(written) and not is_reference(written):
+            return compile_source(written).evaluate(view)
+        return (
+            filled(written, self.secrets)
+            if isinstance(written, dict | list)
+            else compile_source(written).evaluate(view)
+        )
+
+    def uses_of(self, name: str) -> set[str]:
+        """The names of the secrets that one setting refers to."""
+        return set(references(self.call.config.get(name)))
+
+
+def _is_source(written: Json) -> bool:
+    return isinstance(written, dict) and (written.keys() in ({"cel"}, {"literal"}) or is_reference(written))
+
+
+async def with_secrets(
+    call: Call, provider: SecretProvider, work: Callable[[Settled], Awaitable[Done | Failed]]
+) -> Done | Failed:
+    """Does `work` with the settled config; nothing it returns, raises or logs shows a secret."""
+    redactor = Redactor(())
+    token = current.set(redactor)
+    try:
+        secrets = await fetch(call.config, provider)
+        redactor = Redactor(secrets.values())
+        current.set(redactor)
+        return redactor.reply(await work(Settled(call, secrets)))
+    except Exception as problem:
+        return redactor.problem(problem)
+    finally:
+        current.reset(token)

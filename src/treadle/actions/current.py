@@ -1,0 +1,54 @@
+"""What user code may ask about the attempt it runs in, without a parameter for it.
+
+    def resize(order):
+        for page in order["pages"]:
+            if current_attempt().cancelled.is_set():
+                return None                      # nobody wants the result any more
+            …
+
+Owns the context variable. Promises that it follows the code into coroutines, threads and processes.
+
+Known limit: a thread cannot be killed. When its attempt is stopped or its action times out, `cancelled` is set, its
+result is dropped, and until it returns it keeps its place in the pool of threads. A function that may run long asks
+`cancelled` now and then, waits with `cancelled.wait(seconds)` instead of sleeping, or says `process: true`: processes
+are killed. Async functions need nothing of this: they are cancelled where they wait.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from threading import Event, Lock
+
+from treadle.actions.protocol import AttemptFacts
+
+
+class CurrentAttempt:
+    """One try of one action, seen from inside. An action's next try gets a flag of its own."""
+
+    __slots__ = ("_cancelled", "facts")
+
+    def __init__(self, facts: AttemptFacts) -> None:
+        self.facts = facts
+        self._cancelled: Event | None = None
+
+    @property
+    def cancelled(self) -> Event:
+        """Set when the attempt was stopped or the action has timed out; never unset."""
+        with _ONE_AT_A_TIME:  # asked for by the thread at work and by who stops it
+            if self._cancelled is None:
+                self._cancelled = Event()
+            return self._cancelled
+
+
+_ONE_AT_A_TIME = Lock()
+
+CURRENT: ContextVar[CurrentAttempt | None] = ContextVar("treadle_attempt", default=None)
+"""Set by whoever executes the attempt."""
+
+
+def current_attempt() -> CurrentAttempt:
+    """The attempt this code runs in; raises `LookupError` outside of one."""
+    current = CURRENT.get()
+    if current is None:
+        raise LookupError("no attempt is running here: current_attempt() is for functions that a task calls")
+    return current

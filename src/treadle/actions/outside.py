@@ -1,0 +1,70 @@
+"""The kinds that reach outside, for an engine or a worker: one call installs them, one closes them.
+
+`Registry()` alone stays offline: in a scenario `http` and `shell` must be mocked. Whoever executes for real says
+
+    outside = install_outside(registry, OutsideSettings(net=NetPolicy(allow=("10.0.0.0/8",))))
+    …
+    await registry.close()
+
+Owns the operator's settings for these kinds. Must not read files or the environment by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from msgspec import Struct, field
+
+from treadle.actions.client import GatedClient
+from treadle.actions.elsewhere import OutsideKind
+from treadle.actions.http import HttpKind
+from treadle.actions.net import NetPolicy
+from treadle.actions.registry import Registry
+from treadle.actions.secrets import EnvironmentSecrets, SecretProvider
+from treadle.actions.shell import ShellKind, ShellPolicy
+
+
+class Subscription(Struct, frozen=True, kw_only=True):
+    """Somebody who wants to hear of events: `custom.<type>` of `emit`, `gate.opened`, `gate.reminded`."""
+
+    url: str
+    types: tuple[str, ...] = ("*",)
+    """Patterns: `custom.order.*`, `gate.opened`, `*`."""
+    secret: str | None = None
+    """Name of the signing secret; `OutsideSettings.signing_secret` unless given."""
+
+
+class OutsideSettings(Struct, frozen=True, kw_only=True):
+    """What the operator decides about everything that leaves the engine."""
+
+    net: NetPolicy = field(default_factory=NetPolicy)
+    shell: ShellPolicy = field(default_factory=ShellPolicy)
+    secrets: SecretProvider = field(default_factory=EnvironmentSecrets)
+    secret_hosts: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Secret → the only hosts it may be sent to by `http`."""
+    signing_secret: str | None = None
+    """Name of the secret that signs webhooks which name none of their own."""
+    subscriptions: tuple[Subscription, ...] = ()
+    public_url: str | None = None
+    """Where workers reach this engine's API: the base of callback addresses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What was installed; the courier of webhooks uses the same client."""
+
+    settings: OutsideSettings
+    client: GatedClient
+
+
+def install_outside(registry: Registry, settings: OutsideSettings | None = None) -> Outside:
+    """Puts the real `http` and `shell` in place of the offline ones; a kind that somebody else registered stays."""
+    settings = settings or OutsideSettings()
+    client = GatedClient(settings.net)
+    for kind in (
+        HttpKind(client, settings.secrets, settings.secret_hosts),
+        ShellKind(settings.shell, settings.secrets),
+    ):
+        if isinstance(registry.kind(kind.name), OutsideKind | HttpKind | ShellKind):
+            registry.register(kind)
+    return Outside(settings, client)
