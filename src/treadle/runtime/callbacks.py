@@ -1,0 +1,74 @@
+"""Callback tokens: who holds one may answer one attempt of one visit, and nothing else.
+
+A token is `<claims>.<mac>`: the run, visit and attempt it is for, and an HMAC-SHA-256 over them with the engine's key.
+Nothing is stored, and nothing in it is secret but the mac. Promises that a token cannot be made without the key, nor be
+turned into one for another attempt, and that comparing takes the same time wherever two tokens differ. That an answer
+counts once, and not after its attempt, is the kernel's business.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+
+import msgspec
+from msgspec import Struct
+
+from treadle.model.ids import RunId, TokenId
+
+_PURPOSE = b"treadle.callback.1\0"
+"""Keeps the macs apart from any other use of the same key."""
+KEY_BYTES = 16
+"""The least a key must have: 128 bits cannot be guessed."""
+LONGEST = 1_000
+
+
+class Callback(Struct, frozen=True, array_like=True):
+    """What a token entitles to."""
+
+    run: RunId
+    token: TokenId
+    attempt: int
+
+
+def callback_token(key: bytes, run: RunId, token: TokenId, attempt: int) -> str:
+    """The token for one attempt; always the same one, so a webhook that is sent again carries it too."""
+    claims = msgspec.json.encode(Callback(run, token, attempt))
+    return f"{_encoded(claims)}.{_encoded(_mac(key, claims))}"
+
+
+def read_callback(key: bytes, text: str) -> Callback | None:
+    """What a token entitles to; None if it is not one of ours."""
+    claims_text, _, mac_text = text.partition(".")
+    claims, mac = _decoded(claims_text), _decoded(mac_text)
+    if len(text) > LONGEST or claims is None or mac is None or not hmac.compare_digest(_mac(key, claims), mac):
+        return None
+    try:
+        return msgspec.json.decode(claims, type=Callback)
+    except msgspec.DecodeError:
+        return None
+
+
+def verify(key: bytes, text: str, run: RunId, token: TokenId, attempt: int) -> bool:
+    """Whether a token is the one of exactly this attempt."""
+    return hmac.compare_digest(callback_token(key, run, token, attempt).encode(), text.encode(errors="replace"))
+
+
+def _mac(key: bytes, claims: bytes) -> bytes:
+    if len(key) < KEY_BYTES:
+        raise ValueError(f"the key of callback tokens needs at least {KEY_BYTES} bytes")
+    return hmac.new(key, _PURPOSE + claims, hashlib.sha256).digest()
+
+
+def _encoded(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).decode().rstrip("=")
+
+
+def _decoded(text: str) -> bytes | None:
+    """Only the one spelling we write ourselves: no second text means the same token."""
+    try:
+        data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except ValueError:
+        return None
+    return data if _encoded(data) == text else None

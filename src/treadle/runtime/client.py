@@ -1,0 +1,215 @@
+"""The face of a store full of runs: deploy, start, find, answer. `Engine` is one that also coordinates and executes.
+
+Owns the words people use in Python; every method is a question to the store or a command to a run. Must not know
+whether the process it runs in coordinates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import msgspec
+import uuid_utils
+from msgspec import Struct
+
+from treadle.errors import CommandRefused, DefinitionError
+from treadle.model import commands as c
+from treadle.model.definition import Workflow
+from treadle.model.ids import RunId, TokenId
+from treadle.model.references import EntityRef
+from treadle.model.states import RunStatus
+from treadle.runtime.commander import Commander
+from treadle.runtime.fsck import Report, check_store
+from treadle.runtime.library import KIND
+from treadle.runtime.run import Run
+from treadle.runtime.schedule import KIND as SCHEDULE
+from treadle.runtime.schedule import Schedule, check_schedule, hash_of
+from treadle.store.port import Document, GateRow, OutboxRow, RunQuery, RunRow
+
+Json = Any
+
+
+class Checked(Protocol):
+    """A definition that was read and checked: what `load_file` and `Flow.load` give."""
+
+    def require(self) -> Workflow:
+        """The workflow. Raises DefinitionError with every problem when there are errors."""
+
+
+class Building(Protocol):
+    """A definition written in Python: a `Flow`."""
+
+    def build(self) -> Workflow:
+        """The workflow. Raises DefinitionError."""
+
+
+Definition = Workflow | Checked | Building
+
+
+class Deployed(Struct, frozen=True):
+    """One version of a workflow."""
+
+    workflow: str
+    version: int
+    hash: str
+
+
+class Client:
+    """See the module's docstring."""
+
+    def __init__(self, commander: Commander, shard: int = 0) -> None:
+        self._commander = commander
+        self._shard = shard
+
+    # Workflows
+
+    async def deploy(self, definition: Definition) -> Deployed:
+        """Makes a version; deploying the newest again changes nothing. Raises DefinitionError."""
+        graph = await self._commander.library.deploy(workflow_of(definition))
+        self._commander.changed()
+        return Deployed(graph.workflow_name, graph.version, graph.hash)
+
+    async def workflows(self) -> list[Deployed]:
+        """The newest version of each."""
+        return [_deployed(document) for document in await self._commander.store.documents(KIND)]
+
+    async def definition(self, workflow: str, version: int | None = None) -> Workflow:
+        """A deployed version, the newest without one. Raises CommandRefused(NOT_FOUND)."""
+        graph = await self._commander.library.graph(workflow, version)
+        if graph is None:
+            what = f"{workflow!r}" + (f" version {version}" if version is not None else "")
+            raise CommandRefused("NOT_FOUND", f"there is no workflow {what}: deploy it first")
+        return graph.definition
+
+    # Runs
+
+    async def start(
+        self,
+        workflow: str | Definition,
+        input: Json = None,
+        *,
+        key: str | None = None,
+        tags: Sequence[str] = (),
+        entity: EntityRef | None = None,
+        version: int | None = None,
+        run_id: str | None = None,
+        trigger: Json = None,
+    ) -> Run:
+        """Starts a run, durably. A definition is deployed first. The same `key` gives the same run again. Raises
+        CommandRefused for an input against the schema or an unknown workflow."""
+        if not isinstance(workflow, str):
+            deployed = await self.deploy(workflow)
+            workflow, version = deployed.workflow, deployed.version
+        run = RunId(run_id if run_id is not None else str(uuid_utils.uuid7()))
+        command = c.StartRun(
+            run=run,
+            input=input,
+            version=version or 0,
+            entity=entity,
+            idempotency_key=key,
+            trigger=trigger,
+            seed=uuid_utils.uuid7().int & 0xFFFF_FFFF,
+            tags=tuple(tags),
+        )
+        answer = await self._commander.ask(run, command, workflow, fresh=run_id is None)
+        if answer.rejection is not None:
+            raise CommandRefused(answer.rejection.kind, answer.rejection.message)
+        return Run(self._commander, RunId(answer.result))
+
+    def run(self, run_id: str) -> Run:
+        """A handle on a run that exists."""
+        return Run(self._commander, RunId(run_id))
+
+    async def runs(
+        self,
+        *,
+        workflow: str | None = None,
+        statuses: Sequence[RunStatus | str] = (),
+        tag: str | None = None,
+        entity: str | None = None,
+        parent: str | None = None,
+        started_from: int | None = None,
+        started_until: int | None = None,
+        after: str | None = None,
+        limit: int = 100,
+    ) -> list[RunRow]:
+        """Runs, newest first; `after` a run's id gives the next page."""
+        query = RunQuery(
+            workflow=workflow,
+            statuses=tuple(RunStatus(status) for status in statuses),
+            tag=tag,
+            entity=entity,
+            parent=RunId(parent) if parent is not None else None,
+            started_from=started_from,
+            started_until=started_until,
+            newest_first=True,
+            after=RunId(after) if after is not None else None,
+            limit=limit,
+        )
+        return await self._commander.store.find_runs(query)
+
+    async def gates(self, run: str | None = None, limit: int = 100) -> list[GateRow]:
+        """Human tasks somebody has still to answer, longest open first."""
+        return await self._commander.store.find_gates(RunId(run) if run is not None else None, limit)
+
+    async def complete_gate(self, run: str, visit: int, data: Json = None, *, by: str | None = None) -> None:
+        """Answers a human task."""
+        await self.run(run).complete_gate(TokenId(visit), data, by=by)
+
+    # Schedules
+
+    async def schedules(self) -> list[Schedule]:
+        """Every schedule, by name."""
+        documents = await self._commander.store.documents(SCHEDULE)
+        return [msgspec.convert(document.body, Schedule) for document in documents]
+
+    async def put_schedule(self, schedule: Schedule) -> None:
+        """Creates or changes a schedule. Raises DefinitionError with every problem, CommandRefused for an unknown
+        workflow."""
+        problems = check_schedule(schedule)
+        if problems:
+            raise DefinitionError(problems)
+        await self.definition(schedule.workflow)
+        body = msgspec.to_builtins(schedule)
+        await self._commander.store.put_document(SCHEDULE, schedule.name, hash_of(body), body)
+        self._commander.changed()
+
+    async def remove_schedule(self, name: str) -> None:
+        """Ends a schedule; runs it has started go on."""
+        if not await self._commander.store.documents(SCHEDULE, name):
+            raise CommandRefused("NOT_FOUND", f"there is no schedule {name!r}")
+        await self._commander.store.put_document(SCHEDULE, name, "", None)
+        self._commander.changed()
+
+    # What could not be delivered
+
+    async def dead_letters(self, limit: int = 1_000) -> list[OutboxRow]:
+        """What could not be delivered to the world outside, with the reason."""
+        return await self._commander.store.outbox(self._shard, limit=limit, parked=True)
+
+    async def requeue(self, row: int) -> None:
+        """Tries a dead letter again. Raises CommandRefused(NOT_FOUND)."""
+        letters = await self._commander.store.outbox(self._shard, row - 1, 1, parked=True)
+        if not letters or letters[0].id != row:
+            raise CommandRefused("NOT_FOUND", f"there is no dead letter {row}")
+        await self._commander.revive(letters[0])
+
+    async def artifact(self, digest: str) -> bytes | None:
+        """The bytes an artifact's digest stands for."""
+        return await self._commander.store.get_blob(digest)
+
+    async def fsck(self, progress: Callable[[int], None] | None = None) -> Report:
+        """Compares every history with what is kept beside it, and with the invariants; see `runtime.fsck`."""
+        return await check_store(self._commander.store, self._shard, progress=progress)
+
+
+def workflow_of(definition: Definition) -> Workflow:
+    """The workflow of whatever an author hands over."""
+    if isinstance(definition, Workflow):
+        return definition
+    return definition.require() if hasattr(definition, "require") else definition.build()
+
+
+def _deployed(document: Document) -> Deployed:
+    return Deployed(document.name, document.version, document.hash)

@@ -1,0 +1,317 @@
+"""The coordinator: takes commands about the runs it owns, decides them one after the other, commits many together.
+
+Owns the hot states and the order of things. Promises: a decision is durable before anybody hears of it (an answer, an
+effect, news); one that could not be committed never happened; a command is decided exactly once per delivery, and
+delivering it again is harmless. Must not know a rule (the kernel has them), a driver, or how work is executed.
+
+Theory of operation
+    One event loop, no locks. `tell` and `ask` append to a queue; a turn of the loop takes everything from it, decides
+    on hot states and gathers decisions; when no commit is under way the gathered batch is sent to the store, and while
+    it syncs the next one gathers. So a lone chain pays one sync per step, a crowd shares it, and nobody ever waits for
+    a timer to fill a batch.
+
+        tell/ask ─► queue ─► turn: decide, gather ─► commit n   (n+1 gathers meanwhile)
+                      ▲                                 │ durable
+                      └── reports, timers, rows ◄── effects delivered, futures answered, news published
+
+    A state in memory may be ahead of the store by what is gathered and being committed. Deciding on such a state is
+    safe because the store takes batches in order and refuses a decision whose predecessor is missing.
+
+Failure
+    1. The store refuses or is unavailable: the outcome may be unknown. All hot states are dropped; the items of the
+       failed batch and of the one gathered behind it go back to the front of the queue in their order and are decided
+       on what the store really has. Commands count once, so what did get through is recognised. Effects of a batch that
+       got through unseen are found by `recovery`.
+    2. The lease is lost: this coordinator must not write any more. It stops, and everybody who waits is told.
+    3. Deciding raises: a defect of ours, or of a definition. The run's state is thrown away; the item is tried once
+       more on a fresh one, then refused, and what it came from is parked. Other runs do not notice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
+
+import structlog
+from msgspec.structs import replace
+
+from treadle.errors import EngineStopped
+from treadle.kernel.decide import decide
+from treadle.kernel.state import RunState
+from treadle.model import commands as c
+from treadle.model.errors import Rejection
+from treadle.model.ids import RunId
+from treadle.runtime.committer import Committer
+from treadle.runtime.feed import Feed
+from treadle.runtime.gathering import Decided, Gathering, Item, answer_to, refuse, sort_effects
+from treadle.runtime.hot import Hot, Hots
+from treadle.runtime.incoming import Incoming
+from treadle.runtime.library import Library, VersionMissing
+from treadle.runtime.loading import Loading
+from treadle.runtime.ports import Clock
+from treadle.store.port import Answer, Commit, Fence, OutboxRow, Store
+
+TURN_S = 0.005
+"""How long one turn decides before it lets the loop breathe: timers, sockets and people must not wait for an
+avalanche."""
+TRIES_MAX = 2
+
+log = structlog.get_logger("treadle.coordinator")
+
+Deliver = Callable[[list[Decided], list[OutboxRow]], None]
+"""What is done when a batch is durable: local effects first, then rows, in order."""
+
+
+class Coordinator:
+    """See the module's docstring. `deliver` and `recover` are set by whoever composes an engine."""
+
+    def __init__(self, store: Store, fence: Fence, clock: Clock, library: Library) -> None:
+        self.store = store
+        self.fence = fence
+        self.clock = clock
+        self.library = library
+        self.feed = Feed()
+        self.deliver: Deliver = lambda _decided, _rows: None
+        self.answered: Callable[[], None] = lambda: None
+        """Called when requests of the inbox have been answered."""
+        self.recover: Callable[[], Coroutine[Any, Any, None]] | None = None
+        """Called after a commit whose outcome is unknown, once the store answers again."""
+        self.stopped: BaseException | None = None
+        self._loop = asyncio.get_running_loop()
+        self._queue = Incoming()
+        self._scheduled = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._quiet: list[asyncio.Future[None]] = []
+        self._hots = Hots()
+        self._committer = Committer(store, fence, self._durable, self._decide_again, self.stop)
+        self._loading = Loading(
+            self._committer, library, self._hots, self.spawn, self._give_back, lambda: self.stopped is not None
+        )
+
+    # How things come in
+
+    def tell(self, run: RunId, command: c.Command, row: int = 0) -> None:
+        """A command nobody waits for: a report, a timer, a row of the outbox."""
+        self.put(Item(run, command, row=row))
+
+    async def ask(self, run: RunId, command: c.Command, workflow: str | None = None, fresh: bool = False) -> Answer:
+        """A command to its durable answer."""
+        if self.stopped is not None:
+            raise EngineStopped(f"this engine has stopped: {self.stopped}") from self.stopped
+        future: asyncio.Future[Answer] = self._loop.create_future()
+        self.put(Item(run, command, workflow, future, fresh=fresh))
+        return await future
+
+    def put(self, item: Item) -> None:
+        if self.stopped is None:
+            self._queue.put(item)
+            self._wake()
+
+    def settle(self, row: int, parked: str | None = None) -> None:
+        """An outbox row is done with, or given up, without a command."""
+        self._committer.settle(row, parked)
+        self._wake()
+
+    def revive(self, row: int | None, request: str = "") -> None:
+        """A parked row is to be tried again; None: there is no such row, and the request for it is refused."""
+        rejection = Rejection("NOT_FOUND", "there is no such dead letter") if row is None else None
+        self._committer.revive(row, Answer(request, rejection) if request else None)
+        self._wake()
+
+    async def drained(self) -> None:
+        """Everything decided so far is durable."""
+        await self._committer.drained()
+
+    def future(self) -> asyncio.Future[Any]:
+        """One of this coordinator's loop."""
+        return self._loop.create_future()
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Something that takes a while, after which the coordinator may be quiet again."""
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    async def state(self, run: RunId) -> RunState | None:
+        """A run's state, for reading at this very moment; None if there is no such run."""
+        hot = self._hots.get(run)
+        return hot.state if hot is not None else await self._loading.state(run)
+
+    def is_hot(self, run: RunId) -> bool:
+        """Whether it is in memory: then it lives, and whatever happens to it will be news."""
+        return self._hots.get(run) is not None
+
+    @property
+    def is_quiet(self) -> bool:
+        """Nothing is queued, being loaded, gathered or written."""
+        return not (self._queue or self._loading or self._tasks) and self._committer.is_idle
+
+    async def wait_quiet(self) -> None:
+        """Until there is nothing left to decide without news from outside."""
+        while not self.is_quiet and self.stopped is None:
+            future: asyncio.Future[None] = self._loop.create_future()
+            self._quiet.append(future)
+            await future
+
+    def stop(self, reason: BaseException) -> None:
+        """Decide and write nothing any more."""
+        if self.stopped is not None:
+            return
+        self.stopped = reason
+        self._committer.stop()
+        for item in (*self._queue, *self._committer.waiting, *self._loading.waiting):
+            refuse(item, reason)
+        self._queue.clear()
+        for task in self._tasks:
+            task.cancel()
+        self.feed.wake_everybody()
+        self._wake_quiet()
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (problem := task.exception()) is not None and self.stopped is None:
+            log.error("a background step failed", error=repr(problem), exc_info=problem)
+        self._wake_quiet()
+
+    # A turn: decide and gather
+
+    def _wake(self) -> None:
+        if not self._scheduled:
+            self._scheduled = True
+            self._loop.call_soon(self._turn)
+
+    def _turn(self) -> None:
+        self._scheduled = False
+        if self.stopped is not None:
+            return
+        until = time.perf_counter() + TURN_S
+        queue = self._queue
+        while queue:
+            self._take(queue.take())
+            if time.perf_counter() > until:
+                break
+        if queue:
+            self._wake()
+        self._committer.flush()
+        self._wake_quiet()
+
+    def _wake_quiet(self) -> None:
+        if self._quiet and (self.is_quiet or self.stopped is not None):
+            for future in self._quiet:
+                if not future.done():
+                    future.set_result(None)
+            self._quiet.clear()
+
+    def _give_back(self, items: Iterable[Item]) -> None:
+        self._queue.give_back(items)
+        self._wake()
+
+    def _take(self, item: Item) -> None:
+        hot = self._hots.get(item.run)
+        if item.run in self._loading:
+            self._loading.load(item)
+        elif hot is not None:
+            self._decide(hot, item)
+        elif isinstance(item.command, c.StartRun) and item.command.idempotency_key is not None and not item.keyed:
+            self._loading.look_up(item, item.command.idempotency_key, self._found)
+        elif item.fresh:
+            self._born(item)
+        else:
+            self._loading.load(item)
+
+    def _found(self, item: Item, run: RunId) -> None:
+        self._answer(item, None, run)
+        self._wake()
+
+    def _born(self, item: Item) -> None:
+        """A run that does not exist yet. It is hot from here on: who speaks of it next finds it."""
+        if not isinstance(item.command, c.StartRun) or item.workflow is None:
+            self._answer(item, Rejection("NOT_FOUND", f"there is no run {item.run!r}"))
+            return
+        try:
+            graph = self.library.lookup(item.workflow, item.command.version or None)
+        except VersionMissing as missing:
+            self._loading.read_version(item, missing)
+            return
+        if graph is None:
+            which = f"version {item.command.version} of it" if item.command.version else "it"
+            text = f"there is no workflow {item.workflow!r}: deploy {which} first"
+            self._answer(item, Rejection("NOT_FOUND", text))
+            return
+        if item.command.version != graph.version:
+            item.command = replace(item.command, version=graph.version)
+        self._decide(self._hots.keep(item.run, RunState(graph)), item)
+
+    def _decide(self, hot: Hot, item: Item) -> None:
+        state = hot.state
+        seq = state.seq
+        try:
+            decision = decide(state.graph, state, item.command, self.clock.now(), self.library)
+        except VersionMissing as missing:
+            self._loading.reload(item.run, [item], missing)
+            return
+        except Exception as problem:
+            self._could_not_decide(item, problem)
+            return
+        if state.seq == 0:
+            self._hots.drop(item.run)  # refused before it was born
+        if not decision.events and not decision.effects:
+            self._answer(item, decision.rejection)
+            return
+        busy = hot.note(item.command, decision.effects)
+        kept, local = sort_effects(decision.effects)
+        hot.unsettled += 1
+        commit = Commit(item.run, seq, decision.events, kept, state.status, busy)
+        self._committer.add(Decided(item, hot, local, answer_to(item, decision.rejection)), commit)
+
+    def _answer(self, item: Item, rejection: Rejection | None, run: RunId | None = None) -> None:
+        """Nothing was decided: still an answer comes after everything that was decided before it."""
+        hot = self._hots.get(item.run)
+        if hot is not None:
+            hot.unsettled += 1
+        self._committer.add(Decided(item, hot, [], answer_to(item, rejection, run)), None)
+
+    def _could_not_decide(self, item: Item, problem: Exception) -> None:
+        """Once more on a fresh state, then never: what asked for it is parked where people find it."""
+        command = type(item.command).__name__
+        log.error("deciding failed", run=item.run, command=command, exc_info=problem)
+        item.tries += 1
+        if item.tries < TRIES_MAX:
+            self._loading.reload(item.run, [item])
+            return
+        text = f"{command} could not be decided: {type(problem).__name__}: {problem}"
+        if item.row:
+            self._committer.settle(item.row, parked=text)
+            item.row = 0
+        self._answer(item, Rejection("INVALID_STATE", f"{text}. This is a defect of Treadle; nothing was changed"))
+        self._loading.reload(item.run, [])
+
+    # When a batch is written
+
+    def _durable(self, gathered: Gathering, rows: list[OutboxRow]) -> None:
+        for decided in gathered.decided:
+            item, hot = decided.item, decided.hot
+            if hot is not None:
+                hot.unsettled -= 1
+                self._hots.cool(item.run, hot)
+            if item.future is not None and not item.future.done():
+                item.future.set_result(decided.answer)
+        self.deliver(gathered.decided, rows)
+        for commit in gathered.commits:
+            if commit.events:
+                self.feed.publish(commit.run, commit.events[-1], commit.status)
+        if gathered.answers:
+            self.answered()
+        self._wake()  # whoever waits for quiet looks when the committer is done
+
+    def _decide_again(self, items: list[Item]) -> None:
+        """A batch could not be written, or nobody knows: the states are ahead of the store, so all of them go."""
+        self._hots.clear()
+        for item in items:
+            item.fresh = False  # still `keyed`: whoever waits for its key waits for this very item
+        self._queue.put_first(items)
+        self._wake()
+        if self.recover is not None:
+            self.spawn(self.recover())

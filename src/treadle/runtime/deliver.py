@@ -1,0 +1,178 @@
+"""What happens when decisions are durable: work begins, alarms are set, other runs and the world are told.
+
+Owns one handler per effect. Promises at-least-once: a row of the outbox is done with in the transaction of the decision
+it led to, or when its receiver has accepted; doing it twice is harmless, because dispatches are fenced by attempt,
+children by their id, and commands count once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from treadle.kernel.state import RunState
+from treadle.model import commands as c
+from treadle.model import effects as f
+from treadle.model.errors import Error
+from treadle.model.ids import RunId, TokenId
+from treadle.model.references import ParentLink
+from treadle.runtime.coordinator import Coordinator
+from treadle.runtime.facts import Facts
+from treadle.runtime.gathering import Decided, Item
+from treadle.runtime.outgoing import Outgoing
+from treadle.runtime.ports import Executor
+from treadle.runtime.progress import Progress
+from treadle.runtime.timers import Timers
+from treadle.store.port import Answer, OutboxRow
+
+
+class Delivery:
+    """See the module's docstring."""
+
+    def __init__(
+        self,
+        coordinator: Coordinator,
+        executor: Executor,
+        timers: Timers,
+        facts: Facts,
+        outgoing: Outgoing,
+        progress: Progress,
+    ) -> None:
+        self._progress = progress
+        self._coordinator = coordinator
+        self._executor = executor
+        self._timers = timers
+        self._facts = facts
+        self._outgoing = outgoing
+        self._offered: dict[tuple[RunId, TokenId, int], int] = {}
+        """Rows of work that waits in line, by attempt: done with when it begins or is withdrawn."""
+        self._rows: dict[type[f.Effect], Callable[[OutboxRow, Any], None]] = {
+            f.RunTask: self._offer,
+            f.StartChild: self._start_child,
+            f.CancelChild: self._cancel_child,
+            f.CompensateChild: self._compensate_child,
+            f.NotifyParent: self._notify_parent,
+            f.DeliverSignal: self._deliver_signal,
+        }
+
+    def durable(self, decided: list[Decided], rows: list[OutboxRow]) -> None:
+        """The coordinator's `deliver`."""
+        for one in decided:
+            for effect in one.local:
+                self._act(one, effect)
+        for row in rows:
+            self.row(row)
+
+    def row(self, row: OutboxRow) -> None:
+        """Something the world has to be told."""
+        handler = self._rows.get(type(row.effect))
+        if handler is not None:
+            handler(row, row.effect)
+        else:
+            self._outgoing.carry(row)
+
+    def report(self, run: RunId, command: c.Command) -> None:
+        """What an executor says: a beginning settles the row that offered the work."""
+        if isinstance(command, c.StartAttempt | c.ExtendLease):
+            row = self._offered.pop((run, command.token, command.attempt), 0)
+            self._coordinator.put(Item(run, command, future=self._stop_if_refused(run, command), row=row))
+            return
+        if isinstance(command, c.FinishAttempt | c.FailAttempt):
+            self._progress.ended((run, command.token, command.attempt))
+        self._coordinator.tell(run, command)
+
+    def _stop_if_refused(self, run: RunId, command: c.StartAttempt | c.ExtendLease) -> asyncio.Future[Answer]:
+        """Who may not begin, or has lost its lease, stops: the work is somebody else's."""
+        future: asyncio.Future[Answer] = self._coordinator.future()
+
+        def told(answered: asyncio.Future[Answer]) -> None:
+            if not answered.cancelled() and answered.exception() is None and answered.result().rejection is not None:
+                self._executor.stop(run, command.token, command.attempt)
+
+        future.add_done_callback(told)
+        return future
+
+    def _act(self, decided: Decided, effect: f.Effect) -> None:
+        run = decided.item.run
+        kind = type(effect)
+        if kind is f.RunTask:
+            assert decided.hot is not None
+            self._begin(decided.hot.state, effect)  # type: ignore[arg-type]
+        elif kind is f.SetTimer:
+            self._timers.set(run, effect.timer, effect.due)  # type: ignore[attr-defined]
+        elif kind is f.ClearTimer:
+            self._timers.clear(run, effect.timer)  # type: ignore[attr-defined]
+        else:
+            self._stop(run, effect)  # type: ignore[arg-type]
+
+    def _begin(self, state: RunState, effect: f.RunTask) -> bool:
+        attempt = self._facts.attempt(state, effect)
+        if attempt is None:
+            return False
+        self._executor.begin(attempt)
+        return True
+
+    def _stop(self, run: RunId, effect: f.StopTask) -> None:
+        self._executor.stop(run, effect.token, effect.attempt)
+        row = self._offered.pop((run, effect.token, effect.attempt), None)
+        if row is not None:
+            self._coordinator.settle(row)
+
+    def _offer(self, row: OutboxRow, effect: f.RunTask) -> None:
+        """Work that may have to wait in line."""
+        key = (row.run, effect.token, effect.attempt)
+        if key in self._offered:
+            return
+        self._offered[key] = row.id
+
+        async def begin() -> None:
+            state = await self._coordinator.state(row.run)
+            if self._offered.get(key) != row.id:
+                return
+            if state is None or not self._begin(state, effect):
+                del self._offered[key]
+                self._coordinator.settle(row.id)
+
+        self._coordinator.spawn(begin())
+
+    def _start_child(self, row: OutboxRow, effect: f.StartChild) -> None:
+        command = c.StartRun(
+            run=effect.child,
+            input=effect.input,
+            version=effect.version or 0,
+            entity=effect.entity,
+            parent=ParentLink(row.run, effect.token, effect.inherit_artifacts),
+            depth=effect.depth,
+            depth_max=effect.depth_max,
+        )
+        item = Item(effect.child, command, effect.workflow, self._refused_child(row, effect), row.id)
+        self._coordinator.put(item)
+
+    def _refused_child(self, row: OutboxRow, effect: f.StartChild) -> asyncio.Future[Answer]:
+        """A future that tells the parent when its child could not be started."""
+        future: asyncio.Future[Answer] = self._coordinator.future()
+
+        def told(answered: asyncio.Future[Answer]) -> None:
+            if answered.cancelled() or answered.exception() is not None:
+                return
+            rejection = answered.result().rejection
+            if rejection is not None:
+                error = Error(kind=rejection.kind, message=rejection.message)
+                self._coordinator.tell(row.run, c.EndChild(effect.token, effect.child, "failed", error=error))
+
+        future.add_done_callback(told)
+        return future
+
+    def _cancel_child(self, row: OutboxRow, effect: f.CancelChild) -> None:
+        self._coordinator.tell(effect.child, c.CancelRun(by="parent"), row.id)
+
+    def _compensate_child(self, row: OutboxRow, effect: f.CompensateChild) -> None:
+        self._coordinator.tell(effect.child, c.CompensateRun(effect.token), row.id)
+
+    def _notify_parent(self, row: OutboxRow, effect: f.NotifyParent) -> None:
+        command = c.EndChild(effect.token, row.run, effect.status, effect.output, effect.error, effect.compensable)
+        self._coordinator.tell(effect.parent, command, row.id)
+
+    def _deliver_signal(self, row: OutboxRow, effect: f.DeliverSignal) -> None:
+        self._coordinator.tell(effect.run, c.SendSignal(effect.name, effect.key, effect.data, effect.id), row.id)

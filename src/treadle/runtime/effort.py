@@ -1,0 +1,102 @@
+"""An effort: one try of one action that takes time, and can be stopped. This file: the word, and async efforts.
+
+Owns coroutines of actions. Promises, as every place where efforts are made (`threads`, `processes`) does:
+ 1. `begun` is called once, when the work really begins: an action's timeout does not count time in line.
+ 2. `ended` is called once, on the event loop, never before the effort has been returned to who asked for it; what ends
+    by itself says so from inside its task, which saves a turn of the loop.
+ 3. After `cancel` it is called as soon as the work has ended; for work that cannot be stopped, at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+from treadle.actions.current import CURRENT, CurrentAttempt
+from treadle.actions.failure import error_of
+from treadle.actions.protocol import Done, Failed, failed
+
+
+class Effort(Protocol):
+    """See the module's docstring."""
+
+    def cancel(self) -> None:
+        """Stops the work as well as it can be stopped."""
+
+
+Begun = Callable[[], None]
+Ended = Callable[[Effort, Done | Failed], None]
+
+ABANDONED = failed("the attempt was stopped")
+"""What a cancelled effort ends with; nobody looks at it."""
+
+
+class Coroutines:
+    """Where async actions run: every one in a task of its own, since `asyncio.timeout` and its like need one."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._tasks: set[asyncio.Task[None]] = set()  # the loop itself holds tasks only weakly
+
+    def begin(self, work: Awaitable[Any], current: CurrentAttempt, begun: Begun, ended: Ended) -> Effort:
+        """Begins at once."""
+        effort = _Awaited(work, current, ended, self._tasks)
+        effort.task = task = self._loop.create_task(effort.run())
+        self._tasks.add(task)
+        task.add_done_callback(effort.finish)
+        begun()
+        return effort
+
+    def close(self) -> None:
+        """Cancels once more what has swallowed its cancellation."""
+        for task in self._tasks:
+            task.cancel()
+
+
+class _Awaited:
+    __slots__ = ("_current", "_ended", "_tasks", "_work", "task")
+
+    task: asyncio.Task[None]
+
+    def __init__(
+        self, work: Awaitable[Any], current: CurrentAttempt, ended: Ended, tasks: set[asyncio.Task[None]]
+    ) -> None:
+        self._work = work
+        self._current = current
+        self._ended: Ended | None = ended
+        self._tasks = tasks
+
+    async def run(self) -> None:
+        CURRENT.set(self._current)
+        try:
+            answer = checked(await self._work)
+        except (Exception, SystemExit) as problem:  # user code that exits must not take the engine with it
+            answer = Failed(error_of(problem))
+        self._end(answer)
+
+    def cancel(self) -> None:
+        self._current.cancelled.set()
+        self.task.cancel()
+
+    def finish(self, task: asyncio.Task[None]) -> None:
+        """The task is over; if it did not say so itself it was cancelled, perhaps before its first step."""
+        self._tasks.discard(task)
+        if self._ended is None:
+            return
+        if inspect.iscoroutine(self._work):
+            self._work.close()  # it would be reported as never awaited
+        self._end(failed("the action's coroutine was cancelled, but not by the engine"))
+
+    def _end(self, answer: Done | Failed) -> None:
+        ended, self._ended = self._ended, None
+        if ended is not None:
+            ended(self, answer)
+
+
+def checked(reply: Any) -> Done | Failed:
+    """What an action came to; anything else is a mistake of its kind, and said so."""
+    if isinstance(reply, (Done, Failed)):
+        return reply
+    return failed(f"an action answers with Done or Failed, this one with {type(reply).__name__}: {reply!r:.200}")

@@ -1,0 +1,90 @@
+"""Who watches which run. In memory; news are only ever about what is durable."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Self
+
+from msgspec import Struct
+
+from treadle.model.events import Event
+from treadle.model.ids import RunId
+from treadle.model.states import RunStatus
+
+
+class News(Struct, frozen=True):
+    """How far a run has come, durably."""
+
+    seq: int
+    status: RunStatus
+    last: Event | None = None
+    """Its newest event, where it was at hand."""
+
+
+Listener = Callable[[RunId, int, RunStatus], None]
+
+
+class Watch:
+    """News of one run from now on. Begin to watch before you look at the store, and you miss nothing; what comes while
+    you are busy is kept, the newest only."""
+
+    def __init__(self, feed: Feed, run: RunId) -> None:
+        self._feed = feed
+        self._run = run
+        self._rung = asyncio.Event()
+        self._news: News | None = None
+        feed.watches.setdefault(run, []).append(self)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        watches = self._feed.watches.get(self._run, [])
+        if self in watches:
+            watches.remove(self)
+        if not watches:
+            self._feed.watches.pop(self._run, None)
+
+    async def news(self) -> News | None:
+        """The next news; None: something may have changed, look yourself."""
+        await self._rung.wait()
+        self._rung.clear()
+        news, self._news = self._news, None
+        return news
+
+    def ring(self, news: News | None) -> None:
+        self._news = news
+        self._rung.set()
+
+
+class Feed:
+    """Tells watches and listeners that a run has got new events."""
+
+    def __init__(self) -> None:
+        self.watches: dict[RunId, list[Watch]] = {}
+        self._listeners: list[Listener] = []
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Calls `listener` for every run that has changed; returns how to stop that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def watch(self, run: RunId) -> Watch:
+        return Watch(self, run)
+
+    def publish(self, run: RunId, last: Event, status: RunStatus) -> None:
+        """Events up to `last` are durable."""
+        watches = self.watches.get(run)
+        if watches is not None:
+            news = News(last.seq, status, last)
+            for watch in watches:
+                watch.ring(news)
+        for listener in self._listeners:
+            listener(run, last.seq, status)
+
+    def wake_everybody(self) -> None:
+        """Something may have changed that nobody here saw."""
+        for watches in self.watches.values():
+            for watch in watches:
+                watch.ring(None)

@@ -1,0 +1,109 @@
+"""What the next transaction will write, while the last one is still being written.
+
+Owns the order: decisions are committed in the order in which they were made, and what has to happen when they are
+durable happens in that order too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from msgspec import Struct
+
+from treadle.errors import EngineStopped
+from treadle.model import effects as f
+from treadle.model.commands import Command
+from treadle.model.errors import Rejection
+from treadle.model.ids import RunId
+from treadle.runtime.hot import Hot
+from treadle.store.port import Answer, Batch, Commit
+
+
+class Item(Struct):
+    """A command on its way, and who wants to know what becomes of it."""
+
+    run: RunId
+    command: Command
+    workflow: str | None = None
+    """Of a run to be started."""
+    future: asyncio.Future[Answer] | None = None
+    row: int = 0
+    """The outbox row that asked for it: done with when the decision is."""
+    request: str = ""
+    """The inbox request it came from."""
+    fresh: bool = False
+    """A run id made just now: nobody has to look whether it exists."""
+    keyed: bool = False
+    """Its idempotency key has been looked up: nobody was first."""
+    tries: int = 0
+    """How often deciding it has raised."""
+
+
+class Decided(Struct):
+    """One item that was decided and waits for its transaction."""
+
+    item: Item
+    hot: Hot | None
+    local: list[f.Effect]
+    """What is done in this process as soon as the decision is durable."""
+    answer: Answer
+
+
+class Gathering(Struct):
+    """A batch being put together."""
+
+    decided: list[Decided] = []
+    commits: list[Commit] = []
+    done: list[int] = []
+    parked: list[tuple[int, str]] = []
+    revived: list[int] = []
+    answers: list[Answer] = []
+
+    def __bool__(self) -> bool:
+        return bool(self.decided or self.writes)
+
+    def add(self, decided: Decided, commit: Commit | None) -> None:
+        item = decided.item
+        self.decided.append(decided)
+        if commit is not None:
+            self.commits.append(commit)
+        if item.row:
+            self.done.append(item.row)
+        if item.request:
+            self.answers.append(decided.answer)
+
+    @property
+    def writes(self) -> bool:
+        """Whether the store has to be asked at all."""
+        return bool(self.commits or self.done or self.parked or self.revived or self.answers)
+
+    def batch(self) -> Batch:
+        return Batch(self.commits, self.done, self.parked, self.revived, self.answers)
+
+
+def answer_to(item: Item, rejection: Rejection | None = None, run: RunId | None = None) -> Answer:
+    """What the sender of an item is told: the run it is about, or why not."""
+    return Answer(item.request, rejection, None if rejection is not None else run or item.run)
+
+
+def refuse(item: Item, reason: BaseException) -> None:
+    """Its sender is told that nobody will say."""
+    if item.future is not None and not item.future.done():
+        item.future.set_exception(EngineStopped(f"the engine has stopped, the outcome is unknown: {reason}"))
+
+
+def sort_effects(effects: list[f.Effect]) -> tuple[list[f.Effect], list[f.Effect]]:
+    """(for the store, for this process). Work that begins here at once needs no row: `busy` marks the run, and recovery
+    finds it. Timers are both: durable rows, and alarms."""
+    kept: list[f.Effect] = []
+    local: list[f.Effect] = []
+    for effect in effects:
+        kind = type(effect)
+        if kind is f.StopTask or (isinstance(effect, f.RunTask) and effect.queue is None and effect.slot is None):
+            local.append(effect)
+        elif kind is f.SetTimer or kind is f.ClearTimer:
+            kept.append(effect)
+            local.append(effect)
+        else:
+            kept.append(effect)
+    return kept, local

@@ -1,0 +1,109 @@
+"""Runs in memory: the state the next decision is made on.
+
+Owns which runs are hot. A state here may be ahead of the store by what is being committed; it is never behind. A run
+that sleeps, ends or is many decisions old goes cold and is folded from its history when something happens to it.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from treadle.kernel.state import RunState, Token
+from treadle.model import commands as c
+from treadle.model import effects as f
+from treadle.model.ids import RunId, TokenId
+from treadle.model.states import Mode, RunStatus, TokenState
+
+HOT_MAX = 2_000
+"""States kept although nothing is going on in them. A small run is some 10 KiB, so this is about 20 MiB."""
+
+ENDED = frozenset(
+    {
+        RunStatus.COMPLETED,
+        RunStatus.FAILED,
+        RunStatus.CANCELLED,
+        RunStatus.TIMED_OUT,
+        RunStatus.COMPENSATED,
+        RunStatus.COMPENSATION_FAILED,
+    }
+)
+
+
+class Hot(Struct):
+    """One run in memory."""
+
+    state: RunState
+    attempts: set[TokenId]
+    """Visits somebody executes without a lease of their own: lost if this process dies."""
+    unsettled: int = 0
+    """Decisions that are not durable yet."""
+
+    def note(self, command: c.Command, effects: list[f.Effect]) -> bool:
+        """Keeps `attempts` after a decision; whether anybody is at work. A visit too many costs a look at recovery."""
+        if isinstance(command, c.FinishAttempt | c.FailAttempt):
+            self.attempts.discard(command.token)
+        for effect in effects:
+            if isinstance(effect, f.RunTask):
+                self.attempts.add(effect.token)
+            elif isinstance(effect, f.StopTask):
+                self.attempts.discard(effect.token)
+        if self.state.status in ENDED:
+            self.attempts.clear()
+        return bool(self.attempts)
+
+
+class Hots:
+    """The hot runs, least recently used first."""
+
+    def __init__(self, hot_max: int = HOT_MAX) -> None:
+        self._runs: dict[RunId, Hot] = {}
+        self._max = hot_max
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def get(self, run: RunId) -> Hot | None:
+        return self._runs.get(run)
+
+    def keep(self, run: RunId, state: RunState) -> Hot:
+        """A state that was just folded or is about to be born."""
+        hot = Hot(state, {token.id for token in state.tokens.values() if is_executed_here(state, token)})
+        self._runs[run] = hot
+        return hot
+
+    def drop(self, run: RunId) -> None:
+        """Forget it; the store knows better."""
+        self._runs.pop(run, None)
+
+    def clear(self) -> None:
+        self._runs.clear()
+
+    def cool(self, run: RunId, hot: Hot) -> None:
+        """After a commit: an ended run goes at once, others while there is room."""
+        if hot.unsettled:
+            return
+        if hot.state.status in ENDED:
+            self._runs.pop(run, None)
+        elif len(self._runs) > self._max:
+            self._runs[run] = self._runs.pop(run)
+            self._evict_one()
+
+    def _evict_one(self) -> None:
+        """The oldest that nothing is going on in. Busy ones met on the way move to the end: they are looked at once per
+        round, not once per commit."""
+        for _ in range(8):
+            run = next(iter(self._runs))
+            hot = self._runs.pop(run)
+            if not hot.unsettled and not hot.attempts:
+                return
+            self._runs[run] = hot
+
+
+def is_executed_here(state: RunState, token: Token) -> bool:
+    """Whether an engine's own process is, or was, at work for this visit."""
+    if token.state not in (TokenState.DISPATCHED, TokenState.EXECUTING):
+        return False
+    if token.mode is Mode.COMPENSATION:
+        return True
+    node = state.graph.nodes[token.node]
+    return node.task is not None and node.suspends is None

@@ -1,0 +1,48 @@
+"""Commands on their way to a decision, in the order in which they are taken.
+
+Owns the order: what has to be decided again comes first, then what waited for its run to be folded, in the order in
+which those became ready, then everything else as it came. So commands about one run keep their order, and children
+that were asked for together are started as they were asked for.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+from treadle.runtime.gathering import Item
+
+
+class Incoming:
+    """See the module's docstring."""
+
+    __slots__ = ("_came", "_returned")
+
+    def __init__(self) -> None:
+        self._came: deque[Item] = deque()
+        self._returned: deque[Item] = deque()
+
+    def __bool__(self) -> bool:
+        return bool(self._came or self._returned)
+
+    def __iter__(self) -> Iterator[Item]:
+        yield from self._returned
+        yield from self._came
+
+    def put(self, item: Item) -> None:
+        self._came.append(item)
+
+    def give_back(self, items: Iterable[Item]) -> None:
+        """They were taken once, and had to wait."""
+        self._returned.extend(items)
+
+    def put_first(self, items: list[Item]) -> None:
+        """They were decided once, and it does not count."""
+        self._returned.extendleft(reversed(items))
+
+    def take(self) -> Item:
+        return self._returned.popleft() if self._returned else self._came.popleft()
+
+    def clear(self) -> None:
+        self._came.clear()
+        self._returned.clear()

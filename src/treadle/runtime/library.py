@@ -1,0 +1,104 @@
+"""The deployed workflows: documents of the store, compiled when they are first needed.
+
+Owns the graphs. Promises the kernel's catalog port: the newest version of every name is known without waiting, an older
+one after `graph`. A version is immutable, so nothing here ever goes stale except which version is the newest, and
+`refresh` says that.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from treadle.graph.compile import compile_graph
+from treadle.graph.execution_graph import ExecutionGraph
+from treadle.model.definition import Workflow
+from treadle.store.port import Document, Store
+
+KIND = "workflow"
+
+
+class VersionMissing(Exception):
+    """The kernel asked for a version that is not in memory: read it, then decide again."""
+
+    def __init__(self, name: str, version: int) -> None:
+        super().__init__(f"{name} version {version}")
+        self.name = name
+        self.version = version
+
+
+class Library:
+    """See the module's docstring."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._newest: dict[str, Document] = {}
+        self._graphs: dict[tuple[str, int], ExecutionGraph] = {}
+        self._absent: set[tuple[str, int]] = set()
+
+    async def refresh(self) -> None:
+        """Learns which versions are the newest."""
+        self._newest = {document.name: document for document in await self._store.documents(KIND)}
+        self._absent.clear()
+
+    def names(self) -> list[str]:
+        """Every deployed workflow."""
+        return sorted(self._newest)
+
+    async def deploy(self, workflow: Workflow) -> ExecutionGraph:
+        """Makes a version of it; deploying the newest again changes nothing."""
+        graph = compile_graph(workflow)
+        document = await self._store.put_document(KIND, workflow.workflow, graph.hash, as_document(workflow))
+        self._newest[document.name] = document
+        key = (document.name, document.version)
+        if key not in self._graphs:
+            graph.version = document.version
+            self._graphs[key] = graph
+        return self._graphs[key]
+
+    async def graph(self, name: str, version: int | None = None) -> ExecutionGraph | None:
+        """The graph of a version, the newest for None; read from the store if need be."""
+        try:
+            found = self.lookup(name, version)
+        except VersionMissing:
+            documents = await self._store.documents(KIND, name, version)
+            if documents:
+                return self._compiled(documents[0])
+            self._absent.add((name, version or 0))
+            return None
+        if found is None and version is None:
+            documents = await self._store.documents(KIND, name)
+            if documents:
+                self._newest[name] = documents[0]
+                return self._compiled(documents[0])
+        return found
+
+    def lookup(self, name: str, version: int | None) -> ExecutionGraph | None:
+        """The kernel's question."""
+        if version is None:
+            document = self._newest.get(name)
+            return self._compiled(document) if document is not None else None
+        known = self._graphs.get((name, version))
+        if known is not None:
+            return known
+        newest = self._newest.get(name)
+        if newest is not None and newest.version == version:
+            return self._compiled(newest)
+        if (name, version) in self._absent:
+            return None
+        raise VersionMissing(name, version)
+
+    def _compiled(self, document: Document) -> ExecutionGraph:
+        key = (document.name, document.version)
+        if key not in self._graphs:
+            graph = compile_graph(msgspec.convert(document.body, Workflow))
+            graph.version = document.version
+            graph.hash = document.hash
+            self._graphs[key] = graph
+        return self._graphs[key]
+
+
+def as_document(workflow: Workflow) -> Any:
+    """The canonical definition as plain JSON, as it is stored."""
+    return msgspec.to_builtins(workflow)

@@ -1,0 +1,149 @@
+"""Runs that are not in memory, and starts that have to look first.
+
+Owns the waiting lines: commands for a run that is being folded, and starts by an idempotency key that is being looked
+up. Promises that commands keep their order per run, and that of several starts with one key one is decided and the
+others find its run. Must not decide.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
+
+from treadle.kernel.state import RunState
+from treadle.model.events import Event, RunStarted
+from treadle.model.ids import RunId
+from treadle.runtime.committer import Committer, reliably
+from treadle.runtime.folding import fold
+from treadle.runtime.gathering import Item
+from treadle.runtime.hot import Hots
+from treadle.runtime.library import Library, VersionMissing
+from treadle.store.port import Answer, RunQuery
+
+FOLD_IN_THREAD = 5_000
+"""Events from which on folding a history is done beside the loop: it takes some 10 µs per event."""
+
+
+class Loading:
+    """See the module's docstring."""
+
+    def __init__(
+        self,
+        committer: Committer,
+        library: Library,
+        hots: Hots,
+        spawn: Callable[[Coroutine[Any, Any, None]], None],
+        requeue: Callable[[Iterable[Item]], None],
+        is_over: Callable[[], bool],
+    ) -> None:
+        self._committer = committer
+        self._store = committer.store
+        self._library = library
+        self._hots = hots
+        self._spawn = spawn
+        self._requeue = requeue
+        """Puts items back, before those that came later."""
+        self._is_over = is_over
+        self._runs: dict[RunId, list[Item]] = {}
+        self._keys: dict[tuple[str, str], list[Item]] = {}
+
+    def __contains__(self, run: RunId) -> bool:
+        return run in self._runs
+
+    def __bool__(self) -> bool:
+        return bool(self._runs or self._keys)
+
+    @property
+    def waiting(self) -> list[Item]:
+        return [item for items in (*self._runs.values(), *self._keys.values()) for item in items]
+
+    def load(self, item: Item) -> None:
+        """The item comes back when its run is hot, or `fresh` if there is no such run."""
+        waiting = self._runs.get(item.run)
+        if waiting is not None:
+            waiting.append(item)
+            return
+        self._runs[item.run] = [item]
+        self._spawn(self._loaded(item.run))
+
+    def reload(self, run: RunId, items: list[Item], missing: VersionMissing | None = None) -> None:
+        """A state was changed half-way: fold it anew, once everything decided on it before is durable."""
+        self._runs.setdefault(run, []).extend(items)
+
+        async def again() -> None:
+            if missing is not None:
+                await self._library.graph(missing.name, missing.version)
+            await self._committer.drained()
+            self._hots.drop(run)
+            await self._loaded(run)
+
+        self._spawn(again())
+
+    def read_version(self, item: Item, missing: VersionMissing) -> None:
+        """The item comes back when the version is known, or known to be absent."""
+
+        async def read() -> None:
+            await reliably(lambda: self._library.graph(missing.name, missing.version), self._is_over)
+            self._requeue([item])
+
+        self._spawn(read())
+
+    def look_up(self, item: Item, key: str, found: Callable[[Item, RunId], None]) -> None:
+        """Whether a run with this key exists: `found`, or the item comes back `keyed`. Others with the same key wait
+        for what becomes of it."""
+        assert item.workflow is not None
+        place = (item.workflow, key)
+        waiting = self._keys.get(place)
+        if waiting is not None:
+            waiting.append(item)
+            return
+        self._keys[place] = []
+        self._spawn(self._looked_up(item, place, found))
+
+    async def state(self, run: RunId) -> RunState | None:
+        """A run's state, folded from its history; None if there is no such run."""
+        history = await reliably(lambda: self._store.history(run), self._is_over)
+        return await self._folded(history) if history else None
+
+    async def _loaded(self, run: RunId) -> None:
+        state = await self.state(run)
+        if state is not None:
+            self._hots.keep(run, state)
+        items = self._runs.pop(run)
+        for item in items:
+            item.fresh = state is None
+        self._requeue(items)
+
+    async def _folded(self, history: list[Event]) -> RunState:
+        started = history[0]
+        assert isinstance(started, RunStarted)
+        graph = await reliably(lambda: self._library.graph(started.workflow, started.version), self._is_over)
+        assert graph is not None, f"{started.workflow} version {started.version} was deployed when the run began"
+        if len(history) < FOLD_IN_THREAD:
+            return fold(graph, history)
+        return await asyncio.to_thread(fold, graph, history)
+
+    async def _looked_up(self, item: Item, place: tuple[str, str], found: Callable[[Item, RunId], None]) -> None:
+        query = RunQuery(workflow=place[0], idempotency_key=place[1], limit=1)
+        rows = await reliably(lambda: self._store.find_runs(query), self._is_over)
+        if rows:
+            found(item, rows[0].run)
+        else:
+            await self._first(item)
+        self._requeue(self._keys.pop(place))
+
+    async def _first(self, item: Item) -> None:
+        """Until the item that came first has been answered durably."""
+        decided: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        outer, item.future = item.future, decided
+        item.keyed = True
+        self._requeue([item])
+        try:
+            answer = await decided
+        except Exception as problem:
+            if outer is not None and not outer.done():
+                outer.set_exception(problem)
+            return
+        if outer is not None and not outer.done():
+            outer.set_result(answer)

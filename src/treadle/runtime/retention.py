@@ -1,0 +1,276 @@
+"""Which finished runs an engine still keeps: by age, by number, and for how long with their whole history.
+
+Owns the choosing; the store drops. Promises that a run goes only when it and everything it started has ended, children
+together with the run that started them; that some thousand are held at once, however many there are; and that nothing
+wakes up while nothing can expire. A run may be kept some seconds longer than asked, never shorter.
+
+Theory of operation
+    A sweep looks at finished runs in the order of their start. A run cannot have ended before it began, so those begun
+    within the last `age_ms` need no look, and the first of them says when the next look is worth while. How many are
+    kept is counted per workflow from the newest on, and only where runs have ended since the last look.
+    A sweep follows a sweep after `PAUSE_MS` at the earliest, and after twenty times as long as the last one took.
+
+    What has lost its history is not visible in a run's row. Everything begun before `_whole_from` and finished has;
+    where that is, is remembered in a document, so that an engine does not trim a year again when it starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+import structlog
+from msgspec.structs import replace
+
+from treadle.errors import StoreConflict, StoreUnavailable
+from treadle.model.ids import RunId
+from treadle.model.states import RunStatus
+from treadle.runtime.feed import Feed
+from treadle.runtime.hot import ENDED
+from treadle.runtime.keep import Keep, Rules
+from treadle.runtime.ports import Alarm, Clock
+from treadle.store.port import Fence, RunQuery, RunRow, Store
+
+PAGE = 500
+"""Runs looked at, or dropped, at once."""
+AT_ONCE = 5_000
+"""Runs one sweep drops or shortens for one reason; the rest is left to the next."""
+PAUSE_MS = 5_000
+SHARE = 20
+"""A sweep takes at most one part in so many of the time."""
+NAMED_MAX = 50
+"""Ended runs whose workflow is looked up one by one; when there are more, every workflow is counted."""
+KIND, NAME = "_retention", "trimmed"
+OPEN = tuple(status for status in RunStatus if status not in ENDED)
+OVER = tuple(sorted(ENDED))
+
+log = structlog.get_logger("treadle.retention")
+
+
+class Retention:
+    """See the module's docstring."""
+
+    def __init__(
+        self,
+        store: Store,
+        fence: Fence,
+        clock: Clock,
+        feed: Feed,
+        rules: Rules,
+        workflows: Callable[[], list[str]],
+        spawn: Callable[[Coroutine[Any, Any, None]], None],
+    ) -> None:
+        self._store = store
+        self._fence = fence
+        self._clock = clock
+        self._rules = rules
+        self._workflows = workflows
+        self._spawn = spawn
+        self._ended: set[RunId] | None = None
+        """Since the last sweep; None: too many to name, or nobody has looked yet."""
+        self._whole_from = 0
+        self._trimmed: dict[RunId, int] = {}
+        """Those begun since then, and when."""
+        self._sweeping = False
+        self._earliest = 0
+        self._alarm: Alarm | None = None
+        self._due: int | None = None
+        self._limits = any(rules.shortest(field) is not None for field in Keep.__struct_fields__)
+        self._stop_listening = feed.listen(self._heard) if self._limits else lambda: None
+
+    async def open(self) -> None:
+        """Looks for the first time, in the background."""
+        if self._limits:
+            kept = await self._store.documents(KIND, NAME)
+            self._whole_from = kept[0].body["whole_from"] if kept else 0
+            self._wake_at(self._clock.now())
+
+    def close(self) -> None:
+        self._stop_listening()
+        self._limits = False
+        if self._alarm is not None:
+            self._alarm.cancel()
+
+    # When
+
+    def _heard(self, run: RunId, _seq: int, status: RunStatus) -> None:
+        if status not in ENDED:
+            return
+        if self._ended is not None:
+            self._ended.add(run)
+            if len(self._ended) > NAMED_MAX:
+                self._ended = None
+        for wake in self._wakes_for_an_end_at(self._clock.now()):
+            self._wake_at(wake)
+
+    def _wake_at(self, due: int) -> None:
+        due = max(due, self._earliest)
+        if not self._limits or (self._due is not None and self._due <= due):
+            return
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._due = due
+        self._alarm = self._clock.call_at(due, self._ring)
+
+    def _ring(self) -> None:
+        self._due = self._alarm = None
+        if self._limits and not self._sweeping:
+            self._sweeping = True
+            self._spawn(self._sweep())
+
+    async def _sweep(self) -> None:
+        begun, ended = self._clock.now(), self._ended
+        self._ended = set()
+        wakes: list[int | None] = []
+        try:
+            wakes += [await self._drop_surplus(ended), await self._drop_old(begun), await self._trim_old(begun)]
+        except (StoreConflict, StoreUnavailable) as problem:
+            log.warning("finished runs could not be tidied away", error=str(problem))
+            wakes, self._ended = [begun], None
+        finally:
+            self._sweeping = False
+        now = self._clock.now()
+        self._earliest = now + max(PAUSE_MS, SHARE * (now - begun))
+        if self._ended != set():
+            wakes += self._wakes_for_an_end_at(begun)
+        if self._alarm is not None:  # set meanwhile, when the pause was not known
+            self._alarm.cancel()
+        wakes.append(self._due)
+        self._due = self._alarm = None
+        for wake in wakes:
+            if wake is not None:
+                self._wake_at(wake)
+
+    def _wakes_for_an_end_at(self, now: int) -> list[int]:
+        waits = [self._rules.shortest("age_ms"), self._rules.shortest("history_age_ms"), 0 if self._counts else None]
+        return [now + wait for wait in waits if wait is not None]
+
+    @property
+    def _counts(self) -> bool:
+        return self._rules.shortest("count") is not None
+
+    # Which
+
+    async def _drop_surplus(self, ended: set[RunId] | None) -> int | None:
+        """Drops what is too much; when to look again."""
+        if not self._counts:
+            return None
+        names = set(self._workflows())
+        if ended is not None:
+            names = {row.workflow for run in ended for row in await self._store.find_runs(RunQuery(run=run))}
+        wake = None
+        for name in sorted(names):
+            most, surplus = self._rules[name].count, list[RunId]()
+            if most is None:
+                continue
+            async for row in self._finished(RunQuery(workflow=name, newest_first=True)):
+                if len(surplus) < AT_ONCE and await self._is_root(row):
+                    most -= 1
+                    surplus += [row.run] if most < 0 else []
+            wake = await self._drop(surplus) or wake
+        return wake
+
+    async def _drop_old(self, now: int) -> int | None:
+        """Drops what is too old; when to look again."""
+        shortest = self._rules.shortest("age_ms")
+        if shortest is None:
+            return None
+        wakes, old = await self._next_begun(now, shortest), list[RunId]()
+        async for row in self._finished(RunQuery(started_until=now - shortest + 1)):
+            limit = self._rules[row.workflow].age_ms
+            if limit is None or len(old) == AT_ONCE or not await self._is_root(row):
+                continue
+            if row.changed + limit > now:
+                wakes.append(row.changed + limit)
+            else:
+                old.append(row.run)
+        wakes += filter(None, [await self._drop(old)])
+        return min(wakes, default=None)
+
+    async def _trim_old(self, now: int) -> int | None:
+        """Shortens what has been over for long enough; when to look again."""
+        shortest = self._rules.shortest("history_age_ms")
+        if shortest is None:
+            return None
+        wakes, old, until = await self._next_begun(now, shortest), dict[RunId, int](), now - shortest + 1
+        whole_from = until
+        async for row in self._finished(RunQuery(started_from=self._whole_from, started_until=until)):
+            limit = self._rules[row.workflow].history_age_ms
+            if limit is None or row.run in self._trimmed:
+                continue
+            is_due, is_wanted = row.changed + limit <= now, await self._serves(row)
+            if is_due and not is_wanted and len(old) < AT_ONCE:
+                old[row.run] = row.started
+                continue
+            whole_from = min(whole_from, row.started)
+            if not is_wanted:  # else the end of who wants it will be heard
+                wakes.append(max(row.changed + limit, now))
+        for runs in batched(old):
+            await self._store.forget(runs, self._fence, history=False)
+        self._trimmed |= old
+        opened = await self._store.find_runs(RunQuery(statuses=OPEN, limit=1))
+        await self._all_trimmed_before(min([whole_from, *(row.started for row in opened)]))
+        return min(wakes, default=None)
+
+    async def _all_trimmed_before(self, started: int) -> None:
+        if started > self._whole_from:
+            self._whole_from = started
+            self._trimmed = {run: begun for run, begun in self._trimmed.items() if begun >= started}
+            await self._store.put_document(KIND, NAME, str(started), {"whole_from": started})
+
+    async def _next_begun(self, now: int, limit: int) -> list[int]:
+        """No run that was not looked at expires before this."""
+        rows = await self._store.find_runs(RunQuery(statuses=OVER, started_from=now - limit + 1, limit=1))
+        return [max(row.started + limit, now + 1) for row in rows]
+
+    async def _is_root(self, row: RunRow) -> bool:
+        """A child goes with its parent; one whose parent is gone already is its own."""
+        return row.parent is None or not await self._store.find_runs(RunQuery(run=row.parent))
+
+    async def _serves(self, row: RunRow) -> bool:
+        """Whether a run it was started for, however far up, still lives and may want it undone."""
+        parent = row.parent
+        while parent is not None and (above := await self._store.find_runs(RunQuery(run=parent))):
+            if above[0].status not in ENDED:
+                return True
+            parent = above[0].parent
+        return False
+
+    async def _drop(self, runs: list[RunId]) -> int | None:
+        """Each with everything it started, or nothing of it while something of that lives. Those who started others go
+        last: interrupted, the rest is found again from there. When to go on, if these may not have been all."""
+        for run in runs:
+            found = [run]
+            for parent in found:
+                found += [row.run async for row in self._rows(RunQuery(parent=parent))]
+            if not await self._lives(found):
+                for part in batched(reversed(found)):
+                    await self._store.forget(part, self._fence)
+        return self._clock.now() if len(runs) == AT_ONCE else None
+
+    async def _lives(self, family: list[RunId]) -> bool:
+        for run in family:
+            if await self._store.find_runs(RunQuery(parent=run, statuses=OPEN, limit=1)):
+                return True
+        return False
+
+    def _finished(self, query: RunQuery) -> AsyncIterator[RunRow]:
+        return self._rows(replace(query, statuses=OVER))
+
+    async def _rows(self, query: RunQuery) -> AsyncIterator[RunRow]:
+        """Page after page. Nothing may be dropped meanwhile: a page begins behind a run that is there."""
+        query = replace(query, limit=PAGE)
+        while page := await self._store.find_runs(query):
+            for row in page:
+                yield row
+            if len(page) < PAGE:
+                return
+            query = replace(query, after=page[-1].run)
+
+
+def batched(runs: Iterable[RunId]) -> Iterator[list[RunId]]:
+    """A page at a time."""
+    rest = iter(runs)
+    while page := list(islice(rest, PAGE)):
+        yield page

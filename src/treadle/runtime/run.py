@@ -1,0 +1,177 @@
+"""A handle on one run: wait for it, watch it, speak to it; the same in every process that has the store open."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import uuid_utils
+from msgspec import Struct
+
+from treadle.errors import CommandRefused, TreadleError
+from treadle.kernel.state import RunState
+from treadle.model import commands as c
+from treadle.model import events as e
+from treadle.model.errors import Error
+from treadle.model.ids import RunId, TokenId
+from treadle.model.states import RunStatus, TokenState
+from treadle.runtime.commander import Commander
+from treadle.runtime.feed import News
+from treadle.runtime.hot import ENDED
+from treadle.store.port import RunQuery, RunRow
+
+Json = Any
+
+
+class RunFailed(TreadleError):
+    """`Run.result` of a run that did not complete."""
+
+    def __init__(self, run: RunId, status: RunStatus, error: Error | None) -> None:
+        super().__init__(f"run {run} is {status}" + (f": {error.kind}: {error.message}" if error else ""))
+        self.run = run
+        self.status = status
+        self.error = error
+
+
+class Ended(Struct, frozen=True):
+    """How a run ended."""
+
+    run: RunId
+    status: RunStatus
+    output: Json = None
+    error: Error | None = None
+
+
+class Run:
+    """See the module's docstring."""
+
+    def __init__(self, commander: Commander, run: RunId) -> None:
+        self._commander = commander
+        self.id = run
+
+    def __repr__(self) -> str:
+        return f"Run({self.id!r})"
+
+    # Looking
+
+    async def info(self) -> RunRow:
+        """What is known of it; raises CommandRefused(NOT_FOUND)."""
+        rows = await self._commander.store.find_runs(RunQuery(run=self.id))
+        if not rows:
+            raise CommandRefused("NOT_FOUND", f"there is no run {self.id!r}")
+        return rows[0]
+
+    async def status(self) -> RunStatus:
+        return (await self.info()).status
+
+    async def state(self) -> RunState:
+        """Everything, folded: visits, context, timers, what each visit waits for. For reading only."""
+        state = await self._commander.state(self.id)
+        if state is None:
+            raise CommandRefused("NOT_FOUND", f"there is no run {self.id!r}")
+        return state
+
+    async def history(self, after: int = 0, limit: int | None = None) -> list[e.Event]:
+        """Its events so far, from any point on."""
+        return await self._commander.store.history(self.id, after, limit)
+
+    async def events(self, after: int = 0) -> AsyncIterator[e.Event]:
+        """Its events, those to come included, until it has ended."""
+        with self._commander.watch(self.id) as watch:
+            while True:
+                batch = await self.history(after, 1_000)
+                for event in batch:
+                    yield event
+                if batch:
+                    after = batch[-1].seq
+                elif (await self.info()).status in ENDED:
+                    return
+                else:
+                    await watch.news()
+
+    async def wait(self, timeout_s: float | None = None) -> Ended:
+        """Until it has ended. Raises TimeoutError after `timeout_s`; the run goes on."""
+        async with asyncio.timeout(timeout_s):
+            with self._commander.watch(self.id) as watch:
+                news = None if self._commander.will_tell(self.id) else await self._news()
+                while news is None or news.status not in ENDED:
+                    news = await watch.news() or await self._news()
+        return await self._ended(news)
+
+    async def _news(self) -> News:
+        info = await self.info()
+        return News(info.seq, info.status)
+
+    async def result(self, timeout_s: float | None = None) -> Json:
+        """Its output. Raises RunFailed when it ends otherwise."""
+        ended = await self.wait(timeout_s)
+        if ended.status is not RunStatus.COMPLETED:
+            raise RunFailed(self.id, ended.status, ended.error)
+        return ended.output
+
+    async def _ended(self, last: News) -> Ended:
+        if isinstance(last.last, e.RunCompleted):
+            return Ended(self.id, last.status, last.last.output)
+        output, error = None, None
+        for event in await self.history(max(last.seq - 50, 0)):
+            if isinstance(event, e.RunCompleted):
+                output = event.output
+            elif isinstance(event, e.RunFailed | e.RunTimedOut):
+                error = event.error
+        return Ended(self.id, last.status, output, error)
+
+    # Speaking
+
+    async def ask(self, command: c.Command) -> None:
+        """Any command; raises CommandRefused."""
+        answer = await self._commander.ask(self.id, command)
+        if answer.rejection is not None:
+            raise CommandRefused(answer.rejection.kind, answer.rejection.message)
+
+    async def signal(self, name: str, data: Json = None, *, key: Json = None, id: str | None = None) -> None:
+        """Sends a signal; with the same `id` it counts once."""
+        await self.ask(c.SendSignal(name, key, data, id or str(uuid_utils.uuid7())))
+
+    async def cancel(self, reason: str | None = None, *, by: str = "operator") -> None:
+        await self.ask(c.CancelRun(by, reason))
+
+    async def pause(self, reason: str | None = None, *, by: str = "operator") -> None:
+        await self.ask(c.PauseRun(by, reason))
+
+    async def resume(self, *, by: str = "operator") -> None:
+        await self.ask(c.ResumeRun(by))
+
+    async def extend(self, ms: int, *, by: str = "operator") -> None:
+        """Gives a run that has timed out, or will, more time."""
+        await self.ask(c.ExtendTimeout(ms, by))
+
+    async def abort(self, *, by: str = "operator") -> None:
+        """Ends a run that waits for somebody to decide about its timeout."""
+        await self.ask(c.AbortRun(by))
+
+    async def retry(self, visit: TokenId | None = None, *, by: str = "operator") -> list[TokenId]:
+        """Tries failed visits again: one, or all that have failed. Which."""
+        state = await self.state()
+        failed = [token for token in state.tokens.values() if token.state is TokenState.FAILED]
+        chosen = failed if visit is None else [token for token in failed if token.id == visit]
+        if not chosen:
+            what = f"visit {visit} has not failed" if visit is not None else "no visit of it has failed"
+            raise CommandRefused("INVALID_STATE", f"{self.id}: {what}; there is nothing to retry")
+        for token in chosen:
+            await self.ask(c.RetryToken(token.id, by, token.attempt))
+        return [token.id for token in chosen]
+
+    async def complete_gate(self, visit: TokenId, data: Json = None, *, by: str | None = None) -> None:
+        """Answers a human task."""
+        await self.ask(c.CompleteGate(visit, data, by))
+
+    async def claim_gate(self, visit: TokenId, *, by: str) -> None:
+        await self.ask(c.ClaimGate(visit, by))
+
+    async def delegate_gate(self, visit: TokenId, to: str, *, by: str) -> None:
+        await self.ask(c.DelegateGate(visit, to, by))
+
+    async def callback(self, visit: TokenId, attempt: int, output: Json = None, error: Error | None = None) -> None:
+        """What an external worker answers."""
+        await self.ask(c.ReceiveCallback(visit, attempt, output, error))

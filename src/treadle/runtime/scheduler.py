@@ -1,0 +1,142 @@
+"""Carries out schedules: asks the plan what to do, does it, remembers it, sleeps until the next time.
+
+Owns the alarms. Promises that an occurrence starts at most one run (its key sees to that, whatever crashes in between)
+and that nothing wakes up while nothing is due. Decides nothing: `schedule_plan` does.
+
+A schedule is a document, so is what is remembered of it; of that only the newest version is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import structlog
+
+from treadle.errors import CommandRefused
+from treadle.model.ids import RunId
+from treadle.model.states import RunStatus
+from treadle.runtime import schedule_plan as p
+from treadle.runtime.feed import Feed
+from treadle.runtime.hot import ENDED
+from treadle.runtime.ports import Alarm, Clock
+from treadle.runtime.schedule import KIND, Schedule, hash_of
+from treadle.store.port import Document, RunQuery, Store
+
+if TYPE_CHECKING:
+    from treadle.runtime.client import Client
+
+STATE = "_schedule_state"
+OPEN = tuple(status for status in RunStatus if status not in ENDED)
+
+log = structlog.get_logger("treadle.scheduler")
+
+
+class Scheduler:
+    """See the module's docstring."""
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        client: Client,
+        feed: Feed,
+        spawn: Callable[[Coroutine[Any, Any, None]], None],
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._client = client
+        self._spawn = spawn
+        self._schedules: dict[str, Document] = {}
+        self._alarms: dict[str, Alarm] = {}
+        self._running: dict[RunId, str] = {}
+        self._turns: dict[str, asyncio.Lock] = {}
+        self._stop_listening = feed.listen(self._heard)
+
+    async def refresh(self) -> None:
+        """Somebody may have changed a schedule."""
+        documents = {document.name: document for document in await self._store.documents(KIND)}
+        for name in self._schedules.keys() - documents.keys():
+            self._sleep(name, None)
+        changed = [name for name, new in documents.items() if self._schedules.get(name) != new]
+        self._schedules = documents
+        for name in changed:
+            await self._turn(name)
+
+    def close(self) -> None:
+        self._stop_listening()
+        for alarm in self._alarms.values():
+            alarm.cancel()
+        self._alarms.clear()
+
+    async def _turn(self, name: str) -> None:
+        async with self._turns.setdefault(name, asyncio.Lock()):
+            document = self._schedules.get(name)
+            if document is None:
+                return
+            schedule = msgspec.convert(document.body, Schedule)
+            state = await self._remembered(name, document)
+            running = await self._runs(name)
+            decided = p.plan(schedule, state, running, self._clock.now())
+            for action in decided.actions:
+                await self._do(schedule, action)
+            if decided.state != state:
+                await self._remember(name, document, decided.state)
+            self._sleep(name, decided.wake)
+
+    async def _remembered(self, name: str, document: Document) -> p.ScheduleState:
+        kept = await self._store.documents(STATE, name)
+        if not kept:
+            fresh = p.ScheduleState(self._clock.now())
+            await self._remember(name, document, fresh)
+            return fresh
+        state = msgspec.convert(kept[0].body["state"], p.ScheduleState)
+        resumed = kept[0].body["paused"] and not document.body.get("paused", False)
+        return p.resume(state, self._clock.now()) if resumed else state
+
+    async def _remember(self, name: str, document: Document, state: p.ScheduleState) -> None:
+        body = {"state": msgspec.to_builtins(state), "paused": document.body.get("paused", False)}
+        await self._store.put_document(STATE, name, hash_of(body), body)
+
+    async def _runs(self, name: str) -> list[RunId]:
+        rows = await self._store.find_runs(RunQuery(tag=tag_of(name), statuses=OPEN))
+        for row in rows:
+            self._running[row.run] = name
+        return [row.run for row in rows]
+
+    async def _do(self, schedule: Schedule, action: p.Action) -> None:
+        try:
+            if isinstance(action, p.StartRun):
+                run = await self._client.start(
+                    schedule.workflow,
+                    schedule.input,
+                    key=action.key,
+                    tags=(tag_of(schedule.name),),
+                    trigger={"schedule": schedule.name, "due": action.due},
+                )
+                self._running[run.id] = schedule.name
+            elif isinstance(action, p.CancelRun):
+                await self._client.run(action.run).cancel(action.reason, by="schedule")
+            else:
+                log.info("occurrences left out", schedule=schedule.name, count=action.count, reason=action.reason)
+        except CommandRefused as refused:
+            log.warning("a schedule was refused", schedule=schedule.name, error=str(refused))
+
+    def _sleep(self, name: str, wake: int | None) -> None:
+        alarm = self._alarms.pop(name, None)
+        if alarm is not None:
+            alarm.cancel()
+        if wake is not None:
+            self._alarms[name] = self._clock.call_at(wake, lambda: self._spawn(self._turn(name)))
+
+    def _heard(self, run: RunId, _seq: int, status: RunStatus) -> None:
+        """A run of a schedule has ended: one may wait for that."""
+        if status in ENDED and (name := self._running.pop(run, None)) is not None:
+            self._spawn(self._turn(name))
+
+
+def tag_of(name: str) -> str:
+    """By which the runs of a schedule are found."""
+    return f"schedule:{name}"

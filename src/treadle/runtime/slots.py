@@ -1,0 +1,84 @@
+"""Lines: at most so many at a time, first come, first served.
+
+Owns who holds a place and who waits for one: attempts in an engine, in a queue, in a `concurrency` slot across runs,
+work in the pools of threads and processes. Promises O(1) for everything, also for leaving a line from its middle. In
+memory only: an engine that recovers hands everything out anew and fills the places again.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+import msgspec
+
+from treadle.model.effects import Slot
+
+T = TypeVar("T")
+
+
+class Line(Generic[T]):
+    """`limit` places and the line before them. Whoever gets a place gives it back with `leave`, exactly once."""
+
+    __slots__ = ("_waiting", "held", "limit")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.held = 0
+        self._waiting: OrderedDict[T, None] = OrderedDict()
+
+    def enter(self, who: T) -> bool:
+        """Whether `who` has a place now; if not, `turns` will name it."""
+        if self.held < self.limit and not self._waiting:
+            self.held += 1
+            return True
+        self._waiting[who] = None
+        return False
+
+    def leave(self) -> None:
+        """Gives one place back."""
+        assert self.held > 0, "a place was given back twice"
+        self.held -= 1
+
+    def turns(self) -> Iterator[T]:
+        """Whose turn it is now: they have their place from here on."""
+        while self._waiting and self.held < self.limit:
+            self.held += 1
+            yield self._waiting.popitem(last=False)[0]
+
+    def withdraw(self, who: T) -> bool:
+        """Out of the line; False if it was not waiting."""
+        return self._waiting.pop(who, self) is None
+
+    @property
+    def idle(self) -> bool:
+        """Nobody holds a place and nobody waits."""
+        return self.held == 0 and not self._waiting
+
+
+class Slots(Generic[T]):
+    """The lines of `concurrency: {limit, key?}`, one per name and key (1.2)."""
+
+    def __init__(self) -> None:
+        self._lines: dict[bytes, Line[T]] = {}
+
+    def line(self, slot: Slot) -> Line[T]:
+        """The line of a slot, with the limit that was asked for last: a newer version of a workflow may have changed
+        it."""
+        key = msgspec.json.encode([slot.name, slot.key])
+        line = self._lines.get(key)
+        if line is None:
+            line = self._lines[key] = Line(slot.limit)
+        line.limit = slot.limit
+        return line
+
+    def forget(self, slot: Slot) -> None:
+        """Drops the line if it is idle: keys are data, there may be millions."""
+        key = msgspec.json.encode([slot.name, slot.key])
+        line = self._lines.get(key)
+        if line is not None and line.idle:
+            del self._lines[key]
+
+    def __len__(self) -> int:
+        return len(self._lines)

@@ -1,0 +1,90 @@
+"""Waking another process on this machine without polling: Unix datagram sockets.
+
+Owns the two ends. The owner of a store listens at a `Bell`; others ring it after they have put something into the
+inbox, and may leave an address of their own to be told when something was committed. A datagram carries no truth: the
+store has it all, so a lost or repeated one only delays or repeats a look. Everybody looks once more after subscribing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+INBOX = b"inbox"
+WATCH = b"watch "
+NEWS = b"news"
+
+SUBSCRIBERS_MAX = 256
+NEWS_EVERY_S = 0.02
+"""News are coalesced: a watcher redraws fifty times a second at most."""
+
+
+class Bell:
+    """One listening end. `rung` is called on the event loop with the datagram."""
+
+    def __init__(self, rung: Callable[[bytes], None]) -> None:
+        self._rung = rung
+        self._loop = asyncio.get_running_loop()
+        self._home = Path(tempfile.mkdtemp(prefix="treadle-"))  # only this user may enter
+        self.address = str(self._home / "wake")
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.setblocking(False)
+        self._socket.bind(self.address)
+        self._loop.add_reader(self._socket, self._read)
+
+    def send(self, address: str, message: bytes) -> bool:
+        """Whether somebody may have heard it. A full buffer means that they have not read the last one yet."""
+        try:
+            self._socket.sendto(message, address)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        return True
+
+    def close(self) -> None:
+        self._loop.remove_reader(self._socket)
+        self._socket.close()
+        with contextlib.suppress(OSError):
+            Path(self.address).unlink()
+            self._home.rmdir()
+
+    def _read(self) -> None:
+        messages = set()
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                messages.add(self._socket.recv(1_024))
+        for message in messages:
+            self._rung(message)
+
+
+class Subscribers:
+    """Other processes that want to know when something was committed."""
+
+    def __init__(self, bell: Bell) -> None:
+        self._bell = bell
+        self._addresses: dict[str, None] = {}
+        self._loop = asyncio.get_running_loop()
+        self._pending = False
+
+    def add(self, address: str) -> None:
+        """Whoever subscribes last stays longest."""
+        if len(self._addresses) >= SUBSCRIBERS_MAX:
+            del self._addresses[next(iter(self._addresses))]
+        self._addresses[address] = None
+
+    def tell(self) -> None:
+        """There are news; free while nobody listens."""
+        if self._addresses and not self._pending:
+            self._pending = True
+            self._loop.call_later(NEWS_EVERY_S, self._send)
+
+    def _send(self) -> None:
+        self._pending = False
+        for address in list(self._addresses):
+            if not self._bell.send(address, NEWS):
+                del self._addresses[address]
