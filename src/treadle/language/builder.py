@@ -6,6 +6,10 @@
     judge.to(decide, join=quorum(2, of="t1", merge=append("_branch.output.v", "state.votes")))
     workflow = wf.build()
 
+A node may be given a function, plain or marked with `@task`; in the document it is a `python` action that names it:
+
+    judge = wf.node("judge", judge_idea, input={"topic": "$.input.topic"}, output={"state.v": "$.verdict"})
+
 Builds the author's document, nothing else: what it means and what is wrong with it is decided by the one loader,
 so a builder can say exactly what YAML can. Options are the fields of page 1 (a test holds the lists below against
 the tables).
@@ -13,11 +17,13 @@ the tables).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypedDict, Unpack
 
+from treadle.language.called import compensating, node_fields
 from treadle.language.load import Known, Loaded, load_value
 from treadle.model.definition import Workflow
+from treadle.tasks.decorator import name_of
 
 Json = Any
 Part = dict[str, Json]
@@ -59,7 +65,7 @@ class NodeOptions(TypedDict, total=False):
     on_no_match: Literal["error", "end"]
     join: str | Part
     terminates: bool | Literal["completed", "cancelled", "failed"]
-    compensate: str | Part
+    compensate: str | Part | Callable[..., Any]
     compensate_on_failure: bool
     queue: str
     concurrency: Part
@@ -99,7 +105,7 @@ class NodeHandle:
     def to(self, target: NodeHandle | str, **options: Unpack[TransitionOptions]) -> NodeHandle:
         """Adds a transition and returns its target, so that `a.to(b).to(c)` reads as it runs."""
         end = target if isinstance(target, NodeHandle) else NodeHandle(self._flow, target)
-        self._flow._transitions.append({"from": self.ref, "to": end.ref, **_plain(options)})
+        self._flow._transitions.append({"from": self.ref, "to": end.ref, **self._flow._plain(options)})
         return end
 
     def __str__(self) -> str:
@@ -111,26 +117,40 @@ class Flow:
 
     def __init__(self, name: str, **options: Unpack[FlowOptions]) -> None:
         self.name = name
-        self._options: Part = _plain(options)
+        self.functions: dict[str, Callable[..., Any]] = {}
+        """The functions its nodes call, by the names the document gives them. An engine takes them from here: those of
+        a notebook or a script can be found in no other way."""
+        self._options: Part = self._plain(options)
         self._nodes: dict[str, Part] = {}
         self._transitions: list[Part] = []
         self._named: dict[str, dict[str, Part]] = {}
 
-    def node(self, ref: str, **options: Unpack[NodeOptions]) -> NodeHandle:
-        """Adds a node."""
+    def node(
+        self, ref: str, function: Callable[..., Any] | None = None, /, **options: Unpack[NodeOptions]
+    ) -> NodeHandle:
+        """Adds a node; with a function, one that calls it. What the options say goes before what `@task` said."""
         if ref in self._nodes:
             raise ValueError(f"the flow {self.name!r} already has a node {ref!r}")
-        self._nodes[ref] = _plain(options)
+        fields: Part = dict(options)
+        if function is not None:
+            if doubled := sorted(fields.keys() & {"task", "steps", "action"}):
+                raise ValueError(f"the node {ref!r} has a function and `{doubled[0]}`: it runs exactly one task")
+            self._name(function)
+            fields = node_fields(function) | fields
+        if callable(undo := fields.get("compensate")):
+            self._name(undo)
+            fields["compensate"] = compensating(function, undo)
+        self._nodes[ref] = self._plain(fields)
         return NodeHandle(self, ref)
 
     def task(self, name: str, task: Part) -> str:
         """Defines a task for use by name, and returns the name."""
-        self._named.setdefault("tasks", {})[name] = _plain(task)
+        self._named.setdefault("tasks", {})[name] = self._plain(task)
         return name
 
     def action(self, name: str, action: Part) -> str:
         """Defines an action for use by name, and returns the name."""
-        self._named.setdefault("actions", {})[name] = _plain(action)
+        self._named.setdefault("actions", {})[name] = self._plain(action)
         return name
 
     def source(self) -> Part:
@@ -144,7 +164,8 @@ class Flow:
         }
 
     def load(self, **known: Unpack[Known]) -> Loaded:
-        """The definition, read and checked."""
+        """The definition, read and checked; inputs also against the signatures of the flow's own functions."""
+        known.setdefault("signatures", self.functions.get)
         return load_value(self.source(), f"<flow {self.name}>", **known)
 
     def build(self, **known: Unpack[Known]) -> Workflow:
@@ -157,13 +178,19 @@ class Flow:
         loaded.require()
         return loaded.document or {}
 
+    def _name(self, function: Callable[..., Any]) -> str:
+        """How the document calls a function; from now on the flow knows it by that name."""
+        name = name_of(function)
+        if self.functions.setdefault(name, function) is not function:
+            raise ValueError(f"the flow {self.name!r} already has another function {name!r}; rename one of them")
+        return name
 
-def _plain(value: Any) -> Any:
-    """Handles by their refs, tuples as lists: what JSON knows."""
-    if isinstance(value, NodeHandle):
-        return value.ref
-    if isinstance(value, Mapping):
-        return {key: _plain(part) for key, part in value.items()}
-    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
-        return [_plain(part) for part in value]
-    return value
+    def _plain(self, value: Any) -> Any:
+        """Handles by their refs, functions by their names, tuples as lists: what JSON knows."""
+        if isinstance(value, NodeHandle):
+            return value.ref
+        if isinstance(value, Mapping):
+            return {key: self._plain(part) for key, part in value.items()}
+        if isinstance(value, Iterable) and not isinstance(value, str | bytes):
+            return [self._plain(part) for part in value]
+        return self._name(value) if callable(value) else value

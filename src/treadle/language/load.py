@@ -41,6 +41,9 @@ class Known(TypedDict, total=False):
     """Third-party action kinds and their config keys (None: any)."""
     strict: bool
     """Authoring warnings are errors, whatever the document says."""
+    signatures: Callable[[str], Callable[..., Any] | None] | None
+    """Finds a function, so that a `python` action's inputs are checked against its signature; None from it: unknown
+    here, and not checked."""
 
 
 class Loaded(Struct, frozen=True):

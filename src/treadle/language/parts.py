@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from treadle.tasks.decorator import TaskOptions, is_importable, name_of, options_of
+
 Json = Any
 Part = dict[str, Json]
 
@@ -135,14 +137,30 @@ def action(kind: str, *, timeout_ms: int | None = None, retry_policy: Part | Non
 
 
 def python(function: str | Callable[..., Any], *, process: bool | None = None, **execution: Json) -> Part:
-    """A Python function, by reference or by name."""
-    name = function if isinstance(function, str) else f"{function.__module__}:{function.__qualname__}"
-    return action("python", function=name, **_given(process=process), **execution)
+    """A Python function, by reference or by name; what `@task` said of it holds for the action.
+
+    A function that nobody else could import is left as it is: the flow gives it a name.
+    """
+    if isinstance(function, str):
+        return action("python", function=function, **_given(process=process), **execution)
+    noted = options_of(function) or TaskOptions()
+    if noted.queue is not None or noted.compensate is not None:
+        raise ValueError(f"{name_of(function)} has a queue or compensation, which only a node can have")
+    said = _given(timeout_ms=noted.timeout_ms, retry_policy=noted.retry)
+    return action("python", **called(function, process), **{**said, **execution})
+
+
+def called(function: Callable[..., Any], process: bool | None = None) -> Part:
+    """The config of the action that calls a function."""
+    noted = options_of(function)
+    if process is None and noted is not None and noted.process:
+        process = True
+    return _given(function=name_of(function) if is_importable(function) else function, process=process)
 
 
 def step(action: Json, ref: str | None = None, **options: Json) -> Part:
-    """One step of a task: `input`, `output`, `when`, `on_failure` as options."""
-    return _given(ref=ref, action=action, **options)
+    """One step of a task, an action or a function: `input`, `output`, `when`, `on_failure` as options."""
+    return _given(ref=ref, action=python(action) if callable(action) else action, **options)
 
 
 def task(*steps: Part, **options: Json) -> Part:

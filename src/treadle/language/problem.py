@@ -22,6 +22,7 @@ ERRORS = frozenset(
         "UNKNOWN_SIBLING_GROUP",
         "UNKNOWN_TASK",
         "UNKNOWN_FUNCTION",
+        "SIGNATURE",
         "UNKNOWN_FIELD",
         "UNKNOWN_NODE_TYPE",
         "NO_START",

@@ -46,6 +46,9 @@ class Settings(NamedTuple):
     bounds: Bounds = BOUNDS
     strict: bool = False
     """Authoring warnings are errors, whatever the document says."""
+    signatures: Callable[[str], Callable[..., Any] | None] | None = None
+    """Finds a function, so that inputs are checked against its signature. None from it: not known here, not checked;
+    what it raises says why there is none."""
 
 
 NOTHING_KNOWN = Settings()

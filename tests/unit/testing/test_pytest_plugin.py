@@ -22,6 +22,18 @@ def test_scenarios_are_items_with_their_names_and_the_history_as_failure_text(py
     again.assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
+def test_scenarios_are_played_on_the_store_that_is_asked_for(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played = []
+    monkeypatch.setattr("treadle.testing.performance.make_world", lambda store, *_rest: played.append(store))
+    pytester.makefile(".scenario.yaml", one=GOOD)
+    pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider", "--treadle-store", "sqlite")
+    pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider")
+    assert played == ["sqlite", "memory"]
+
+
 def test_a_file_that_is_not_yaml_is_an_error_of_collection(pytester: pytest.Pytester) -> None:
     pytester.makefile(".scenario.yaml", broken="a: [")
     result = pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider")

@@ -7,7 +7,7 @@ mapping would make them cry wolf.
 
 from __future__ import annotations
 
-from treadle.language.checks import dataflow, expressions, graph, groups, stack, tasks, unread
+from treadle.language.checks import dataflow, expressions, graph, groups, signatures, stack, tasks, unread
 from treadle.language.checks.flow import Flow
 from treadle.language.reading import Reading
 from treadle.model.definition import Workflow
@@ -16,7 +16,7 @@ from treadle.model.definition import Workflow
 def check(workflow: Workflow, reading: Reading) -> None:
     """Reports everything that is wrong."""
     flow = Flow(workflow)
-    for find in (expressions.check, tasks.check, groups.check, graph.check, stack.check):
+    for find in (expressions.check, tasks.check, signatures.check, groups.check, graph.check, stack.check):
         find(flow, reading)
     if not reading.failed:
         dataflow.check(flow, reading)

@@ -138,12 +138,16 @@ def _of_step(at: Path, step: Step, ref: str, alone: bool) -> Iterator[Use]:
         place = (*at, "action", key)
         if step.action.kind == "assert" and key == "condition":
             yield Use(place, Form.CONDITION, value, Sees.TASK, When.NEVER, ref)
-        elif step.action.kind == "set" and key == "values":
+        elif key in _MEMBERS.get(step.action.kind, ()) and isinstance(value, dict) and not is_computed(value):
             yield from _mapping(place, value, Sees.TASK, When.NEVER, ref)
+        elif key in _MEMBERS.get(step.action.kind, ()) and isinstance(value, list):
+            yield from (Use((*place, i), Form.SOURCE, v, sees, when, ref) for i, v in enumerate(value))
         elif key not in _TEXTS.get(step.action.kind, ()):
             yield Use(place, Form.SOURCE, value, sees, when, ref)
 
 
+_MEMBERS = {"set": ("values",), "http": ("headers", "query"), "shell": ("argv", "env")}
+"""Config whose members are sources of their own."""
 _TEXTS = {
     "template": ("template",),
     "llm": ("prompt", "system", "messages", "response_schema"),

@@ -39,21 +39,28 @@ CONFIG_ONLY = frozenset({"function", "values", "condition", "template"})
 
 
 class Sourced(Shape):
-    """A value of some shape, or a source that gives it at run time."""
+    """A value of some shape, or a source that gives it at run time; where it may be one, also `{secret: NAME}`."""
 
-    def __init__(self, inner: Shape) -> None:
+    def __init__(self, inner: Shape, *, secret: bool = False) -> None:
         self.inner = inner
+        self.secret = secret
         self.wants = inner.wants
 
     def read(self, value: Json, at: Place, reading: Reading) -> Any:
         if is_computed(value) or (isinstance(value, str) and value.startswith("$")):
             return SourceValue().read(value, at, reading)
+        if self.secret and isinstance(value, dict) and set(value) == {"secret"}:
+            return value
         return self.inner.read(value, at, reading)
 
     def schema(self, book: Book) -> Schema:
         path = {"type": "string", "pattern": r"^\$"}
         computed = {"type": "object", "properties": {"cel": {"type": "string"}}, "required": ["cel"]}
-        return {"anyOf": [self.inner.schema(book), path, computed | {"additionalProperties": False}]}
+        forms = [self.inner.schema(book), path, computed | {"additionalProperties": False}]
+        if self.secret:
+            named = {"type": "object", "properties": {"secret": {"type": "string"}}, "required": ["secret"]}
+            forms.append(named | {"additionalProperties": False})
+        return {"anyOf": forms}
 
 
 def _config(kind: str, doc: str, *fields: Field, one_of: tuple[str, ...] = ()) -> Record:
@@ -69,6 +76,7 @@ _TEXT = Text()
 _SOURCE = SourceValue()
 _NAME = Sourced(Text("a name"))
 _DELAY = Sourced(Milliseconds(0, code="BAD_VALUE"))
+_ARGUMENT = Sourced(Forms("text or a number", text=AnyText(), whole=ANYTHING, number=ANYTHING))
 _BUFFER = Forms("`none` or a number of milliseconds", text=Choice("none"), whole=Milliseconds(0, code="BAD_VALUE"))
 _ON_EXPIRY = Forms(
     "`fail` or {default: answer}",
@@ -99,10 +107,10 @@ KINDS: dict[str, Record] = {
     "http": _config(
         "http",
         "An HTTP request; output {status, headers, body}.",
-        _needs("url", _TEXT, "Address"),
+        _needs("url", Sourced(Text(), secret=True), "Address"),
         Field("method", Text("an HTTP method", "[A-Za-z]{3,16}"), "Method", default="GET"),
-        Field("headers", Sourced(MapOf(ANYTHING)), "Request headers"),
-        Field("query", Sourced(MapOf(ANYTHING)), "Query parameters"),
+        Field("headers", Sourced(MapOf(ANYTHING)), "Name → source or {secret: NAME}"),
+        Field("query", Sourced(MapOf(ANYTHING)), "Parameter → source; a list repeats it"),
         Field("body", ANYTHING, "Request body; JSON unless it is text", keeps_null=True),
         Field(
             "expect_status",
@@ -114,9 +122,9 @@ KINDS: dict[str, Record] = {
     "shell": _config(
         "shell",
         "A command as a list of arguments, never a shell string; off unless the operator enables it.",
-        _needs("argv", ListOf(AnyText(), least=1), "Program and arguments"),
-        Field("cwd", _TEXT, "Working directory"),
-        Field("env", Sourced(MapOf(ANYTHING)), "Environment variables"),
+        _needs("argv", Sourced(ListOf(_ARGUMENT, least=1)), "Program and arguments, each a source"),
+        Field("cwd", Sourced(_TEXT), "Working directory"),
+        Field("env", Sourced(MapOf(ANYTHING)), "Variable → source or {secret: NAME}"),
         Field("stdin", ANYTHING, "Text given to the program"),
         Field("ok_exit_codes", ListOf(Whole(0, 255)), "Exit codes that count as success", default=[0]),
     ),

@@ -1,0 +1,205 @@
+"""What a function takes, read once from its signature, and how JSON becomes its arguments.
+
+A function of one parameter that is not decorated takes the step's whole input; every other one takes its inputs by
+name. `facts`, if it has such a parameter, is never mapped. An annotated parameter gets what its annotation says:
+Structs, dataclasses, TypedDicts, enums, Literals, dates and models are made from JSON. An annotation msgspec cannot
+convert to, or that cannot be resolved, is left to the function.
+
+Null for a parameter with a default that does not admit null means "not given": a path that leads nowhere is null.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import msgspec
+from msgspec import Struct
+from msgspec import inspect as shapes
+
+from treadle.tasks.decorator import Function, options_of
+
+Json = Any
+FACTS = "facts"
+NOTHING = inspect.Parameter.empty
+
+
+class Misfit(Exception):
+    """A value that does not fit its parameter, in words, with the place inside the value."""
+
+
+class Parameter(Struct, frozen=True):
+    """One input of a function."""
+
+    name: str
+    type: Any = Any
+    """`Any` where there is nothing to convert to."""
+    default: Any = NOTHING
+
+    @property
+    def required(self) -> bool:
+        return self.default is NOTHING
+
+    def convert(self, value: Json) -> Any:
+        """The argument. Raises Misfit."""
+        if self.type is Any:
+            return value
+        try:
+            return msgspec.convert(value, self.type, dec_hook=_model)
+        except msgspec.ValidationError as problem:
+            if value is None and not self.required:
+                return self.default
+            if isinstance(value, float) and value.is_integer():  # JSON has one kind of number
+                return self.convert(int(value))
+            raise Misfit(_said(problem)) from None
+        except (TypeError, ValueError) as problem:  # a model's own validation
+            raise Misfit(str(problem)) from None
+
+    @property
+    def fields(self) -> Mapping[str, bool] | None:
+        """The keys of an object that fits it, each with whether it is required; None if it is no record."""
+        info = shapes.type_info(self.type)
+        if isinstance(info, shapes.StructType) and not info.array_like:
+            return {field.encode_name: field.required for field in info.fields}
+        if isinstance(info, shapes.DataclassType | shapes.TypedDictType):
+            return {field.encode_name: field.required for field in info.fields}
+        return None
+
+    def __str__(self) -> str:
+        shown = "" if self.type is Any else f": {getattr(self.type, '__name__', self.type)}"
+        return self.name + shown
+
+
+class Signature(Struct, frozen=True):
+    """The inputs of one function."""
+
+    parameters: dict[str, Parameter]
+    whole: bool
+    """Its one parameter takes the step's input as it is."""
+    anything: bool
+    """It has `**kwargs`: an input of any name fits."""
+    facts: bool
+    nameless: tuple[str, ...]
+    """Parameters that can be given by position only."""
+    shown: str
+    """As Python writes it."""
+    asynchronous: bool = False
+    """It is an `async def`."""
+
+    def takes(self, names: Iterable[str]) -> bool:
+        """Whether inputs of exactly these names can be given."""
+        if self.nameless:
+            return False
+        known, given = self.parameters, set(names)
+        if not known:
+            return self.anything or not given
+        fits = self.anything or given <= known.keys()
+        return fits and all(each.name in given for each in known.values() if each.required)
+
+
+_READ: WeakKeyDictionary[Any, Signature | None] = WeakKeyDictionary()
+_UNREAD: Any = object()
+
+
+def signature_of(function: Function) -> Signature | None:
+    """The signature of a function; None for a builtin that has none."""
+    try:
+        known: Signature | None = _READ.get(function, _UNREAD)
+        if known is _UNREAD:
+            known = _READ[function] = _read(function)
+        return known
+    except TypeError:  # cannot be referred to weakly, or has no hash
+        return _read(function)
+
+
+def _read(function: Function) -> Signature | None:
+    try:
+        signature = inspect.signature(function)
+    except (ValueError, TypeError):
+        return None
+    own = [each for name, each in signature.parameters.items() if name != FACTS]
+    named = [each for each in own if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
+    alone = len(own) == 1 and own[0].kind in (own[0].POSITIONAL_ONLY, own[0].POSITIONAL_OR_KEYWORD)
+    return Signature(
+        parameters={each.name: _parameter(each, function) for each in named},
+        whole=alone and options_of(function) is None,
+        anything=any(each.kind is each.VAR_KEYWORD for each in own),
+        facts=FACTS in signature.parameters,
+        nameless=tuple(each.name for each in named if each.kind is each.POSITIONAL_ONLY),
+        shown=f"{getattr(function, '__name__', 'function')}{signature}",
+        asynchronous=inspect.iscoroutinefunction(function),
+    )
+
+
+def _parameter(each: inspect.Parameter, function: Function) -> Parameter:
+    wanted = _resolved(each.annotation, function)
+    if each.default is None and wanted is not Any:
+        wanted = wanted | None if not isinstance(wanted, str) else Any
+    return Parameter(each.name, wanted if _is_convertible(wanted) else Any, each.default)
+
+
+def _resolved(annotation: Any, function: Function) -> Any:
+    """The annotation as a type; one that cannot be resolved here must not take the others with it."""
+    if annotation is NOTHING:
+        return Any
+    inner = inspect.unwrap(getattr(function, "__func__", function))
+    names = getattr(inner, "__globals__", {})
+    try:
+        alone = SimpleNamespace(__annotations__={"it": annotation})
+        return typing.get_type_hints(alone, names, _closure(inner), include_extras=True)["it"]
+    except Exception:  # whatever evaluating somebody's annotation may raise
+        return Any
+
+
+def _closure(function: Any) -> dict[str, Any]:
+    """Names a local function sees around it, as far as it uses them itself."""
+    try:
+        return dict(inspect.getclosurevars(function).nonlocals)
+    except (TypeError, ValueError):
+        return {}
+
+
+def _is_convertible(wanted: Any) -> bool:
+    if wanted is Any:
+        return False
+    try:
+        return not _has_foreign(shapes.type_info(wanted), set())
+    except Exception:  # msgspec refuses some annotations outright
+        return False
+
+
+def _has_foreign(info: Any, seen: set[int]) -> bool:
+    """Whether some part is a class of which msgspec knows nothing."""
+    if isinstance(info, shapes.CustomType):
+        return not hasattr(info.cls, "model_validate")
+    if id(info) in seen:
+        return False
+    seen.add(id(info))
+    parts: list[Any] = [getattr(info, name) for name in getattr(info, "__struct_fields__", ())]
+    while parts:
+        part = parts.pop()
+        if isinstance(part, tuple | list):
+            parts.extend(part)
+        elif isinstance(part, shapes.Field):
+            parts.append(part.type)
+        elif isinstance(part, shapes.Type) and _has_foreign(part, seen):
+            return True
+    return False
+
+
+def _model(wanted: type, value: Any) -> Any:
+    """A class that validates itself, as pydantic's do."""
+    make: Any = getattr(wanted, "model_validate", None)
+    if make is None:
+        raise NotImplementedError
+    return make(value)
+
+
+def _said(problem: msgspec.ValidationError) -> str:
+    """msgspec's sentence, in lower case: it goes on after a name."""
+    text = str(problem)
+    return text[:1].lower() + text[1:]
