@@ -1,0 +1,187 @@
+"""W1 to W6: a durable engine on a SQLite file, every step durable before the next, beside what the bare machine does.
+
+Each figure's floor is measured in the same run on the rows the engine has just written (see `floors`); compare ratios.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import resource
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from bench.floors import branches, branches_of, one_by_one, steps_of, together
+from bench.report import Report
+from treadle.language import load_value
+from treadle.model.definition import Workflow
+from treadle.model.states import RunStatus
+from treadle.runtime.engine import Engine
+
+NAME = "engine"
+W1_STEPS, W2_RUNS, W2_STEPS, W4_RUNS, W6_RUNS = 200, 1_000, 5, 200, 200
+W3_SIZES = (1_000, 10_000, 100_000)
+
+
+async def step(**_given: Any) -> dict[str, Any]:
+    """The step body: a small dict."""
+    return {"ok": True, "n": 1}
+
+
+FUNCTIONS = {"step": step}
+CALL = {"task": {"steps": [{"ref": "do", "action": {"kind": "python", "function": "step"}}]}}
+
+
+def chain(length: int) -> Workflow:
+    nodes = [f"n{number}" for number in range(length)]
+    edges = [{"from": a, "to": b} for a, b in itertools.pairwise(nodes)]
+    return load_value(
+        {"workflow": f"chain{length}", "nodes": dict.fromkeys(nodes, CALL), "transitions": edges}
+    ).require()
+
+
+def fan_out(size: int) -> Workflow:
+    """Branches joined, their outputs merged in order."""
+    branch = {**CALL, "output_mapping": {"state.n": "$.n"}}
+    merge = {"source": "_branch.state.n", "target": "state.all", "strategy": "append"}
+    return load_value(
+        {
+            "workflow": f"fan{size}",
+            "limits": {"max_tokens_per_run": 2 * size + 10, "max_spawn_count": size},
+            "nodes": {"a": {}, "b": branch, "z": {}},
+            "transitions": [
+                {"id": "t", "from": "a", "to": "b", "spawn_count": size},
+                {"from": "b", "to": "z", "synchronization": {"sibling_group": "t", "merge": merge}},
+            ],
+            "output": {"n": {"cel": "size(state.all)"}},
+        }
+    ).require()
+
+
+def run(report: Report) -> None:
+    with tempfile.TemporaryDirectory(prefix="treadle-bench-") as home:
+        place = Path(home)
+        for number, workload in enumerate((w1, w2, w3, w4, w6)):
+            (place / str(number)).mkdir()
+            workload(report, place / str(number))
+
+
+def w1(report: Report, home: Path) -> None:
+    report.doing("W1: one chain")
+    seconds = timed(home, lambda engine: runs_of(engine, chain(W1_STEPS), 1))
+    floor = one_by_one(home / "floor.db", steps_of(home / "treadle.db"))
+    report.figure(f"W1 chain of {W1_STEPS}", seconds / W1_STEPS * 1e3, "ms/step", floor / W1_STEPS * 1e3)
+
+
+def w2(report: Report, home: Path) -> None:
+    report.doing("W2: many chains")
+    seconds = timed(home, lambda engine: runs_of(engine, chain(W2_STEPS), W2_RUNS))
+    floor = together(home / "floor.db", steps_of(home / "treadle.db"))
+    total = W2_RUNS * W2_STEPS
+    report.figure(f"W2 {W2_RUNS} runs of {W2_STEPS} steps", total / seconds, "steps/s", total / floor)
+
+
+def w3(report: Report, home: Path) -> None:
+    costs = {}
+    for size in W3_SIZES:
+        report.doing(f"W3: {size:,} branches")
+        place = home / str(size)
+        place.mkdir()
+        seconds, peak = measured_alone(place, size)
+        costs[size] = seconds / size
+        floor = branches(place / "floor.db", branches_of(place / "treadle.db", size))
+        report.figure(f"W3 {size:,} branches", size / seconds, "branches/s", size / floor)
+        report.figure(f"W5 peak memory with {size:,} branches", peak, "MiB")
+    report.figure(
+        f"W3 cost per branch, {W3_SIZES[-1]:,} against {W3_SIZES[0]:,}", costs[W3_SIZES[-1]] / costs[W3_SIZES[0]], "×"
+    )
+
+
+def w4(report: Report, home: Path) -> None:
+    report.doing("W4: idle latency")
+    times: list[float] = []
+
+    async def ping(engine: Engine) -> None:
+        await engine.deploy(chain(1))
+        for _ in range(W4_RUNS):
+            began = time.perf_counter()
+            await (await engine.start("chain1")).wait()
+            times.append(time.perf_counter() - began)
+
+    timed(home, ping)
+    rows = steps_of(home / "treadle.db")
+    floor = one_by_one(home / "floor.db", rows) / len(rows)
+    times.sort()
+    report.figure("W4 one step, p50", statistics.median(times) * 1e3, "ms", floor * 1e3)
+    report.figure("W4 one step, p99", times[int(len(times) * 0.99)] * 1e3, "ms")
+
+
+def w6(report: Report, home: Path) -> None:
+    """SIGKILL in the middle, then again from what is there."""
+    report.doing("W6: killed in the middle")
+    whole = timed(home, lambda engine: runs_of(engine, chain(W2_STEPS), W6_RUNS))
+    place = home / "killed"
+    place.mkdir()
+    journal = place / "journal"
+    victim = subprocess.Popen([sys.executable, "-m", "bench.victim", str(place), str(W6_RUNS), str(W2_STEPS)])
+    while not journal.exists() or journal.stat().st_size < W6_RUNS * W2_STEPS // 2:
+        time.sleep(0.001)
+    victim.send_signal(signal.SIGKILL)
+    victim.wait()
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-m", "bench.victim", str(place), "0", str(W2_STEPS)], check=True)
+    seconds = time.perf_counter() - began
+    finished, repeated = asyncio.run(aftermath(place, journal))
+    report.figure(f"W6 finished of {W6_RUNS} runs after SIGKILL", finished, "runs", W6_RUNS)
+    report.figure("W6 steps repeated", repeated, "steps")
+    report.figure("W6 restart to done", seconds, "s", whole)
+
+
+async def aftermath(place: Path, journal: Path) -> tuple[int, int]:
+    async with Engine(place / "treadle.db", functions=FUNCTIONS) as engine:
+        finished = len(await engine.runs(statuses=(RunStatus.COMPLETED,), limit=10_000))
+        return finished, journal.stat().st_size - finished * W2_STEPS
+
+
+async def runs_of(engine: Engine, workflow: Workflow, count: int) -> None:
+    """So many runs of it, started as fast as possible, to their end."""
+    await engine.deploy(workflow)
+    runs = await asyncio.gather(*(engine.start(workflow.workflow) for _ in range(count)))
+    ended = await asyncio.gather(*(run.wait() for run in runs))
+    assert all(one.status is RunStatus.COMPLETED for one in ended), ended[0]
+
+
+def timed(home: Path, work: Callable[[Engine], Awaitable[None]]) -> float:
+    """Seconds of some work on a fresh engine, opening and closing not counted."""
+
+    async def whole() -> float:
+        async with Engine(home / "treadle.db", functions=FUNCTIONS) as engine:
+            began = time.perf_counter()
+            await work(engine)
+            return time.perf_counter() - began
+
+    return asyncio.run(whole())
+
+
+def measured_alone(home: Path, size: int) -> tuple[float, float]:
+    """Seconds and peak MiB of a fan-out in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.bench_engine", str(home), str(size)], check=True, capture_output=True, text=True
+    )
+    seconds, peak = done.stdout.split()
+    return float(seconds), float(peak)
+
+
+if __name__ == "__main__":
+    elapsed = timed(Path(sys.argv[1]), lambda engine: runs_of(engine, fan_out(int(sys.argv[2])), 1))
+    print(elapsed, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    sys.stdout.flush()
+    os._exit(0)
