@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from treadle.errors import DefinitionError, TreadleError
     from treadle.language import Loaded, Problem, load_file, load_text, load_value
     from treadle.language.builder import Flow
+    from treadle.tasks.decorator import task
 
 __all__ = [
     "DefinitionError",
@@ -24,6 +25,7 @@ __all__ = [
     "load_file",
     "load_text",
     "load_value",
+    "task",
 ]
 
 _HOMES = {
@@ -35,6 +37,7 @@ _HOMES = {
     "load_file": "treadle.language",
     "load_text": "treadle.language",
     "load_value": "treadle.language",
+    "task": "treadle.tasks.decorator",
 }
 
 

@@ -7,6 +7,11 @@
     ├── EvaluationError        a computed value has no value for this data
     ├── InvalidTransition      a change of state that the lifecycle table does not have
     ├── StoreConflict          a store refused to write: somebody else was first
+    ├── StoreUnavailable       a store cannot be read or written now; what a write came to may be unknown
+    ├── StorePlaceError        a store cannot be kept where it was asked to be
+    ├── EngineStopped          an engine that was asked something has stopped
+    ├── OwnedElsewhere         another process coordinates this store
+    ├── CommandRefused         a run refused what it was asked; `kind` says why
     └── ScenarioError          a scenario file cannot be run as written
 
 What goes wrong *inside a run* is not an exception: it is an event, and the kernel returns it as data.
@@ -68,6 +73,48 @@ class StoreConflict(TreadleError):
         super().__init__(f"{kind}: {message}")
         self.kind = kind
         """STALE_VERSION, LEASE_CONFLICT or DUPLICATE."""
+
+
+class StoreUnavailable(TreadleError):
+    """A store cannot be read or written now: disk full, connection lost. Whether the last write happened may be
+    unknown: look before you repeat what is not idempotent."""
+
+    def __init__(self, message: str, *, outcome_unknown: bool = False) -> None:
+        super().__init__(f"{message}; whether the last write happened is unknown" if outcome_unknown else message)
+        self.outcome_unknown = outcome_unknown
+        """False: nothing of it has happened."""
+
+
+class StorePlaceError(TreadleError):
+    """A store cannot be kept at `path`: what is wrong there, and what to do about it."""
+
+    def __init__(self, path: str, problem: str, remedy: str) -> None:
+        super().__init__(f"{path}: {problem}; {remedy}")
+        self.path = path
+        self.problem = problem
+        self.remedy = remedy
+
+
+class EngineStopped(TreadleError):
+    """The engine has stopped or lost its store before it could answer; whether the command counts is unknown."""
+
+
+class OwnedElsewhere(TreadleError):
+    """Another process coordinates this store; `owner` describes it. Commands still reach it through the inbox."""
+
+    def __init__(self, place: str, owner: str) -> None:
+        super().__init__(f"{place} is coordinated by {owner}: connect to it, or wait until it has stopped")
+        self.place = place
+        self.owner = owner
+
+
+class CommandRefused(TreadleError):
+    """A run refused a command. Nothing has changed."""
+
+    def __init__(self, kind: str, message: str) -> None:
+        super().__init__(f"{kind}: {message}")
+        self.kind = kind
+        self.message = message
 
 
 class ScenarioError(TreadleError):

@@ -57,6 +57,20 @@ def test_a_scenario_in_the_docs_passes(block: Block) -> None:
     assert not failures, source.report(f"the scenario at {block.place}:", failures, "docs show only what passes")
 
 
+PYTHON = re.compile(r"^```python[ \t]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", ["docs/guides/python.md"])
+def test_the_python_of_a_guide_runs_from_top_to_bottom(page: str) -> None:
+    text = source.text(source.ROOT / page)
+    names: dict[str, object] = {"__name__": "__main__"}
+    found = list(PYTHON.finditer(text))
+    assert found
+    for match in found:
+        line = text[: match.start()].count(chr(10)) + 1
+        exec(compile("\n" * line + match[1], page, "exec"), names)  # the page's own lines in a traceback
+
+
 @pytest.mark.parametrize("target", references())
 def test_a_link_between_pages_leads_somewhere(target: source.Path) -> None:
     assert target.exists(), f"{target} does not exist"

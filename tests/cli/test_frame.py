@@ -31,8 +31,16 @@ def imported_by(arguments: list[str], names: tuple[str, ...]) -> tuple[set[str],
 def test_help_lists_the_verbs_and_imports_none_of_them() -> None:
     imported, printed = imported_by(["--help"], HEAVY)
     assert imported == set()
-    for verb in ("validate", "schema", "test"):
+    for verb in ("validate", "schema", "test", "run", "runs", "gates", "doctor"):
         assert verb in printed
+
+
+def test_a_verb_that_only_looks_needs_neither_network_nor_language(tmp_path: Path) -> None:
+    place = str(tmp_path / "treadle.db")
+    assert treadle("deploy", PANEL, "--store", place).returncode == 0
+    imported, printed = imported_by(["runs", "list", "--output", "json", "--store", place], ("aiohttp", "yaml"))
+    assert imported == set()
+    assert printed == "[]\n"
 
 
 def test_a_valid_definition_needs_neither_the_slow_parser_nor_a_progress_bar() -> None:

@@ -37,6 +37,15 @@ def test_all_that_hold_exit_with_0(folder: Path, capsys: pytest.CaptureFixture[s
     assert "1 passed, 0 failed" in capsys.readouterr().out
 
 
+@pytest.mark.slow
+def test_on_sqlite_the_same_hold_and_the_same_do_not(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(folder, "--store", "sqlite") == 1
+    out = capsys.readouterr().out
+    assert "a.scenario.yaml:5 bad" in out
+    assert "status: expected failed, was completed" in out
+    assert "2 passed, 1 failed" in out
+
+
 def test_one_that_does_not_exits_with_1_and_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(folder) == 1
     out = capsys.readouterr().out
@@ -59,7 +68,7 @@ def test_an_invalid_one_exits_with_3(folder: Path, capsys: pytest.CaptureFixture
     ("arguments", "complaint"),
     [
         (["nowhere"], "there is no nowhere"),
-        ([".", "--store", "sqlite"], "comes with a later release"),
+        ([".", "--store", "postgres"], "comes with a later release"),
         ([".", "--store", "nonsense"], "nonsense"),
         ([".", "-k", "nobody"], "no scenario's name contains 'nobody'"),
         ([], "PATHS"),

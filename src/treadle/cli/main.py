@@ -1,6 +1,7 @@
 """`treadle`: the frame of the command line. Verbs are named here and imported only when they are used.
 
-To add a verb: write `cli/<verb>.py` with a function of that name that returns an exit code, and one line below.
+To add a verb: write `cli/<verb>.py` with a function of that name that returns an exit code, one line below, and a
+section in docs/reference/cli.md. A group of verbs is an `App` of its own file.
 """
 
 from __future__ import annotations
@@ -8,9 +9,11 @@ from __future__ import annotations
 import os
 import sys
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Group
 
-USAGE, BROKEN_PIPE, INTERRUPTED = 2, 120, 130
+from treadle.cli.exits import BROKEN_PIPE, INTERRUPTED, OK, USAGE, conclude
+
+DEBUG = "--debug"
 
 
 def _version() -> str:
@@ -23,27 +26,70 @@ app = App(
     name="treadle",
     help="A durable, token-based workflow engine.",
     help_format="plaintext",  # Markdown would cost every --help a sixth of a second.
+    help_epilogue="--debug, anywhere: the traceback of an error. Exit codes: docs/reference/cli.md\n",
     version=_version,
 )
-app.command("treadle.cli.validate:validate", name="validate", help="Check definitions and say all that is wrong.")
-app.command("treadle.cli.test:test", name="test", help="Play scenarios on a virtual clock.")
-app.command("treadle.cli.schema:schema", name="schema", help="Print the JSON Schema of the definition language.")
+
+WRITE = Group("Write and test", sort_key=1)
+RUN = Group("Run", sort_key=2)
+LOOK = Group("Look and answer", sort_key=3)
+KEEP = Group("Keep", sort_key=4)
+
+VERBS = (
+    ("init", "init:init", WRITE, "Make a small project: a workflow, its scenario, treadle.toml."),
+    ("validate", "validate:validate", WRITE, "Check definitions and say all that is wrong."),
+    ("test", "test:test", WRITE, "Play scenarios on a virtual clock."),
+    ("graph", "graph:graph", WRITE, "Draw a workflow: text, mermaid, svg or json."),
+    ("schema", "schema:schema", WRITE, "Print the JSON Schema of the definition language."),
+    ("run", "run:run", RUN, "Run a workflow and watch it."),
+    ("dev", "dev:dev", RUN, "Coordinate, execute, and redeploy workflow files as they change."),
+    ("engine", "engine:engine", RUN, "Coordinate and execute until stopped."),
+    ("deploy", "deploy:deploy", RUN, "Make versions of workflows."),
+    ("runs", "runs:app", LOOK, None),
+    ("gates", "gates:app", LOOK, None),
+    ("schedules", "schedules:app", LOOK, None),
+    ("artifacts", "artifacts:app", LOOK, None),
+    ("dead", "dead:app", LOOK, None),
+    ("backup", "backup:backup", KEEP, "Copy the store while it is in use."),
+    ("fsck", "fsck:fsck", KEEP, "Check every history against the invariants and the rows beside it."),
+    ("doctor", "doctor:doctor", KEEP, "Look at the surroundings: versions, disk, owner, clock."),
+    ("config", "config:config", KEEP, "Show the settings, and where each comes from."),
+    ("completion", "completion:completion", KEEP, "Print the completion script of a shell."),
+)
+HELP_OF_GROUPS = {
+    "runs": "Runs: list, show, history, watch, cancel, pause, resume, retry, signal.",
+    "gates": "Human tasks: list, show, complete.",
+    "schedules": "Schedules: list, add, remove, pause, resume, next.",
+    "artifacts": "What runs have kept: list, get.",
+    "dead": "What could not be delivered: list, requeue.",
+}
+for _name, _place, _group, _help in VERBS:
+    app.command(f"treadle.cli.{_place}", name=_name, group=_group, help=_help or HELP_OF_GROUPS[_name])
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs a verb and exits with its code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = DEBUG in words or bool(os.environ.get("TREADLE_DEBUG"))
+    sys.exit(run_verb([word for word in words if word != DEBUG], debug=debug))
+
+
+def run_verb(words: list[str], *, debug: bool) -> int:
+    """One verb to its exit code; whatever goes wrong is one line."""
     try:
-        code = app(arguments, exit_on_error=False, result_action="return_value")
+        code = app(words, exit_on_error=False, result_action="return_value")
         sys.stdout.flush()
     except CycloptsError:
-        code = USAGE
+        return USAGE
     except KeyboardInterrupt:
-        code = INTERRUPTED
+        return INTERRUPTED
     except BrokenPipeError:
         # The reader has seen enough (`treadle … | head`); nothing may complain about it at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = BROKEN_PIPE
-    sys.exit(code if isinstance(code, int) else 0)
+        return BROKEN_PIPE
+    except Exception as problem:
+        return conclude(problem, debug=debug)
+    return code if isinstance(code, int) else OK
 
 
 if __name__ == "__main__":

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from typing import Self, TypeVar
 
 PATIENCE_S = 1.0
 """Only what takes longer than this is worth a progress bar."""
+
+EVERY_S = 0.1
 
 Item = TypeVar("Item")
 
@@ -34,3 +36,30 @@ def _with_bar(items: Sequence[Item], done: int, name: Callable[[Item], str]) -> 
             bar.update(shown, description=name(item))
             yield item
             bar.update(shown, advance=1)
+
+
+class Counter:
+    """A count that goes up, for work whose items are not a list here. Shown like `patiently` shows its own."""
+
+    def __init__(self, noun: str) -> None:
+        self._noun = noun
+        self._late_at = time.perf_counter() + PATIENCE_S
+        self._watched = sys.stderr.isatty()
+        self._shown_at = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        if self._shown_at:
+            sys.stderr.write("\r\033[K")
+            sys.stderr.flush()
+
+    def update(self, done: int, total: int | None = None) -> None:
+        """So many are done."""
+        now = time.perf_counter()
+        if self._watched and now > self._late_at and now - self._shown_at > EVERY_S:
+            self._shown_at = now
+            share = f" of {total:,} ({100 * done // total} %)" if total else ""
+            sys.stderr.write(f"\r\033[K{done:,}{share} {self._noun}")
+            sys.stderr.flush()

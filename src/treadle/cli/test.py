@@ -14,17 +14,19 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
 from rich.console import Console
 
+from treadle.cli.configuration import Output
 from treadle.cli.progress import patiently
 from treadle.cli.render import plain_console
 from treadle.errors import ScenarioError
 from treadle.testing.documents import Document, read_file
 from treadle.testing.report import paint
 from treadle.testing.runner import ScenarioResult, run_document, unreadable
+from treadle.testing.worlds import StoreName
 
 SUFFIX = ".scenario.yaml"
 USAGE, INVALID, FAILED = 2, 3, 1
@@ -35,14 +37,15 @@ def test(
     /,
     *,
     match: Annotated[str, Parameter(name=["-k", "--match"], help="Only scenarios whose name contains this.")] = "",
-    output: Annotated[Literal["text", "json"], Parameter(help="What results look like.")] = "text",
+    output: Annotated[Output, Parameter(name=["--output", "-o"], help="What results look like.")] = "text",
     store: Annotated[
-        Literal["memory", "sqlite", "postgres"], Parameter(help="Which store the scenarios run on.")
+        Literal["memory", "sqlite", "postgres"],
+        Parameter(help="memory: fast and virtual; sqlite: the real engine on a file."),
     ] = "memory",
 ) -> int:
     """Play scenarios on a virtual clock and say which of them hold."""
-    if store != "memory":
-        return _misused(f"--store {store} comes with a later release; scenarios run on --store memory for now")
+    if store == "postgres":
+        return _misused("--store postgres comes with a later release; scenarios run on memory or sqlite")
     missing = [path for path in paths if not path.exists()]
     if missing:
         return _misused(f"there is no {missing[0]}")
@@ -51,11 +54,13 @@ def test(
         return _misused(f"there is no *{SUFFIX} in {', '.join(map(str, paths))}")
     sys.path.insert(0, str(Path.cwd()))  # functions that `python` actions name are looked for where the user stands
     began = time.perf_counter()
-    results = list(_play(files, match, quiet=output == "json"))
+    results = list(_play(files, match, store, quiet=output != "text"))
     if not results:
         return _misused(f"no scenario's name contains {match!r}" if match else "the files hold no scenario")
     if output == "json":
         _show_json(results)
+    elif output == "jsonl":
+        _show_lines(results)
     else:
         _show_text(results, time.perf_counter() - began)
     return _exit_code(results)
@@ -77,10 +82,10 @@ def _scenario_files(paths: Iterable[Path]) -> Iterator[Path]:
             yield path
 
 
-def _play(files: Sequence[Path], match: str, *, quiet: bool) -> Iterator[ScenarioResult]:
+def _play(files: Sequence[Path], match: str, store: StoreName, *, quiet: bool) -> Iterator[ScenarioResult]:
     found = [document for file in files for document in _read(file, match)]
     for document in patiently(found, lambda document: Path(document.file).name, quiet=quiet):
-        yield document if isinstance(document, ScenarioResult) else run_document(document)
+        yield document if isinstance(document, ScenarioResult) else run_document(document, store)
 
 
 def _read(file: Path, match: str) -> list[Document | ScenarioResult]:
@@ -94,12 +99,18 @@ def _read(file: Path, match: str) -> list[Document | ScenarioResult]:
 
 def _show_json(results: Sequence[ScenarioResult]) -> None:
     passed = sum(result.ok for result in results)
-    rows = [
-        {"file": result.file, "scenario": result.scenario, "ok": result.ok}
-        | ({"reason": result.reason} if result.reason else {})
-        for result in results
-    ]
+    rows = [_row(result) for result in results]
     print(json.dumps({"passed": passed, "failed": len(results) - passed, "results": rows}, ensure_ascii=False))
+
+
+def _show_lines(results: Sequence[ScenarioResult]) -> None:
+    for result in results:
+        print(json.dumps(_row(result), ensure_ascii=False))
+
+
+def _row(result: ScenarioResult) -> dict[str, Any]:
+    reason = {"reason": result.reason} if result.reason else {}
+    return {"file": result.file, "scenario": result.scenario, "ok": result.ok} | reason
 
 
 def _show_text(results: Sequence[ScenarioResult], seconds: float) -> None:

@@ -13,11 +13,12 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from cyclopts import Parameter
 
+from treadle.cli.configuration import Output
 from treadle.cli.progress import patiently
 from treadle.language import Loaded
 from treadle.language.load import load_sources, refused
@@ -42,7 +43,7 @@ def validate(
     paths: Annotated[list[str], Parameter(help="Files, folders, or - for standard input.", allow_leading_hyphen=True)],
     /,
     *,
-    output: Annotated[Literal["text", "json"], Parameter(help="What the answer looks like.")] = "text",
+    output: Annotated[Output, Parameter(name=["--output", "-o"], help="What the answer looks like.")] = "text",
     strict: Annotated[bool, Parameter(negative="", help="Warnings are errors.")] = False,
     library: Annotated[Path | None, Parameter(help="A file with shared `tasks` and `actions`.")] = None,
 ) -> int:
@@ -60,7 +61,7 @@ def validate(
     if isinstance(shared, str):
         return _misused(shared)
     checked = list(_check(files, shared, strict))
-    show = _show_json if output == "json" else _show_text
+    show = {"json": _show_json, "jsonl": _show_lines, "text": _show_text}[output]
     show(checked)
     return INVALID if any(one.loaded.errors for one in checked) else 0
 
@@ -123,18 +124,18 @@ def _loaded(content: bytes, name: str, settings: Settings) -> list[Loaded]:
 
 
 def _show_json(checked: Sequence[Checked]) -> None:
-    answer = {
-        "ok": not any(one.loaded.errors for one in checked),
-        "files": [
-            {
-                "file": one.file,
-                "workflow": one.loaded.name,
-                "problems": [msgspec.to_builtins(problem) for problem in one.loaded.problems],
-            }
-            for one in checked
-        ],
-    }
-    print(json.dumps(answer, ensure_ascii=False))
+    ok = not any(one.loaded.errors for one in checked)
+    print(json.dumps({"ok": ok, "files": [_row(one) for one in checked]}, ensure_ascii=False))
+
+
+def _show_lines(checked: Sequence[Checked]) -> None:
+    for one in checked:
+        print(json.dumps(_row(one), ensure_ascii=False))
+
+
+def _row(one: Checked) -> dict[str, Any]:
+    problems = [msgspec.to_builtins(problem) for problem in one.loaded.problems]
+    return {"file": one.file, "workflow": one.loaded.name, "problems": problems}
 
 
 def _show_text(checked: Sequence[Checked]) -> None:

@@ -1,0 +1,179 @@
+"""Settings of the command line: what each is called, where it comes from, and which place wins.
+
+A flag wins over the environment, the environment over `treadle.toml` (the nearest one, upwards from where the user
+stands), that over the default. Owns the table of settings and its reading; everything wrong is said at once. Must not
+read secrets: those are looked up by the action that sends them, and are no settings.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from treadle.cli.exits import INVALID, Failure
+
+FILE = "treadle.toml"
+Output = Literal["text", "json", "jsonl"]
+
+
+class Setting(NamedTuple):
+    """One thing that can be configured."""
+
+    name: str
+    """As in `treadle.toml`: `store`, `engine.grace_ms`."""
+    kind: type
+    default: Any
+    help: str
+    choices: tuple[str, ...] = ()
+
+    @property
+    def variable(self) -> str:
+        """`engine.grace_ms` → `TREADLE_ENGINE_GRACE_MS`."""
+        return "TREADLE_" + self.name.replace(".", "_").upper()
+
+
+SETTINGS = (
+    Setting("store", str, "treadle.db", "the SQLite file everything is kept in"),
+    Setting("output", str, "text", "what answers look like", ("text", "json", "jsonl")),
+    Setting("workflows", str, "workflows", "the folder `treadle dev` deploys from"),
+    Setting("engine.attempts_max", int, 1_000, "attempts executed at once"),
+    Setting("engine.threads_max", int, None, "threads for functions that are not async"),
+    Setting("engine.processes_max", int, None, "processes for `process: true`"),
+    Setting("engine.payload_max", int, 64 * 1024, "bytes from which on a value moves out of the history"),
+    Setting("engine.grace_ms", int, 5_000, "how long work in hand may go on when an engine closes"),
+    Setting("engine.queues", dict, None, "queues it works for, each with how many attempts at once; none given: all"),
+    Setting("net.allow", list, [], "addresses that are not public and may be reached all the same"),
+    Setting("shell.enabled", bool, False, "whether `shell` actions run at all"),
+    Setting("shell.sandbox", str, "bubblewrap", "what they run in", ("bubblewrap", "none")),
+    Setting("shell.allow", list, None, "programs they may run; none given: any"),
+    Setting("shell.env", list, [], "variables of the engine that they see"),
+    Setting("webhooks.public_url", str, None, "where workers reach this engine: the start of callback addresses"),
+    Setting("webhooks.signing_secret", str, None, "name of the secret that signs webhooks which name none"),
+    Setting("webhooks.subscriptions", list, [], "who hears of events: tables with url, types and secret"),
+    Setting("llm.profiles", list, [], "language models: tables with name, provider, base_url, api_key, model, …"),
+    Setting("llm.default", str, None, "the profile of actions that name none"),
+    Setting("llm.proxy", str, None, "an HTTP proxy for all providers"),
+    Setting("mcp.servers", list, [], "MCP servers: tables with name and command, or name and url"),
+)
+BY_NAME = {setting.name: setting for setting in SETTINGS}
+
+
+class Value(NamedTuple):
+    """A setting's value and where it comes from: `--store`, `TREADLE_STORE`, `/…/treadle.toml`, `default`."""
+
+    value: Any
+    origin: str
+
+
+class Configuration:
+    """Every setting, resolved. `flags` holds only what was really given."""
+
+    def __init__(
+        self,
+        flags: Mapping[str, Any] | None = None,
+        environment: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        self.file = find_file(folder or Path.cwd())
+        self._problems: list[str] = []
+        written = self._read_file()
+        given = flags or {}
+        variables = os.environ if environment is None else environment
+        self.values = {one.name: self._resolve(one, given, variables, written) for one in SETTINGS}
+        if self._problems:
+            raise Failure(INVALID, "; ".join(self._problems))
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name].value
+
+    @property
+    def store(self) -> Path:
+        """One written in a file is relative to that file; any other to where the user stands."""
+        value, origin = self.values["store"]
+        return self.file.parent / value if self.file is not None and origin == str(self.file) else Path(value)
+
+    @property
+    def workflows(self) -> Path:
+        """As with the store."""
+        value, origin = self.values["workflows"]
+        return self.file.parent / value if self.file is not None and origin == str(self.file) else Path(value)
+
+    def _resolve(
+        self, one: Setting, flags: Mapping[str, Any], variables: Mapping[str, str], written: Mapping[str, Any]
+    ) -> Value:
+        if flags.get(one.name) is not None:
+            return Value(flags[one.name], f"--{one.name.replace('.', '-').replace('_', '-')}")
+        if variables.get(one.variable):
+            return Value(self._parsed(one, variables[one.variable]), one.variable)
+        if one.name in written:
+            return Value(self._checked(one, written[one.name], str(self.file)), str(self.file))
+        return Value(one.default, "default")
+
+    def _parsed(self, one: Setting, text: str) -> Any:
+        """A variable's text as the setting's kind."""
+        if one.kind is bool:
+            known = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+            if text.lower() not in known:
+                self._problems.append(f"{one.variable}={text}: expected true or false")
+            return known.get(text.lower(), one.default)
+        if one.kind is int:
+            if not text.lstrip("-").isdigit():
+                self._problems.append(f"{one.variable}={text}: expected a number")
+                return one.default
+            return self._checked(one, int(text), one.variable)
+        if one.kind in (list, dict) and text[:1] in "[{":
+            return self._checked(one, self._json(one, text), one.variable)
+        return self._checked(one, text.split(",") if one.kind is list else text, one.variable)
+
+    def _json(self, one: Setting, text: str) -> Any:
+        try:
+            return json.loads(text)
+        except ValueError as problem:
+            self._problems.append(f"{one.variable}: not JSON: {problem}")
+            return one.default
+
+    def _checked(self, one: Setting, value: Any, origin: str) -> Any:
+        if not isinstance(value, one.kind) or (one.kind is int and isinstance(value, bool)):
+            self._problems.append(f"{origin}: {one.name} must be {_WORDS[one.kind]}, not {value!r}")
+        elif isinstance(value, int) and value < 0:
+            self._problems.append(f"{origin}: {one.name} must not be negative")
+        elif one.choices and value not in one.choices:
+            self._problems.append(f"{origin}: {one.name} must be one of {', '.join(one.choices)}, not {value!r}")
+        return value
+
+    def _read_file(self) -> dict[str, Any]:
+        """What the file says, flat. Unknown names are mistakes: a setting nobody reads would be a trap."""
+        if self.file is None:
+            return {}
+        try:
+            document = tomllib.loads(self.file.read_text("utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+            raise Failure(INVALID, f"{self.file}: {problem}") from problem
+        flat: dict[str, Any] = {}
+        for name, value in document.items():
+            flat |= {f"{name}.{inner}": v for inner, v in value.items()} if isinstance(value, dict) else {name: value}
+        for name in flat.keys() - BY_NAME.keys():
+            self._problems.append(f"{self.file}: there is no setting {name!r}{_near(name)}")
+        return flat
+
+
+_WORDS = {str: "text", int: "a whole number", bool: "true or false", list: "a list", dict: "a table"}
+
+
+def _near(name: str) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, BY_NAME, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else f"; `{'treadle config'}` lists them"
+
+
+def find_file(folder: Path) -> Path | None:
+    """The nearest `treadle.toml`, from a folder upwards."""
+    for place in (folder, *folder.parents):
+        if (place / FILE).is_file():
+            return place / FILE
+    return None

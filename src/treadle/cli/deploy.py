@@ -1,0 +1,48 @@
+"""`treadle deploy FILE…`: makes versions of workflows; deploying the newest again changes nothing.
+
+Exit codes: 0 deployed · 3 a definition is invalid, and nothing was deployed · 4 no such file · 5 no store.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from treadle.cli.configuration import Configuration
+from treadle.cli.exits import OK
+from treadle.cli.options import OutputOption, StoreOption, configuration
+
+
+def deploy(
+    files: Annotated[list[Path], Parameter(help="Definition files, or folders of them.")],
+    /,
+    *,
+    store: StoreOption = None,
+    output: OutputOption = None,
+) -> int:
+    """Make versions of workflows."""
+    from treadle.cli.opening import drive
+
+    return drive(_deploy(configuration(store, output), files))
+
+
+async def _deploy(config: Configuration, paths: list[Path]) -> int:
+    from treadle.cli.emit import Out, builtins
+    from treadle.cli.loading import definition_files, read_definitions
+    from treadle.cli.opening import importable
+    from treadle.runtime.connecting import connect
+
+    files = [file for path in paths for file in (definition_files(path) if path.is_dir() else [path])]
+    importable(*files)
+    definitions = [definition for file in files for definition in read_definitions(file)]
+    out = Out(config["output"])
+    async with connect(config.store) as client:
+        before = {one.workflow: one.version for one in await client.workflows()}
+        rows = []
+        for definition in definitions:
+            deployed = await client.deploy(definition)
+            rows.append({**builtins(deployed), "new": before.get(deployed.workflow) != deployed.version})
+    out.rows(("workflow", "version", "new", "hash"), rows, "there was nothing to deploy")
+    return OK

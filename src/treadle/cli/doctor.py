@@ -1,0 +1,152 @@
+"""`treadle doctor`: looks at the surroundings of a store, each line ok, warn or bad, with a remedy.
+
+Exit codes: 0 nothing bad · 1 something is bad.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from treadle.cli.configuration import Configuration
+from treadle.cli.exits import NO, OK
+from treadle.cli.options import OutputOption, StoreOption, configuration
+
+if TYPE_CHECKING:
+    from treadle.runtime.upkeep import Health
+
+FREE_WARN, FREE_BAD = 1 << 30, 64 << 20
+"""Bytes left on the disk: below a gigabyte somebody should look, below 64 MiB the next burst may not fit."""
+WAL_WARN = 256 << 20
+"""Bytes of write-ahead log: so much means that a reader has been holding it back."""
+LATE_WARN_MS = 5_000
+CLOCK_SANE_FROM = 1_735_689_600
+"""2025: a clock before that has lost its battery."""
+
+
+class Line(NamedTuple):
+    """One thing looked at."""
+
+    check: str
+    verdict: str
+    """ok | warn | bad"""
+    finding: str
+    remedy: str = ""
+
+
+def doctor(*, store: StoreOption = None, output: OutputOption = None) -> int:
+    """Look at the surroundings: versions, disk, owner, clock."""
+    from treadle.cli.opening import drive
+
+    return drive(_doctor(configuration(store, output)))
+
+
+async def _doctor(config: Configuration) -> int:
+    from treadle.cli.emit import Out
+
+    lines = [*_surroundings(config)]
+    if config.store.exists():
+        lines += await _store(config)
+    else:
+        lines.append(Line("store", "warn", f"{config.store} does not exist", "treadle run or treadle engine makes it"))
+    rows = [line._asdict() for line in lines]
+    Out(config["output"]).rows(("verdict", "check", "finding", "remedy"), rows, "")
+    return NO if any(line.verdict == "bad" for line in lines) else OK
+
+
+def _surroundings(config: Configuration) -> Iterator[Line]:
+    from importlib.metadata import version
+
+    yield Line("treadle", "ok", version("treadle"))
+    known = (3, 11) <= sys.version_info[:2] <= (3, 14)
+    remedy = "" if known else "use Python 3.11–3.14"
+    yield Line("python", "ok" if known else "bad", f"{platform.python_version()} on {platform.system()}", remedy)
+    yield Line("settings", "ok", str(config.file) if config.file is not None else "no treadle.toml")
+    now = time.time()
+    if now < CLOCK_SANE_FROM:
+        yield Line("clock", "bad", time.strftime("%Y-%m-%d", time.gmtime(now)), "set the clock: timers depend on it")
+    else:
+        yield Line("clock", "ok", time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(now)))
+    folder = config.store.resolve().parent
+    if not folder.is_dir():
+        yield Line("folder", "bad", f"{folder} does not exist", "make it, or choose another --store")
+        return
+    writable = os.access(folder, os.W_OK)
+    yield Line("folder", "ok" if writable else "bad", str(folder), "" if writable else "make it writable for this user")
+    yield _disk(folder)
+
+
+def _disk(folder: Path) -> Line:
+    free = shutil.disk_usage(folder).free
+    verdict = "ok" if free > FREE_WARN else "warn" if free > FREE_BAD else "bad"
+    return Line("disk", verdict, f"{_size(free)} free", "" if verdict == "ok" else "free some space, or move the store")
+
+
+async def _store(config: Configuration) -> list[Line]:
+    from treadle.errors import TreadleError
+    from treadle.runtime.upkeep import examine
+
+    try:
+        health = await examine(config.store)
+    except (TreadleError, OSError) as problem:
+        return [Line("store", "bad", str(problem), "restore a backup, or run treadle fsck on a copy")]
+    return [Line("store", "ok", str(config.store)), *_file(health), *_work(health)]
+
+
+def _file(health: Health) -> Iterator[Line]:
+    facts = health.facts
+    yield Line("sqlite", "ok", str(facts.get("sqlite_version", "?")))
+    mode = str(facts.get("journal_mode", "?")).lower()
+    yield Line("journal", "ok" if mode == "wal" else "bad", mode, "" if mode == "wal" else "let an engine open it once")
+    synchronous = str(facts.get("synchronous", "?")).lower()
+    synchronous = {"0": "off", "1": "normal", "2": "full", "3": "extra"}.get(synchronous, synchronous)
+    full = synchronous in ("full", "extra")
+    yield Line(
+        "synchronous", "ok" if full else "bad", synchronous, "" if full else "answers may be lost in a power cut"
+    )
+    if facts.get("filesystem"):
+        yield Line("filesystem", "ok", str(facts["filesystem"]))
+    wal = next((size for name, size in health.sizes.items() if name.endswith("-wal")), 0)
+    remedy = "" if wal < WAL_WARN else "somebody reads for very long: look for a stuck backup or watcher"
+    sizes = ", ".join(f"{name} {_size(size)}" for name, size in health.sizes.items())
+    yield Line("size", "ok" if wal < WAL_WARN else "warn", sizes, remedy)
+
+
+def _work(health: Health) -> Iterator[Line]:
+    from treadle.cli.emit import duration
+
+    owned = health.owner is not None
+    idle = not (health.open_runs or health.requests)
+    remedy = "" if owned or idle else "treadle engine"
+    yield Line("owner", "ok" if owned or idle else "warn", health.owner or "nobody coordinates it", remedy)
+    yield Line("runs", "ok", f"{health.open_runs:,} open")
+    late = health.oldest_request or 0
+    asked = f"{health.requests} unanswered" + (f", the oldest for {duration(late)}" if health.requests else "")
+    bad = owned and late > LATE_WARN_MS
+    remedy = (
+        "restart the owner: it does not answer" if bad else "treadle engine answers them" if health.requests else ""
+    )
+    yield Line("requests", "bad" if bad else "warn" if health.requests else "ok", asked, remedy)
+    late = health.oldest_timer or 0
+    stuck = owned and late > LATE_WARN_MS
+    due = f"{health.timers_due} overdue by up to {duration(late)}" if health.timers_due else "none overdue"
+    remedy = "restart the owner" if stuck else "treadle engine fires them" if health.timers_due and not owned else ""
+    yield Line("timers", "bad" if stuck else "warn" if remedy else "ok", due, remedy)
+    dead = health.dead_letters
+    yield Line(
+        "dead letters", "warn" if dead else "ok", str(dead) if dead else "none", "treadle dead list" if dead else ""
+    )
+
+
+def _size(size: float) -> str:
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} TiB"

@@ -1,0 +1,166 @@
+"""How answers are written: tables for people, JSON for programs; data on stdout, words about it on stderr.
+
+Owns the three shapes of `--output` and how instants and durations look. Promises that text from outside cannot steer
+the terminal, and that whatever is piped is not wrapped.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Row = Mapping[str, Any]
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+CELL_MAX = 90
+"""Characters of a cell in a table; JSON has everything."""
+WIDE = 100_000
+"""Columns of a pipe: nobody looks, so nothing is wrapped."""
+
+
+class Out:
+    """Writes the answer of one verb."""
+
+    def __init__(self, mode: str) -> None:
+        self.mode = mode
+
+    @property
+    def text(self) -> bool:
+        return self.mode == "text"
+
+    def rows(self, columns: Sequence[str], rows: Sequence[Row], nothing: str) -> None:
+        """A list. Columns are the ones people see; JSON has every key of a row."""
+        if self.mode == "json":
+            self.json(list(rows))
+        elif self.mode == "jsonl":
+            for row in rows:
+                self.json(row)
+        elif rows:
+            self._table(columns, rows)
+        else:
+            say(nothing)
+
+    def one(self, value: Row) -> None:
+        """One thing with named parts."""
+        if not self.text:
+            self.json(value)
+            return
+        width = max((len(name) for name in value), default=0)
+        for name, part in value.items():
+            if part not in (None, "", [], (), {}):
+                print(f"{name.ljust(width)}  {plain(cell(part, limit=None))}")
+
+    def json(self, value: Any) -> None:
+        """A value as one line of JSON."""
+        sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
+        sys.stdout.flush()
+
+    def done(self, value: Row, sentence: str) -> None:
+        """What has been done: a sentence on stderr, or an object on stdout."""
+        if self.text:
+            say(sentence)
+        else:
+            self.json(value)
+
+    def _table(self, columns: Sequence[str], rows: Sequence[Row]) -> None:
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, pad_edge=False, header_style="dim")
+        for column in columns:
+            table.add_column(column.replace("_", " "), no_wrap=True, justify="left")
+        for row in rows:
+            table.add_row(
+                *(Text(plain(cell(row.get(name))), style=_STYLES.get(str(row.get(name)), "")) for name in columns)
+            )
+        console().print(table)
+
+
+_STYLES = {
+    "completed": "green",
+    "running": "cyan",
+    "failed": "bold red",
+    "timed_out": "bold red",
+    "compensation_failed": "bold red",
+    "paused": "yellow",
+    "compensating": "yellow",
+    "cancelled": "dim",
+    "ok": "green",
+    "warn": "yellow",
+    "bad": "bold red",
+}
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Prints what it is given: colours on a terminal, no highlighting, no emoji, no wrapping of what is piped."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, highlight=False, emoji=False, markup=False, width=None if stream.isatty() else WIDE)
+
+
+def say(sentence: str) -> None:
+    """Words about the work, on stderr."""
+    print(plain(sentence), file=sys.stderr, flush=True)
+
+
+def plain(text: str) -> str:
+    """Text without anything that steers a terminal."""
+    return _CONTROL.sub("�", text)
+
+
+def cell(value: Any, limit: int | None = CELL_MAX) -> str:
+    """A value in a table."""
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else _words(value)
+    text = text.replace("\n", " ")
+    return text if limit is None or len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, bool | int | float):
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    if isinstance(value, list | tuple) and all(isinstance(part, str) for part in value):
+        return ", ".join(value)
+    return msgspec.json.encode(value).decode()
+
+
+def now_ms() -> int:
+    """What time it is."""
+    return time.time_ns() // 1_000_000
+
+
+def clock_time(instant: int | None) -> str | None:
+    """An instant in the user's own time zone."""
+    return None if instant is None else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(instant / 1_000))
+
+
+def duration(ms: int) -> str:
+    """`850 ms`, `12.3 s`, `4 min 10 s`, `3 h 20 min`, `12 d 4 h`."""
+    if ms < 1_000:
+        return f"{max(ms, 0)} ms"
+    if ms < 60_000:
+        return f"{ms / 1_000:.1f} s"
+    for size, name, smaller, lesser in (
+        (86_400_000, "d", 3_600_000, "h"),
+        (3_600_000, "h", 60_000, "min"),
+        (60_000, "min", 1_000, "s"),
+    ):
+        if ms >= size:
+            rest = ms % size // smaller
+            return f"{ms // size} {name}" + (f" {rest} {lesser}" if rest else "")
+    raise AssertionError("a minute or more")
+
+
+def builtins(value: Any) -> Any:
+    """A record as plain JSON values."""
+    return msgspec.to_builtins(value)

@@ -1,0 +1,41 @@
+"""`treadle fsck`: checks the file, every history, and that the rows beside them agree.
+
+Works beside a running engine, changes nothing. Exit codes: 0 all agrees · 1 something does not · 5 the store
+cannot be read.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.cli.exits import NO, OK, STORE, Failure
+from treadle.cli.options import OutputOption, StoreOption, configuration
+
+
+def fsck(*, store: StoreOption = None, output: OutputOption = None) -> int:
+    """Check every history against the invariants and the rows beside it."""
+    from treadle.cli.opening import drive
+
+    config = configuration(store, output)
+    if not config.store.exists():
+        raise Failure(STORE, f"there is no store {config.store} (--store)")
+    return drive(_fsck(config))
+
+
+async def _fsck(config: Any) -> int:
+    from treadle.cli.emit import Out, builtins, say
+    from treadle.cli.progress import Counter
+    from treadle.runtime.upkeep import check_file
+
+    out = Out(config["output"])
+    with Counter("runs") as counter:
+        report = await check_file(config.store, counter.update)
+    findings = [builtins(finding) for finding in report.findings]
+    if out.mode == "json":
+        out.json({"ok": report.ok, **builtins(report)})
+    elif findings or out.mode == "jsonl":
+        out.rows(("run", "check", "message"), findings, "")
+    counts = {"run": report.runs, "event": report.events, "timer": report.timers, "gate": report.gates}
+    seen = ", ".join(f"{count:,} {noun}" + ("" if count == 1 else "s") for noun, count in counts.items())
+    say(f"{config.store}: {seen}: " + (f"{len(findings)} findings" if findings else "everything agrees"))
+    return OK if report.ok else NO

@@ -1,0 +1,129 @@
+"""`treadle gates …`: human tasks. A gate is named RUN/VISIT, as `gates list` shows it.
+
+Exit codes: 0 done · 3 the answer does not fit the form · 4 no such gate, or it is not open · 5 the store cannot be
+used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import App, Parameter
+
+from treadle.cli.exits import OK, REFUSED, USAGE, Failure
+from treadle.cli.options import LimitOption, OutputOption, StoreOption, configuration
+
+if TYPE_CHECKING:
+    from treadle.runtime.client import Client
+
+app = App(name="gates", help="Human tasks: list, show, complete.", help_format="plaintext")
+
+GateOption = Annotated[str, Parameter(help="RUN/VISIT as `gates list` shows it; RUN alone if it has one open gate.")]
+
+
+@app.command(name="list")
+def list_(
+    *,
+    run: Annotated[str | None, Parameter(help="Only of this run.")] = None,
+    limit: LimitOption = 100,
+    store: StoreOption = None,
+    output: OutputOption = None,
+) -> int:
+    """List open human tasks, longest open first."""
+
+    async def act(client: Client, out: Any) -> int:
+        from treadle.cli.emit import builtins, clock_time, duration, now_ms
+        from treadle.cli.watching import find_run
+
+        wanted = (await find_run(client, run)).id if run is not None else None
+        rows = []
+        for gate in await client.gates(wanted, limit):
+            words = {"open_for": duration(now_ms() - gate.opened), "due_at": clock_time(gate.due)}
+            rows.append({"gate": f"{gate.run}/{gate.token}", **builtins(gate), **(words if out.text else {})})
+        out.rows(
+            ("gate", "workflow", "node", "title", "assign", "open_for", "due_at"), rows, "nobody has to answer anything"
+        )
+        return OK
+
+    return _ask(act, store, output)
+
+
+@app.command
+def show(gate: GateOption, /, *, store: StoreOption = None, output: OutputOption = None) -> int:
+    """Show one human task: its title, what it shows, its form."""
+
+    async def act(client: Client, out: Any) -> int:
+        from treadle.cli.emit import builtins, clock_time
+
+        run, visit = await _find(client, gate)
+        row = next((row for row in await client.gates(run) if row.token == visit), None)
+        if row is None:
+            raise Failure(REFUSED, f"{run}/{visit} is not open")
+        opened = await _opened(client, run, visit)
+        shown = {"gate": f"{run}/{visit}", **builtins(row), "input": opened.input, "form": opened.form}
+        if out.text:
+            shown |= {"opened": clock_time(row.opened), "due": clock_time(row.due)}
+            del shown["run"], shown["token"]
+        out.one(shown)
+        return OK
+
+    return _ask(act, store, output)
+
+
+@app.command
+def complete(
+    gate: GateOption,
+    data: Annotated[str | None, Parameter(help="The answer: JSON, @FILE, or - for standard input.")] = None,
+    /,
+    *,
+    by: Annotated[str | None, Parameter(help="Who answers.")] = None,
+    store: StoreOption = None,
+    output: OutputOption = None,
+) -> int:
+    """Answer a human task."""
+    from treadle.cli.loading import read_json
+
+    value = read_json(data, "DATA")
+
+    async def act(client: Client, out: Any) -> int:
+        run, visit = await _find(client, gate)
+        await client.complete_gate(run, visit, value, by=by)
+        out.done({"gate": f"{run}/{visit}", "done": "completed"}, f"completed {run}/{visit}")
+        return OK
+
+    return _ask(act, store, output)
+
+
+async def _find(client: Client, text: str) -> tuple[str, int]:
+    from treadle.cli.watching import find_run
+
+    name, slash, visit = text.rpartition("/")
+    if slash:
+        if not visit.isdigit():
+            raise Failure(USAGE, f"{text}: expected RUN/VISIT, as `treadle gates list` shows it")
+        return (await find_run(client, name)).id, int(visit)
+    run = (await find_run(client, text)).id
+    gates = await client.gates(run)
+    if len(gates) != 1:
+        some = ", ".join(f"{run}/{gate.token}" for gate in gates[:5])
+        raise Failure(
+            REFUSED, f"run {run} has {len(gates) or 'no'} open gates" + (f": name one of {some}" if some else "")
+        )
+    return run, gates[0].token
+
+
+async def _opened(client: Client, run: str, visit: int) -> Any:
+    """What the gate was opened with."""
+    from treadle.model.events import GateOpened
+
+    after, found = 0, None
+    while batch := await client.run(run).history(after, 5_000):
+        after = batch[-1].seq
+        found = next((one for one in reversed(batch) if isinstance(one, GateOpened) and one.token == visit), found)
+    return found
+
+
+def _ask(act: Any, store: Any, output: Any) -> int:
+    from treadle.cli.opening import ask
+
+    return ask(configuration(store, output), act)

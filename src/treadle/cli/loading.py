@@ -1,0 +1,84 @@
+"""Reading what the user hands over: definitions from files, JSON from an argument or a file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from treadle.cli.emit import say
+from treadle.cli.exits import INVALID, REFUSED, USAGE, Failure
+from treadle.language import Loaded, load_documents
+from treadle.model.definition import Workflow
+
+SUFFIXES = (".yaml", ".yml", ".json")
+SCENARIO = ".scenario"
+
+
+def read_definitions(file: Path) -> list[Workflow]:
+    """The workflows of one file. Problems are shown on stderr, with their lines; errors end the verb."""
+    if not file.is_file():
+        raise Failure(REFUSED, f"there is no file {file}")
+    loaded = load_documents(file.read_bytes(), str(file))
+    show_problems(file, loaded)
+    errors = sum(len(one.errors) for one in loaded)
+    if errors:
+        raise Failure(INVALID, f"{file}: {errors} {'errors' if errors > 1 else 'error'}; nothing was deployed")
+    return [one.require() for one in loaded]
+
+
+def show_problems(file: Path, loaded: Sequence[Loaded]) -> None:
+    """Every problem of a file, as `treadle validate` shows it, but on stderr."""
+    problems = [problem for one in loaded for problem in one.problems]
+    if not problems:
+        return
+    from treadle.cli import render
+    from treadle.cli.emit import console
+
+    render.show_problems(console(stderr=True), problems, file.read_text("utf-8", "replace"))
+
+
+def definition_files(folder: Path) -> list[Path]:
+    """Files of a folder that may hold definitions; scenarios and hidden ones are left alone."""
+    return sorted(
+        file
+        for file in folder.rglob("*")
+        if file.suffix in SUFFIXES
+        and SCENARIO not in file.name
+        and not any(part.startswith(".") for part in file.relative_to(folder).parts)
+        and file.is_file()
+    )
+
+
+def read_json(text: str | None, name: str) -> Any:
+    """`{"a": 1}`, `@file.json`, or `-` for standard input. None stays None."""
+    if text is None:
+        return None
+    source = name
+    if text == "-":
+        text, source = sys.stdin.read(), "<stdin>"
+    elif text.startswith("@"):
+        file = Path(text[1:])
+        if not file.is_file():
+            raise Failure(REFUSED, f"{name}: there is no file {file}")
+        text, source = file.read_text("utf-8"), str(file)
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as problem:
+        raise Failure(INVALID, f"{source}: not JSON: {problem}") from None
+
+
+def split_pair(text: str, option: str) -> tuple[str, str]:
+    """`a=b` as two."""
+    left, equals, right = text.partition("=")
+    if not equals or not left:
+        raise Failure(USAGE, f"{option} {text}: expected NAME=VALUE")
+    return left, right
+
+
+def warn_nobody(what: str) -> None:
+    """A command that was kept for an engine to come."""
+    say(f"{what}: nobody coordinates the store now; it is kept and will be carried out by the next engine")

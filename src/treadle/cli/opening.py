@@ -1,0 +1,114 @@
+"""How a verb gets at the runs: by coordinating the store itself, or by asking whoever does.
+
+Owns the choice, the engine's settings as configured, and a clean end on Ctrl-C or SIGTERM. Imports the engine only when
+a verb really needs it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from treadle.cli.configuration import Configuration
+from treadle.cli.emit import Out
+from treadle.cli.exits import INVALID, STORE, Failure
+
+if TYPE_CHECKING:
+    from treadle.runtime.client import Client
+    from treadle.runtime.engine import Engine, EngineSettings
+
+
+class Reached(NamedTuple):
+    """A client, and whether this process coordinates the store."""
+
+    client: Client
+    engine: Engine | None
+    owner: str | None
+    """Who coordinates it, if it is somebody else."""
+
+
+def drive(verb: Coroutine[Any, Any, int]) -> int:
+    """Runs a verb to its end; SIGTERM ends it as cleanly as Ctrl-C does."""
+
+    async def main() -> int:
+        task = asyncio.current_task()
+        assert task is not None
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        return await verb
+
+    return asyncio.run(main())
+
+
+@asynccontextmanager
+async def reach(config: Configuration) -> AsyncIterator[Client]:
+    """The face of a store that exists. Nothing is executed here: its owner does that."""
+    from treadle.runtime.connecting import connect
+
+    if not config.store.exists():
+        raise Failure(STORE, f"there is no store {config.store}: `treadle run` or `treadle engine` makes one (--store)")
+    async with connect(config.store) as client:
+        yield client
+
+
+@asynccontextmanager
+async def own_or_reach(config: Configuration) -> AsyncIterator[Reached]:
+    """An engine of our own if nobody coordinates the store, else a way to whoever does."""
+    from treadle.errors import OwnedElsewhere
+    from treadle.runtime.connecting import connect
+    from treadle.runtime.engine import Engine
+
+    engine = Engine(config.store, settings=engine_settings(config))
+    try:
+        await engine.__aenter__()
+    except OwnedElsewhere as elsewhere:
+        async with connect(config.store) as client:
+            yield Reached(client, None, elsewhere.owner)
+        return
+    try:
+        yield Reached(engine, engine, None)
+    finally:
+        await engine.close()
+
+
+def engine_settings(config: Configuration) -> EngineSettings:
+    """The operator's settings as an engine reads them."""
+    import msgspec
+
+    from treadle.runtime.engine import EngineSettings
+
+    parts: dict[str, dict[str, Any]] = {}
+    for name in config.values:
+        room, _, setting = name.partition(".")
+        parts.setdefault(room, {})[setting] = config[name]
+    known = {
+        **parts["engine"],
+        "outside": {"net": parts["net"], "shell": parts["shell"], **parts["webhooks"]},
+        "llm": parts["llm"] if config["llm.profiles"] else None,
+        "mcp": parts["mcp"] if config["mcp.servers"] else None,
+    }
+    try:
+        return msgspec.convert(known, EngineSettings)
+    except msgspec.ValidationError as problem:
+        raise Failure(INVALID, f"settings: {problem} (treadle config --origin shows where they come from)") from None
+
+
+def importable(*files: Path) -> None:
+    """Functions that `python` actions name are looked for where the user stands, then beside the definitions."""
+    for folder in (Path.cwd(), *(file.resolve().parent for file in files)):
+        if str(folder) not in sys.path:
+            sys.path.append(str(folder))
+
+
+def ask(config: Configuration, act: Callable[[Client, Out], Awaitable[int]]) -> int:
+    """One question or command about a store that exists, to its exit code."""
+
+    async def verb() -> int:
+        async with reach(config) as client:
+            return await act(client, Out(config["output"]))
+
+    return drive(verb())

@@ -1,0 +1,97 @@
+"""`treadle run FILE|WORKFLOW`: starts a run and watches it.
+
+If somebody coordinates the store, the run is theirs and this process looks on; else this process coordinates and
+executes until the run has ended. Exit codes: 0 completed (or started, with --no-wait) · 1 it ended otherwise · 3 the
+definition or the input is invalid · 4 no such workflow · 5 the store cannot be used · 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from treadle.cli.configuration import Configuration
+from treadle.cli.exits import INTERRUPTED, OK, STORE, Failure
+from treadle.cli.options import OutputOption, StoreOption, configuration
+
+if TYPE_CHECKING:
+    from treadle.cli.opening import Reached
+    from treadle.runtime.run import Run
+
+
+def run(
+    workflow: Annotated[str, Parameter(help="A definition file, which is deployed, or the name of a workflow.")],
+    /,
+    *,
+    input: Annotated[
+        str | None, Parameter(name=["--input", "-i"], help="JSON, @FILE, or - for standard input.")
+    ] = None,
+    wait: Annotated[bool, Parameter(help="Watch it until it ends. Without an owner: execute it, too.")] = True,
+    key: Annotated[str | None, Parameter(help="The same key gives the same run again.")] = None,
+    tag: Annotated[tuple[str, ...], Parameter(help="What to find it by; may be repeated.", negative="")] = (),
+    version: Annotated[int | None, Parameter(help="Of a workflow given by name; else the newest.")] = None,
+    store: StoreOption = None,
+    output: OutputOption = None,
+) -> int:
+    """Run a workflow and watch it."""
+    from treadle.cli.loading import read_json
+    from treadle.cli.opening import drive
+
+    config = configuration(store, output)
+    value = read_json(input, "--input")
+    return drive(_run(config, workflow, value, wait, {"key": key, "tags": tag, "version": version}))
+
+
+async def _run(config: Configuration, workflow: str, value: Any, wait: bool, options: dict[str, Any]) -> int:
+    from treadle.cli.emit import Out, say
+    from treadle.cli.loading import read_definitions
+    from treadle.cli.opening import importable, own_or_reach
+    from treadle.cli.watching import watch
+
+    out = Out(config["output"])
+    file = Path(workflow)
+    definitions = read_definitions(file) if _is_file(workflow) else []
+    if not definitions and not config.store.exists():
+        raise Failure(STORE, f"there is no store {config.store}, so nothing is deployed: name a file, or --store")
+    importable(*([file] if definitions else []))
+    async with own_or_reach(config) as reached:
+        if reached.owner is not None:
+            say(f"{config.store} is coordinated by {reached.owner}; the run is executed there")
+        for definition in definitions:  # the first is run; the others are what it calls
+            deployed = await reached.client.deploy(definition)
+            options["version"] = deployed.version if definition is definitions[0] else options["version"]
+        name = definitions[0].workflow if definitions else workflow
+        started = await reached.client.start(name, value, **options)
+        if not wait:
+            _tell(reached, started, out)
+            return OK
+        try:
+            return await watch(reached.client, started, out)
+        except asyncio.CancelledError:
+            say(_goes_on(reached, started))
+            return INTERRUPTED
+
+
+def _is_file(text: str) -> bool:
+    """A path exists, or looks like one."""
+    return Path(text).is_file() or text.endswith((".yaml", ".yml", ".json"))
+
+
+def _tell(reached: Reached, started: Run, out: Any) -> None:
+    if out.text:
+        print(started.id)
+    else:
+        out.json({"run": started.id})
+    if reached.engine is not None:
+        from treadle.cli.emit import say
+
+        say("started; it goes on when an engine opens the store: treadle engine")
+
+
+def _goes_on(reached: Reached, started: Run) -> str:
+    if reached.engine is None:
+        return f"\nno longer watching; run {started.id} goes on (treadle runs watch {started.id})"
+    return f"\nstopping; run {started.id} goes on when an engine opens the store again (treadle engine)"

@@ -1,0 +1,237 @@
+"""`treadle runs …`: looking at runs and speaking to them.
+
+Exit codes: 0 done · 1 (`watch`) the run ended otherwise than completed · 4 no such run, or it refuses · 5 the store
+cannot be used, or nobody is there to answer (the request is kept).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import App, Parameter
+
+from treadle.cli.exits import INTERRUPTED, OK
+from treadle.cli.options import LimitOption, OutputOption, StoreOption, configuration
+from treadle.model.ids import TokenId
+from treadle.model.states import RunStatus
+
+if TYPE_CHECKING:
+    from treadle.runtime.client import Client
+    from treadle.runtime.run import Run
+
+app = App(
+    name="runs",
+    help="Runs: list, show, history, watch, cancel, pause, resume, retry, signal.",
+    help_format="plaintext",
+)
+
+RunOption = Annotated[str, Parameter(help="The run's id, or the last characters of it.")]
+ByOption = Annotated[str, Parameter(help="Who says so.")]
+COLUMNS = ("run", "workflow", "version", "status", "started_at", "took", "tags")
+
+
+@app.command(name="list")
+def list_(
+    *,
+    workflow: Annotated[str | None, Parameter(help="Only of this workflow.")] = None,
+    status: Annotated[tuple[RunStatus, ...], Parameter(help="Only with this status.", negative="")] = (),
+    tag: Annotated[str | None, Parameter(help="Only with this tag.")] = None,
+    entity: Annotated[str | None, Parameter(help="Only about this entity.")] = None,
+    parent: Annotated[str | None, Parameter(help="Only those this run has started.")] = None,
+    after: Annotated[str | None, Parameter(help="The page behind this run.")] = None,
+    limit: LimitOption = 50,
+    store: StoreOption = None,
+    output: OutputOption = None,
+) -> int:
+    """List runs, newest first."""
+    wanted = {"workflow": workflow, "statuses": status, "tag": tag, "entity": entity, "parent": parent, "after": after}
+
+    async def act(client: Client, out: Any) -> int:
+        from treadle.cli.emit import builtins, clock_time, duration, now_ms
+
+        rows = []
+        for row in await client.runs(limit=limit, **wanted):  # type: ignore[arg-type]
+            until = row.changed if row.status in ENDED else now_ms()
+            words = {"started_at": clock_time(row.started), "took": duration(until - row.started)}
+            rows.append({**builtins(row), **(words if out.text else {})})
+        out.rows(COLUMNS, rows, "there are no such runs")
+        return OK
+
+    return _ask(act, store, output)
+
+
+@app.command
+def show(run: RunOption, /, *, store: StoreOption = None, output: OutputOption = None) -> int:
+    """Show one run: its visits, what it waits for, its state and output."""
+
+    async def act(client: Client, out: Any) -> int:
+        from treadle.cli.showing import show_run
+
+        return await show_run(client, await _find(client, run), out)
+
+    return _ask(act, store, output)
+
+
+@app.command
+def history(
+    run: RunOption,
+    /,
+    *,
+    after: Annotated[int, Parameter(help="Only events behind this number.")] = 0,
+    limit: Annotated[int | None, Parameter(name=["--limit", "-n"], help="At most so many.")] = None,
+    warnings: Annotated[bool, Parameter(help="Only warnings.", negative="")] = False,
+    store: StoreOption = None,
+    output: OutputOption = None,
+) -> int:
+    """Print what has happened in a run, event by event."""
+
+    async def act(client: Client, out: Any) -> int:
+        from treadle.cli.showing import show_history
+
+        return await show_history(await _find(client, run), out, after, limit, warnings)
+
+    return _ask(act, store, output)
+
+
+@app.command
+def watch(run: RunOption, /, *, store: StoreOption = None, output: OutputOption = None) -> int:
+    """Watch a run until it ends."""
+
+    async def act(client: Client, out: Any) -> int:
+        from treadle.cli.emit import say
+        from treadle.cli.watching import watch as look
+
+        try:
+            return await look(client, await _find(client, run), out)
+        except asyncio.CancelledError:
+            say("\nno longer watching; the run goes on")
+            return INTERRUPTED
+
+    return _ask(act, store, output)
+
+
+@app.command
+def cancel(
+    run: RunOption,
+    /,
+    *,
+    reason: Annotated[str | None, Parameter(help="Why.")] = None,
+    by: ByOption = "operator",
+    store: StoreOption = None,
+    output: OutputOption = None,
+) -> int:
+    """Cancel a run: everything in it ends, work in hand is told to stop."""
+    return _tell(run, "cancelled", lambda found: found.cancel(reason, by=by), store, output)
+
+
+@app.command
+def pause(
+    run: RunOption,
+    /,
+    *,
+    reason: Annotated[str | None, Parameter(help="Why.")] = None,
+    by: ByOption = "operator",
+    store: StoreOption = None,
+    output: OutputOption = None,
+) -> int:
+    """Pause a run: nothing new begins, its timers stand still."""
+    return _tell(run, "paused", lambda found: found.pause(reason, by=by), store, output)
+
+
+@app.command
+def resume(
+    run: RunOption,
+    /,
+    *,
+    extend_ms: Annotated[int | None, Parameter(help="A new deadline, so many milliseconds from now.")] = None,
+    by: ByOption = "operator",
+    store: StoreOption = None,
+    output: OutputOption = None,
+) -> int:
+    """Resume a paused run."""
+    if extend_ms is not None:
+        return _tell(run, "extended", lambda found: found.extend(extend_ms, by=by), store, output)
+    return _tell(run, "resumed", lambda found: found.resume(by=by), store, output)
+
+
+@app.command
+def retry(
+    run: RunOption,
+    /,
+    *,
+    visit: Annotated[int | None, Parameter(help="Only this visit; else all that have failed.")] = None,
+    by: ByOption = "operator",
+    store: StoreOption = None,
+    output: OutputOption = None,
+) -> int:
+    """Try failed visits of a run again."""
+    chosen = TokenId(visit) if visit is not None else None
+    return _tell(run, "retried", lambda found: found.retry(chosen, by=by), store, output)
+
+
+@app.command
+def signal(
+    run: RunOption,
+    name: Annotated[str, Parameter(help="The signal's name.")],
+    data: Annotated[str | None, Parameter(help="JSON, @FILE, or - for standard input.")] = None,
+    /,
+    *,
+    key: Annotated[str | None, Parameter(help="The correlation key: JSON, or plain text.")] = None,
+    id: Annotated[str | None, Parameter(help="With the same id it counts once.")] = None,
+    store: StoreOption = None,
+    output: OutputOption = None,
+) -> int:
+    """Send a signal to a run."""
+    from treadle.cli.loading import read_json
+
+    value, wanted = read_json(data, "DATA"), _key(key)
+    return _tell(run, "signalled", lambda found: found.signal(name, value, key=wanted, id=id), store, output)
+
+
+def _key(text: str | None) -> Any:
+    """A key is JSON if it can be read as such: `42` is a number, `order-42` a text."""
+    import msgspec
+
+    try:
+        return msgspec.json.decode(text) if text is not None else None
+    except msgspec.DecodeError:
+        return text
+
+
+def _tell(run: str, done: str, speak: Callable[[Run], Awaitable[Any]], store: Any, output: Any) -> int:
+    """Finds a run, says one thing to it, and reports."""
+
+    async def act(client: Client, out: Any) -> int:
+        found = await _find(client, run)
+        result = await speak(found)
+        row = {"run": found.id, "done": done, **({"visits": result} if result is not None else {})}
+        out.done(row, f"{done} {found.id}" + (f": visits {', '.join(map(str, result))}" if result else ""))
+        return OK
+
+    return _ask(act, store, output)
+
+
+async def _find(client: Client, text: str) -> Run:
+    from treadle.cli.watching import find_run
+
+    return await find_run(client, text)
+
+
+def _ask(act: Callable[[Client, Any], Awaitable[int]], store: Any, output: Any) -> int:
+    from treadle.cli.opening import ask
+
+    return ask(configuration(store, output), act)
+
+
+ENDED = frozenset(
+    {
+        RunStatus.COMPLETED,
+        RunStatus.FAILED,
+        RunStatus.CANCELLED,
+        RunStatus.TIMED_OUT,
+        RunStatus.COMPENSATED,
+        RunStatus.COMPENSATION_FAILED,
+    }
+)

@@ -1,0 +1,128 @@
+"""One run in words: what it is, where it stands, and what has happened in it."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from treadle.cli import picture
+from treadle.cli.emit import Out, builtins, clock_time, console, now_ms, say
+from treadle.cli.exits import OK
+from treadle.cli.tallies import RUNNING, WAITING
+from treadle.cli.watching import event_row, overview_of
+from treadle.model.events import WARNINGS, Event
+from treadle.model.states import Waiting
+
+if TYPE_CHECKING:
+    from treadle.runtime.client import Client
+    from treadle.runtime.run import Run
+
+PAGE = 5_000
+
+
+async def show_run(client: Client, run: Run, out: Out) -> int:
+    """A run at this moment."""
+    row = await run.info()
+    view = await overview_of(client, run)
+    after = 0
+    while batch := await run.history(after, PAGE):
+        view.apply(batch)
+        after = batch[-1].seq
+    if out.text:
+        screen = console()
+        screen.print(picture.picture(view, now_ms(), rows_max=10_000))
+        facts = {
+            "started": clock_time(row.started),
+            "changed": clock_time(row.changed),
+            "key": row.idempotency_key,
+            "tags": row.tags,
+            "entity": row.entity,
+            "parent": row.parent,
+            "input": view.started.input if view.started is not None else None,
+            "output": view.output,
+            "error": picture.error_line(view),
+            "events": row.seq,
+            "warnings": view.warnings or None,
+        }
+        print()
+        out.one(facts)
+        return OK
+    visits = [_visit(visit) for visit in view.visits.values()]
+    answer = {
+        **builtins(row),
+        "input": view.started.input if view.started is not None else None,
+        "output": view.output,
+        "error": builtins(view.error),
+        "nodes": {node.ref: _node(node) for node in view.nodes.values()},
+        "live": visits,
+        "joins": [{"node": target, "arrived": arrived, "needed": needed} for target, arrived, needed in view.joins()],
+        "warnings": view.warnings,
+    }
+    out.json(answer)
+    return OK
+
+
+def _node(node: Any) -> dict[str, int]:
+    held = sum(1 for visit in node.live.values() if visit.waiting is Waiting.SIBLINGS)
+    return {
+        "running": node.counted(RUNNING),
+        "waiting": node.counted(WAITING) - held,
+        "done": node.done + held,
+        "failed": node.failed,
+        "cancelled": node.cancelled,
+    }
+
+
+def _visit(visit: Any) -> dict[str, Any]:
+    return {
+        "visit": visit.token,
+        "node": visit.node,
+        "state": visit.state,
+        "attempt": visit.attempt,
+        "waiting_for": visit.waiting.value if visit.waiting is not None else None,
+        "why": picture.reason(visit, now_ms()) if visit.waiting is not None else None,
+        "until": visit.until,
+        "title": visit.title,
+    }
+
+
+async def show_history(run: Run, out: Out, after: int, limit: int | None, warnings: bool) -> int:
+    """Events, a page at a time."""
+    await run.info()  # an unknown run has no history, and that would look like an empty one
+    events: list[Event] = []
+    left = limit if limit is not None else sys.maxsize
+    while left and (batch := await run.history(after, min(left, PAGE))):
+        after = batch[-1].seq
+        left -= len(batch)
+        chosen = [event for event in batch if not warnings or event.type in WARNINGS]
+        if out.mode == "jsonl":
+            for event in chosen:
+                out.json(event_row(event))
+        else:
+            events += chosen
+    if out.mode == "json":
+        out.json([event_row(event) for event in events])
+    elif out.text:
+        await _show_text(run, events)
+    return OK
+
+
+async def _show_text(run: Run, events: list[Event]) -> None:
+    from rich.text import Text
+
+    from treadle.cli.emit import plain
+    from treadle.testing.log import render
+    from treadle.testing.projection import Projection
+    from treadle.testing.report import paint
+
+    if not events:
+        say("there are no such events")
+        return
+    reading = Projection()
+    reading.apply(await run.history(0, events[-1].seq))
+    began, wanted = reading.events[0].at, {event.seq for event in events}
+    header, *lines = render(reading, began)
+    chosen = [line for event, line in zip(reading.events, lines, strict=True) if event.seq in wanted]
+    screen = console()
+    screen.print(Text(header, style="dim"))
+    screen.print(paint(plain("\n".join(chosen))))

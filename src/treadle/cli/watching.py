@@ -1,0 +1,150 @@
+"""Watching a run until it ends: a live picture on a terminal, one line per change on a pipe, events for programs.
+
+Owns the rhythm. Progress goes to stderr, so that the output of the run is the only thing on stdout. Idle in between: a
+picture is redrawn eight times a second only while somebody looks, a pipe gets a line only when something happened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+from treadle.cli import picture
+from treadle.cli.emit import Out, builtins, console, now_ms, say
+from treadle.cli.exits import NO, OK
+from treadle.cli.narration import Narrator
+from treadle.cli.overview import Overview
+from treadle.errors import CommandRefused
+from treadle.model.states import RunStatus
+
+if TYPE_CHECKING:
+    from treadle.model.events import Event
+    from treadle.runtime.client import Client
+    from treadle.runtime.run import Run
+
+FRAME_S = 0.125
+ROWS_AROUND = 6
+"""Lines of a terminal that a picture leaves free."""
+
+
+async def watch(client: Client, run: Run, out: Out, *, live: bool | None = None) -> int:
+    """Shows a run until it has ended, then its output or its error. The exit code says which."""
+    view = await overview_of(client, run)
+    if out.mode == "jsonl":
+        await _stream(view, run, out)
+        return OK if view.status is RunStatus.COMPLETED else NO
+    if out.text and (sys.stderr.isatty() if live is None else live):
+        await _animate(view, run)
+    elif out.text:
+        await _narrate(view, run)
+    else:
+        await _follow(view, run)
+    return conclude(view, out)
+
+
+async def overview_of(client: Client, run: Run) -> Overview:
+    """An overview of a run, empty yet."""
+    info = await run.info()
+    return Overview(await client.definition(info.workflow, info.version))
+
+
+def conclude(view: Overview, out: Out) -> int:
+    """The end of it: output on stdout, an error on stderr."""
+    completed = view.status is RunStatus.COMPLETED
+    if not out.text:
+        out.json({"run": view.run, "status": view.status.value, "output": view.output, "error": builtins(view.error)})
+    else:
+        console(stderr=True).print(picture.ending(view))
+        if completed and view.output is not None:
+            out.json(view.output)
+    return OK if completed else NO
+
+
+async def _animate(view: Overview, run: Run) -> None:
+    from rich.live import Live
+
+    screen = console(stderr=True)
+    batches = _batches(run)
+    tick = 0
+    with Live(console=screen, auto_refresh=False, transient=False) as live:
+        coming = asyncio.ensure_future(anext(batches, None))
+        try:
+            while True:
+                done, _ = await asyncio.wait({coming}, timeout=FRAME_S)
+                tick += 1
+                if done:
+                    batch = coming.result()
+                    if batch is None:
+                        break
+                    view.apply(batch)
+                    coming = asyncio.ensure_future(anext(batches, None))
+                rows = max(screen.height - ROWS_AROUND, 3)
+                live.update(picture.picture(view, now_ms(), tick, rows_max=rows), refresh=True)
+        finally:
+            coming.cancel()
+        live.update(picture.picture(view, now_ms(), tick), refresh=True)
+
+
+async def _batches(run: Run) -> AsyncIterator[list[Event]]:
+    """Events in pieces as they come: drawing after each of ten thousand would take longer than the run."""
+    pieces: asyncio.Queue[Event | None] = asyncio.Queue()
+
+    async def read() -> None:
+        try:
+            async for event in run.events():
+                pieces.put_nowait(event)
+        finally:
+            pieces.put_nowait(None)
+
+    reading = asyncio.ensure_future(read())
+    try:
+        while True:
+            batch = [await pieces.get()]
+            while not pieces.empty():
+                batch.append(pieces.get_nowait())
+            yield [event for event in batch if event is not None]
+            if batch[-1] is None:
+                await reading
+                return
+    finally:
+        reading.cancel()
+
+
+async def _narrate(view: Overview, run: Run) -> None:
+    narrator = Narrator(view)
+    async for event in run.events():
+        for line in narrator.tell(event):
+            say(line)
+
+
+async def _follow(view: Overview, run: Run) -> None:
+    async for batch in _batches(run):
+        view.apply(batch)
+
+
+async def _stream(view: Overview, run: Run, out: Out) -> None:
+    async for event in run.events():
+        view.apply([event])
+        out.json(event_row(event))
+
+
+def event_row(event: Event) -> dict[str, Any]:
+    """An event with named parts: history itself is kept as arrays."""
+    parts = {name: builtins(getattr(event, name)) for name in event.__struct_fields__ if name not in ("seq", "at")}
+    return {"seq": event.seq, "at": event.at, "type": event.type, **{k: v for k, v in parts.items() if v is not None}}
+
+
+async def find_run(client: Client, text: str) -> Run:
+    """A run by its id or by the end of it. Raises CommandRefused."""
+    if len(text) < 32:
+        for row in await client.runs(limit=1_000):
+            if row.run.endswith(text) and row.run != text:
+                return client.run(row.run)
+    run = client.run(text)
+    try:
+        await run.info()
+    except CommandRefused as refused:
+        raise CommandRefused(refused.kind, f"there is no run {text!r}: `treadle runs list` shows them") from None
+    return run

@@ -1,0 +1,77 @@
+"""`python -m tests.torture [--kills N] [--minutes M] [--seed S] [--keep DIRECTORY] [--json]`: exit 0 only if nothing was
+lost and nothing happened twice."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import msgspec
+
+from tests.torture.evidence import gather
+from tests.torture.judge import judge
+from tests.torture.killing import Killed, Torture
+from tests.torture.verdict import Verdict
+
+SETTLE_S = 120.0
+SHOWN = 20
+
+
+def say(text: str) -> None:
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+def torture(place: Path, seed: int, kills: int, seconds: float, settle_s: float = SETTLE_S) -> tuple[Killed, Verdict]:
+    """One torture and the verdict on it."""
+    began = time.monotonic()
+    killed = Torture(place, seed, lambda text: say(f"{time.monotonic() - began:7.1f} s  {text}")).run(
+        kills, seconds, settle_s
+    )
+    deaths = {str(kill.pid): kill.at for kill in killed.kills}
+    return killed, judge(asyncio.run(gather(place, deaths)))
+
+
+def report(killed: Killed, verdict: Verdict, seed: int) -> dict[str, object]:
+    return {
+        "seed": seed,
+        "kills": len(killed.kills),
+        "while_starting": killed.early,
+        "takeovers": killed.takeovers,
+        "seconds": round(killed.seconds, 1),
+        "settling_seconds": round(killed.settling_seconds, 1),
+        **verdict.figures(),
+    }
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="./dev torture", description="Kills engines; judges what is left.")
+    parser.add_argument("--kills", type=int, default=100, help="how many (100)")
+    parser.add_argument("--minutes", type=float, default=60, help="stop killing after so long (60)")
+    parser.add_argument("--seed", type=int, default=None, help="the rhythm and the client's choices (a fresh one)")
+    parser.add_argument("--keep", type=Path, default=None, help="leave database, journals and log in this directory")
+    parser.add_argument("--json", action="store_true", help="the figures as JSON on standard output")
+    options = parser.parse_args(arguments)
+    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 31)
+    with tempfile.TemporaryDirectory(prefix="treadle-torture-") as temporary:
+        place = options.keep or Path(temporary)
+        place.mkdir(parents=True, exist_ok=True)
+        say(f"seed {seed}, in {place}")
+        killed, verdict = torture(place, seed, options.kills, options.minutes * 60)
+    figures = report(killed, verdict, seed)
+    if options.json:
+        sys.stdout.write(msgspec.json.encode(figures).decode() + "\n")
+    else:
+        sys.stdout.write("".join(f"{name:18} {value}\n" for name, value in figures.items()))
+    for finding in verdict.findings[:SHOWN]:
+        say(f"✗ {finding}")
+    return 1 if verdict.findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

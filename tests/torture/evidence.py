@@ -1,0 +1,55 @@
+"""Gathers what the judge looks at: the journals beside a database, and everything in it, after all has stopped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.torture import journal
+from tests.torture.engine import CLIENT, DATABASE, WORK
+from tests.torture.verdict import Evidence
+from treadle.runtime.fsck import check_store
+from treadle.store.port import RunQuery, RunRow, Store
+from treadle.store.rows import SHARD
+from treadle.store.sqlite import SqliteStore
+
+PAGE = 1_000
+
+
+async def gather(place: Path, deaths: dict[str, int]) -> Evidence:
+    """Of a directory a torture has left."""
+    store = await SqliteStore.open(place / DATABASE)
+    try:
+        runs = await _runs(store)
+        checked = await check_store(store)
+        damage = [f"integrity: {problem}" for problem in await store.integrity()]
+        damage += [f"fsck: {finding.run}: {finding.check}: {finding.message}" for finding in checked.findings]
+        return Evidence(
+            client=journal.read(place / CLIENT),
+            work=journal.read(place / WORK),
+            deaths=deaths,
+            runs=runs,
+            histories={run: await store.history(row.run) for run, row in runs.items()},
+            left=await _left(store),
+            damage=damage,
+        )
+    finally:
+        await store.close()
+
+
+async def _runs(store: Store) -> dict[str, RunRow]:
+    found: dict[str, RunRow] = {}
+    query = RunQuery(limit=PAGE)
+    while page := await store.find_runs(query):
+        found |= {row.run: row for row in page}
+        query = RunQuery(after=page[-1].run, limit=PAGE)
+    return found
+
+
+async def _left(store: Store) -> dict[str, int]:
+    return {
+        "the outbox": len(await store.outbox(SHARD)),
+        "the dead letters": len(await store.outbox(SHARD, parked=True)),
+        "the inbox": len(await store.inbox(SHARD)),
+        "the timers": len(await store.timers(SHARD)),
+        "the gates": len(await store.find_gates()),
+    }

@@ -1,0 +1,47 @@
+"""Append-only journals of JSON lines: what a client was told, what a task function did.
+
+Owns the files beside the database that the judge believes. One line is one `write` on a descriptor opened for
+appending, so lines of several processes never mix, and a line that was written survives the kill of its writer. Must
+not be read while somebody writes.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+Line = dict[str, Any]
+
+
+class Journal:
+    """One writer's end."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+
+    def say(self, sure: bool = False, **line: Any) -> None:
+        """Writes a line; `sure` returns when it is on the disk."""
+        os.write(self._file, msgspec.json.encode({"at": now_ms(), **line}) + b"\n")
+        if sure:
+            os.fsync(self._file)
+
+    def close(self) -> None:
+        os.close(self._file)
+
+
+def now_ms() -> int:
+    """The same clock the engine stamps its events with."""
+    return time.time_ns() // 1_000_000
+
+
+def read(path: str | Path) -> list[Line]:
+    """Every line, oldest first; none for a journal that nobody has begun."""
+    try:
+        content = Path(path).read_bytes()
+    except FileNotFoundError:
+        return []
+    return [msgspec.json.decode(line) for line in content.splitlines()]

@@ -1,0 +1,82 @@
+"""What the tortured workflows do: small functions that leave a line in the work journal each time they are executed.
+
+Owns the journal of this process's executions. An execution is written down before its result can be reported, so the
+journal has every execution whose result counts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from tests.torture.journal import Journal
+from treadle.actions.failure import Retryable, TaskFailure
+from treadle.actions.protocol import AttemptFacts
+from treadle.tasks.decorator import task
+
+Json = Any
+
+ENGINE = f"{os.getpid()}"
+_journal: Journal | None = None
+
+
+def begin(path: str | Path, engine: str) -> None:
+    """From now on executions are written down, in this engine's name."""
+    global _journal, ENGINE
+    _journal = Journal(path)
+    ENGINE = engine
+
+
+def _note(facts: AttemptFacts, what: str) -> None:
+    if _journal is not None:
+        _journal.say(key=facts.key, run=facts.run, node=facts.node, engine=ENGINE, what=what)
+
+
+@task
+async def add(facts: AttemptFacts, n: int, by: int, ms: int = 0) -> Json:
+    """n + by, after a while."""
+    _note(facts, "add")
+    if ms:
+        await asyncio.sleep(ms / 1000)
+    return {"n": n + by}
+
+
+@task
+def square(facts: AttemptFacts, n: int) -> Json:
+    """In a thread, as blocking work is."""
+    _note(facts, "square")
+    time.sleep(n % 7 / 1000)
+    return {"n": n * n}
+
+
+@task
+async def tally(facts: AttemptFacts, sum: int, count: int, last: int) -> Json:
+    _note(facts, "tally")
+    return {"sum": sum + last, "count": count + 1}
+
+
+@task
+async def flaky(facts: AttemptFacts, n: int) -> Json:
+    """Every visit needs three attempts."""
+    _note(facts, "flaky")
+    if facts.attempt < 3:
+        raise Retryable(f"attempt {facts.attempt}")
+    return {"n": n + facts.attempt}
+
+
+@task
+async def book(facts: AttemptFacts, what: str, fail: bool = False) -> Json:
+    """A step of the saga; the last one fails when told to."""
+    _note(facts, f"book {what}")
+    if fail:
+        raise TaskFailure(f"no {what}", kind="REFUSED")
+    return {"booked": what}
+
+
+@task
+async def undo(facts: AttemptFacts, what: str) -> Json:
+    _note(facts, f"undo {what}")
+    return {"undone": what}
