@@ -145,6 +145,13 @@ def test_deploying_the_same_again_gives_the_same_version(store: Any) -> None:
     assert store.documents("workflow", "nobody") == []
 
 
+def test_of_what_an_engine_remembers_only_the_newest_is_kept(store: Any) -> None:
+    store.put_document("_seen", "w", "h1", {"a": 1})
+    assert store.put_document("_seen", "w", "h2", {"a": 2}).version == 2
+    assert [kept.body for kept in store.documents("_seen", "w")] == [{"a": 2}]
+    assert store.documents("_seen", "w", 1) == []
+
+
 def test_documents_of_a_kind_are_listed_by_their_newest_version(store: Any) -> None:
     for name, hash in (("b", "1"), ("a", "1"), ("b", "2")):
         store.put_document("workflow", name, hash, {"hash": hash})

@@ -156,6 +156,8 @@ class Documents:
         versions = self._versions.setdefault((kind, name), [])
         if not versions or versions[-1][0] != hash:
             versions.append((hash, msgpack.encode(body)))
+            if kind.startswith("_"):
+                versions[:-1] = [("", msgpack.encode(None))] * (len(versions) - 1)
         return self._document(kind, name, len(versions))
 
     def find(self, kind: str, name: str | None, version: int | None) -> list[Document]:

@@ -177,7 +177,8 @@ class Request(Struct, frozen=True):
 
 
 class Document(Struct, frozen=True):
-    """One immutable version of something named: a workflow, a schedule."""
+    """One immutable version of something named: a workflow, a schedule. Of a kind that begins with `_` only the newest
+    version is kept: it is something an engine remembers, not something people go back to."""
 
     kind: str
     name: str

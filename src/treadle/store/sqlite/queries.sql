@@ -146,6 +146,10 @@ SELECT version, hash, body FROM documents WHERE kind = ? AND name = ? ORDER BY v
 -- name: put_document
 INSERT INTO documents (kind, name, version, hash, body) VALUES (?, ?, ?, ?, ?);
 
+-- Of what an engine only remembers.
+-- name: drop_older_documents
+DELETE FROM documents WHERE kind = ? AND name = ? AND version < ?;
+
 -- name: newest_documents
 SELECT kind, name, max(version), hash, body FROM documents WHERE kind = ? GROUP BY name ORDER BY name;
 

@@ -47,6 +47,8 @@ def put_document(connection: apsw.Connection, kind: str, name: str, hash: str, b
     else:
         version = newest[0] + 1 if newest is not None else 1
         connection.execute(SQL["put_document"], (kind, name, version, hash, body))
+        if kind.startswith("_"):
+            connection.execute(SQL["drop_older_documents"], (kind, name, version))
     return Document(kind, name, version, hash, unpack(body) if body is not None else None)
 
 
