@@ -73,7 +73,8 @@ class _Converter:
             return [self.convert(item) for item in value]
         if isinstance(value, dict):
             self._spend(len(value))
-            return {_key(key): self.convert(item) for key, item in value.items()}
+            named = {_key(key): item for key, item in value.items()}
+            return {key: self.convert(named[key]) for key in sorted(named)}  # the library's order differs by process
         return self._scalar(value)
 
     def _scalar(self, value: Any) -> Any:

@@ -137,3 +137,8 @@ def test_an_output_that_is_no_object_can_be_read_too() -> None:
     assert compile_source("$").evaluate(DictView([1, 2])) == [1, 2]
     assert compile_source("$[1]").evaluate(DictView([1, 2])) == 2
     assert DictView([1, 2]).tokens_at("a") == 0
+
+
+def test_a_computed_map_has_its_keys_in_order_in_every_process() -> None:
+    made = compile_source({"cel": "{'b': 1, 'a': {'y': 1, 'x': 2}, 'c': [{'q': 1, 'p': 2}]}"}).evaluate(DictView({}))
+    assert str(made) == "{'a': {'x': 2, 'y': 1}, 'b': 1, 'c': [{'p': 2, 'q': 1}]}"
