@@ -76,14 +76,14 @@ def run(report: Report) -> None:
 
 def w1(report: Report, home: Path) -> None:
     report.doing("W1: one chain")
-    seconds = timed(home, lambda engine: runs_of(engine, chain(W1_STEPS), 1))
+    seconds = timed(home, chain(W1_STEPS), lambda engine: runs_of(engine, f"chain{W1_STEPS}", 1))
     floor = one_by_one(home / "floor.db", steps_of(home / "treadle.db"))
     report.figure(f"W1 chain of {W1_STEPS}", seconds / W1_STEPS * 1e3, "ms/step", floor / W1_STEPS * 1e3)
 
 
 def w2(report: Report, home: Path) -> None:
     report.doing("W2: many chains")
-    seconds = timed(home, lambda engine: runs_of(engine, chain(W2_STEPS), W2_RUNS))
+    seconds = timed(home, chain(W2_STEPS), lambda engine: runs_of(engine, f"chain{W2_STEPS}", W2_RUNS))
     floor = together(home / "floor.db", steps_of(home / "treadle.db"))
     total = W2_RUNS * W2_STEPS
     report.figure(f"W2 {W2_RUNS} runs of {W2_STEPS} steps", total / seconds, "steps/s", total / floor)
@@ -110,13 +110,12 @@ def w4(report: Report, home: Path) -> None:
     times: list[float] = []
 
     async def ping(engine: Engine) -> None:
-        await engine.deploy(chain(1))
         for _ in range(W4_RUNS):
             began = time.perf_counter()
             await (await engine.start("chain1")).wait()
             times.append(time.perf_counter() - began)
 
-    timed(home, ping)
+    timed(home, chain(1), ping)
     rows = steps_of(home / "treadle.db")
     floor = one_by_one(home / "floor.db", rows) / len(rows)
     times.sort()
@@ -127,7 +126,7 @@ def w4(report: Report, home: Path) -> None:
 def w6(report: Report, home: Path) -> None:
     """SIGKILL in the middle, then again from what is there."""
     report.doing("W6: killed in the middle")
-    whole = timed(home, lambda engine: runs_of(engine, chain(W2_STEPS), W6_RUNS))
+    whole = timed(home, chain(W2_STEPS), lambda engine: runs_of(engine, f"chain{W2_STEPS}", W6_RUNS))
     place = home / "killed"
     place.mkdir()
     journal = place / "journal"
@@ -151,19 +150,19 @@ async def aftermath(place: Path, journal: Path) -> tuple[int, int]:
         return finished, journal.stat().st_size - finished * W2_STEPS
 
 
-async def runs_of(engine: Engine, workflow: Workflow, count: int) -> None:
+async def runs_of(engine: Engine, workflow: str, count: int) -> None:
     """So many runs of it, started as fast as possible, to their end."""
-    await engine.deploy(workflow)
-    runs = await asyncio.gather(*(engine.start(workflow.workflow) for _ in range(count)))
+    runs = await asyncio.gather(*(engine.start(workflow) for _ in range(count)))
     ended = await asyncio.gather(*(run.wait() for run in runs))
     assert all(one.status is RunStatus.COMPLETED for one in ended), ended[0]
 
 
-def timed(home: Path, work: Callable[[Engine], Awaitable[None]]) -> float:
-    """Seconds of some work on a fresh engine, opening and closing not counted."""
+def timed(home: Path, workflow: Workflow, work: Callable[[Engine], Awaitable[None]]) -> float:
+    """Seconds of some work on a fresh engine; opening, deploying and closing not counted."""
 
     async def whole() -> float:
         async with Engine(home / "treadle.db", functions=FUNCTIONS) as engine:
+            await engine.deploy(workflow)
             began = time.perf_counter()
             await work(engine)
             return time.perf_counter() - began
@@ -181,7 +180,8 @@ def measured_alone(home: Path, size: int) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
-    elapsed = timed(Path(sys.argv[1]), lambda engine: runs_of(engine, fan_out(int(sys.argv[2])), 1))
+    flow = fan_out(int(sys.argv[2]))
+    elapsed = timed(Path(sys.argv[1]), flow, lambda engine: runs_of(engine, flow.workflow, 1))
     print(elapsed, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
     sys.stdout.flush()
     os._exit(0)

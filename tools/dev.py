@@ -57,6 +57,8 @@ HELP = """\
                                        the simulator: one seed again, or fresh ones
 ./dev bench [NAME] [--json]            measure
 ./dev mutants                          plant bugs in the kernel; the suite must catch each
+./dev torture [--kills N] [--minutes M] [--cuts N] [--seed S] [--json]
+                                       kill real engines at random, cut the power; nothing may be lost or doubled
 ./dev treadle …                        the command line, in the project's own environment
 ./dev python …                         the project's interpreter
 ./dev lock [--upgrade]                 pin the dependencies anew in requirements.lock
@@ -147,6 +149,7 @@ VERBS: dict[str, Callable[[list[str]], int]] = {
     "sim": become(PYTHON, "-m", "treadle.testing.simulator"),
     "bench": become(PYTHON, "-m", "bench"),
     "mutants": become(PYTHON, "-m", "tests.mutants"),
+    "torture": become(PYTHON, "-m", "tests.torture"),
     "treadle": treadle,
     "python": become(PYTHON),
     "lock": lock,

@@ -1,9 +1,14 @@
 """Treadle: a durable, token-based workflow engine.
 
-    from treadle import Flow, load_file
+    from treadle import Engine, Flow
 
-The names below are the public face, together with `treadle.testing`; docs/reference/python-api.md describes each. They
-are imported when first used: the command line starts with this package, and `--help` must not pay for a YAML parser.
+    async with Engine("treadle.db") as engine:
+        run = await engine.start(flow, {"topic": "tea"})
+        print(await run.result())
+
+The names below are the public face, together with `treadle.testing`: what one calls or catches; what comes back needs
+no import. docs/reference/python-api.md describes each. They are imported when first used: the command line starts with
+this package, and `--help` must not pay for an engine.
 """
 
 from __future__ import annotations
@@ -11,32 +16,50 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from treadle.errors import DefinitionError, TreadleError
-    from treadle.language import Loaded, Problem, load_file, load_text, load_value
+    from treadle.errors import CommandRefused, DefinitionError, TreadleError
+    from treadle.language import load_file, load_text, load_value
     from treadle.language.builder import Flow
+    from treadle.runtime.blocking_types import open
+    from treadle.runtime.connecting import connect
+    from treadle.runtime.engine import Engine, EngineSettings
+    from treadle.runtime.keep import Keep
+    from treadle.runtime.run import RunFailed
+    from treadle.runtime.schedule import Schedule
     from treadle.tasks.decorator import task
 
 __all__ = [
+    "CommandRefused",
     "DefinitionError",
+    "Engine",
+    "EngineSettings",
     "Flow",
-    "Loaded",
-    "Problem",
+    "Keep",
+    "RunFailed",
+    "Schedule",
     "TreadleError",
+    "connect",
     "load_file",
     "load_text",
     "load_value",
+    "open",
     "task",
 ]
 
 _HOMES = {
+    "CommandRefused": "treadle.errors",
     "DefinitionError": "treadle.errors",
+    "Engine": "treadle.runtime.engine",
+    "EngineSettings": "treadle.runtime.engine",
     "Flow": "treadle.language.builder",
-    "Loaded": "treadle.language",
-    "Problem": "treadle.language",
+    "Keep": "treadle.runtime.keep",
+    "RunFailed": "treadle.runtime.run",
+    "Schedule": "treadle.runtime.schedule",
     "TreadleError": "treadle.errors",
+    "connect": "treadle.runtime.connecting",
     "load_file": "treadle.language",
     "load_text": "treadle.language",
     "load_value": "treadle.language",
+    "open": "treadle.runtime.blocking",
     "task": "treadle.tasks.decorator",
 }
 

@@ -60,9 +60,12 @@ def test_a_scenario_in_the_docs_passes(block: Block) -> None:
 PYTHON = re.compile(r"^```python[ \t]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["docs/guides/python.md"])
-def test_the_python_of_a_guide_runs_from_top_to_bottom(page: str) -> None:
+@pytest.mark.parametrize("page", ["README.md", "docs/guides/python.md", "docs/reference/python-api.md"])
+def test_the_python_of_a_page_runs_from_top_to_bottom(
+    page: str, tmp_path: source.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = source.text(source.ROOT / page)
+    monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "__main__"}
     found = list(PYTHON.finditer(text))
     assert found

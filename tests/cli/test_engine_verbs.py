@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import signal
 from collections.abc import Iterator
@@ -235,3 +236,16 @@ def test_what_init_makes_passes_its_own_test_and_is_not_overwritten(alone: Shell
     assert alone.json("test", "workflows")["passed"] == 1
     assert alone("validate", "--strict", "workflows").returncode == 0
     alone("init", code=4)
+
+
+def test_a_dead_letter_is_shown_with_its_reason_and_tried_again_by_the_owner(alone: Shell) -> None:
+    alone.write("treadle.toml", '[webhooks]\nsigning_secret = "S"\nsubscriptions = [{url = "http://127.0.0.1:9/"}]\n')
+    alone.environment["TREADLE_SECRET_S"] = "whsec_" + base64.b64encode(bytes(24)).decode()
+    file = alone.write("emitting.yaml", "workflow: emitting\nnodes:\n  say: {action: {kind: emit, type: hello}}\n")
+    with alone.going("engine", "--deploy", file, until="coordinates"):
+        alone("run", "emitting")
+        letters = next(found for _ in range(30) if (found := alone.json("dead", "list")))
+        assert "not a public address" in letters[0]["reason"]
+        assert alone.json("dead", "requeue", str(letters[0]["id"])) == {"requeued": [letters[0]["id"]]}
+    assert "is kept" in alone("dead", "requeue", "--all", code=5).stderr
+    assert alone.json("fsck")["ok"]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.runtime.cores import Running, chain, running
 from tests.runtime.executing import VirtualClock, on_loop
+from treadle.errors import StoreUnavailable
 from treadle.language import load_value
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
@@ -17,31 +19,58 @@ from treadle.runtime import retention as r
 from treadle.runtime.keep import Keep, Rules
 from treadle.store.memory import MemoryStore
 from treadle.store.port import RunQuery, RunRow
+from treadle.store.rows import SHARD
+from treadle.store.sqlite import SqliteStore
 
 DAY = 86_400_000
 
 
-class Watched(MemoryStore):
-    """Counts what is asked of it."""
+class Watched:
+    """A store that counts what is asked of it."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
         self.looks = 0
         self.dropped: list[tuple[RunId, ...]] = []
+        self.faults: list[Exception] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
 
     async def find_runs(self, query: RunQuery) -> list[RunRow]:
         self.looks += 1
-        return await super().find_runs(query)
+        found: list[RunRow] = await self.inner.find_runs(query)
+        return found
 
     async def forget(self, runs: Any, fence: Any, history: bool = True) -> None:
+        if self.faults:
+            raise self.faults.pop()
         self.dropped.append(tuple(runs))
-        await super().forget(runs, fence, history)
+        await self.inner.forget(runs, fence, history)
+
+
+@pytest.fixture(params=["memory", "file"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | None:
+    return None if request.param == "memory" else tmp_path / "treadle.db"
+
+
+@asynccontextmanager
+async def watched(place: Path | None) -> AsyncIterator[Any]:
+    """A store for one test."""
+    if place is None:
+        yield Watched(MemoryStore())
+        return
+    store = await SqliteStore.open(place)
+    try:
+        yield Watched(store)
+    finally:
+        await store.close()
 
 
 class Kept:
     """An engine's parts on a virtual clock, with retention."""
 
-    def __init__(self, store: Watched, clock: VirtualClock, here: Running, tidy: r.Retention) -> None:
+    def __init__(self, store: Any, clock: VirtualClock, here: Running, tidy: r.Retention) -> None:
         self.store, self.clock, self.here, self.tidy = store, clock, here, tidy
 
     async def quiet(self) -> None:
@@ -54,7 +83,13 @@ class Kept:
         return str(run.id)
 
     async def pass_ms(self, ms: int) -> None:
-        await self.clock.advance(ms)
+        """Time passes, from one alarm to the next; what each sets off is over before the next rings."""
+        await self.quiet()
+        until = self.clock.now() + ms
+        while (waits := self.clock.pending) and self.clock.now() + waits[0] <= until:
+            await self.clock.advance(waits[0])
+            await self.quiet()
+        await self.clock.advance(until - self.clock.now())
         await self.quiet()
 
     async def left(self) -> set[str]:
@@ -62,10 +97,8 @@ class Kept:
 
 
 @asynccontextmanager
-async def keeping(
-    usual: Keep, *, store: Watched | None = None, clock: VirtualClock | None = None, **of: Keep
-) -> AsyncIterator[Kept]:
-    store, clock = store or Watched(), clock or VirtualClock()
+async def keeping(store: Any, usual: Keep, *, clock: VirtualClock | None = None, **of: Keep) -> AsyncIterator[Kept]:
+    clock = clock or VirtualClock()
 
     async def nothing() -> dict[str, Any]:
         return {}
@@ -81,6 +114,7 @@ async def keeping(
         await tidy.open()
         await clock.advance(0)
         kept = Kept(store, clock, here, tidy)
+        await kept.quiet()
         await kept.pass_ms(r.PAUSE_MS)
         try:
             yield kept
@@ -89,8 +123,8 @@ async def keeping(
 
 
 @on_loop
-async def test_a_run_goes_when_it_has_been_over_for_so_long_and_not_before() -> None:
-    async with keeping(Keep(age_ms=DAY)) as kept:
+async def test_a_run_goes_when_it_has_been_over_for_so_long_and_not_before(place: Path | None) -> None:
+    async with watched(place) as store, keeping(store, Keep(age_ms=DAY)) as kept:
         first = await kept.finished()
         await kept.pass_ms(DAY // 2)
         second = await kept.finished()
@@ -104,9 +138,9 @@ async def test_a_run_goes_when_it_has_been_over_for_so_long_and_not_before() -> 
 
 
 @on_loop
-async def test_age_counts_from_the_end_of_a_run_not_from_its_start() -> None:
+async def test_age_counts_from_the_end_of_a_run_not_from_its_start(place: Path | None) -> None:
     ask = {"workflow": "asks", "nodes": {"g": {"task": {"steps": [{"ref": "q", "action": {"kind": "human"}}]}}}}
-    async with keeping(Keep(age_ms=DAY)) as kept:
+    async with watched(place) as store, keeping(store, Keep(age_ms=DAY)) as kept:
         run = await kept.here.client.start(load_value(ask))
         await kept.finished()
         await kept.pass_ms(3 * DAY)
@@ -120,8 +154,8 @@ async def test_age_counts_from_the_end_of_a_run_not_from_its_start() -> None:
 
 
 @on_loop
-async def test_of_each_workflow_the_newest_are_kept() -> None:
-    async with keeping(Keep(count=2), other=Keep(count=1)) as kept:
+async def test_of_each_workflow_the_newest_are_kept(place: Path | None) -> None:
+    async with watched(place) as store, keeping(store, Keep(count=2), other=Keep(count=1)) as kept:
         chains = [await kept.finished() for _ in range(4)]
         others = [await kept.finished("other") for _ in range(3)]
         await kept.pass_ms(2 * r.PAUSE_MS)
@@ -129,8 +163,8 @@ async def test_of_each_workflow_the_newest_are_kept() -> None:
 
 
 @on_loop
-async def test_a_workflow_with_a_rule_of_its_own_has_only_that() -> None:
-    async with keeping(Keep(age_ms=DAY), other=Keep()) as kept:
+async def test_a_workflow_with_a_rule_of_its_own_has_only_that(place: Path | None) -> None:
+    async with watched(place) as store, keeping(store, Keep(age_ms=DAY), other=Keep()) as kept:
         await kept.finished()
         other = await kept.finished("other")
         await kept.pass_ms(10 * DAY)
@@ -138,8 +172,8 @@ async def test_a_workflow_with_a_rule_of_its_own_has_only_that() -> None:
 
 
 @on_loop
-async def test_history_is_shortened_to_how_a_run_began_and_ended() -> None:
-    async with keeping(Keep(history_age_ms=DAY)) as kept:
+async def test_history_is_shortened_to_how_a_run_began_and_ended(place: Path | None) -> None:
+    async with watched(place) as store, keeping(store, Keep(history_age_ms=DAY)) as kept:
         run = await kept.finished()
         whole = await kept.store.history(RunId(run))
         await kept.pass_ms(DAY - 1)
@@ -151,30 +185,31 @@ async def test_history_is_shortened_to_how_a_run_began_and_ended() -> None:
 
 
 @on_loop
-async def test_what_was_shortened_is_not_shortened_again_by_the_next_engine() -> None:
-    store, clock = Watched(), VirtualClock()
-    async with keeping(Keep(history_age_ms=DAY), store=store, clock=clock) as kept:
-        for _ in range(3):
+async def test_what_was_shortened_is_not_shortened_again_by_the_next_engine(place: Path | None) -> None:
+    clock, usual = VirtualClock(), Keep(history_age_ms=DAY)
+    async with watched(place) as store:
+        async with keeping(store, usual, clock=clock) as kept:
+            for _ in range(3):
+                await kept.finished()
+            await kept.pass_ms(2 * DAY)
+            assert len({run for runs in store.dropped for run in runs}) == 3
+            store.dropped.clear()
             await kept.finished()
-        await kept.pass_ms(2 * DAY)
-        assert len({run for runs in store.dropped for run in runs}) == 3
-        store.dropped.clear()
-        await kept.finished()
-        await kept.pass_ms(DAY // 2)
-    async with keeping(Keep(history_age_ms=DAY), store=store, clock=clock) as kept:
-        await kept.pass_ms(DAY // 4)
-        assert store.dropped == []
-        await kept.pass_ms(DAY)
-        assert sum(map(len, store.dropped)) == 1
+            await kept.pass_ms(DAY // 2)
+        async with keeping(store, usual, clock=clock) as kept:
+            await kept.pass_ms(DAY // 4)
+            assert store.dropped == []
+            await kept.pass_ms(DAY)
+            assert sum(map(len, store.dropped)) == 1
 
 
 @on_loop
-async def test_children_go_with_the_run_that_started_them_and_not_alone() -> None:
+async def test_children_go_with_the_run_that_started_them_and_not_alone(place: Path | None) -> None:
     ask = {"ref": "q", "action": {"kind": "human"}}
     call = {"ref": "do", "action": {"kind": "workflow_call", "workflow": "chain"}}
     nodes = {"call": {"task": {"steps": [call]}}, "ask": {"task": {"steps": [ask]}}}
     parent = load_value({"workflow": "parent", "nodes": nodes, "transitions": [{"from": "call", "to": "ask"}]})
-    async with keeping(Keep(age_ms=DAY, count=0, history_age_ms=1)) as kept:
+    async with watched(place) as store, keeping(store, Keep(age_ms=DAY, count=0, history_age_ms=1)) as kept:
         run = await kept.here.client.start(parent)
         async for event in run.events():
             if event.type == "gate.opened":
@@ -191,8 +226,8 @@ async def test_children_go_with_the_run_that_started_them_and_not_alone() -> Non
 
 
 @on_loop
-async def test_nothing_is_asked_of_the_store_while_nothing_can_expire() -> None:
-    async with keeping(Keep(age_ms=7 * DAY, count=10, history_age_ms=DAY)) as kept:
+async def test_nothing_is_asked_of_the_store_while_nothing_can_expire(place: Path | None) -> None:
+    async with watched(place) as store, keeping(store, Keep(age_ms=7 * DAY, count=10, history_age_ms=DAY)) as kept:
         assert kept.clock.pending == []
         await kept.finished()
         await kept.pass_ms(r.PAUSE_MS)
@@ -206,30 +241,57 @@ async def test_nothing_is_asked_of_the_store_while_nothing_can_expire() -> None:
         assert kept.clock.pending == []
 
 
+@pytest.mark.parametrize("usual", [Keep(age_ms=DAY), Keep(count=0)])
 @on_loop
-async def test_many_runs_are_dropped_in_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_many_runs_are_dropped_in_pages(usual: Keep, place: Path | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(r, "PAGE", 7)
     monkeypatch.setattr(r, "AT_ONCE", 20)
-    async with keeping(Keep(age_ms=DAY)) as kept:
-        for _ in range(50):
-            await kept.here.client.start("other")
-        await kept.quiet()
-        assert len(await kept.left()) == 50
-        await kept.pass_ms(DAY + 5 * r.PAUSE_MS)
+    clock = VirtualClock()
+    async with watched(place) as store:
+        async with keeping(store, Keep(), clock=clock) as kept:
+            for run in [await kept.here.client.start("other") for _ in range(50)]:
+                await run.wait()
+            await kept.pass_ms(DAY)
+            assert len(await kept.left()) == 50
+        async with keeping(store, usual, clock=clock) as kept:
+            await kept.pass_ms(3 * r.PAUSE_MS)
+            assert await kept.left() == set()
+            assert max(map(len, store.dropped)) == r.PAGE
+
+
+@on_loop
+async def test_runs_that_were_over_before_the_engine_began_are_found(place: Path | None) -> None:
+    clock = VirtualClock()
+    async with watched(place) as store:
+        async with keeping(store, Keep(), clock=clock) as kept:
+            for _ in range(3):
+                await kept.finished()
+            await kept.pass_ms(2 * DAY)
+            assert len(await kept.left()) == 3, "without a limit everything stays"
+            assert clock.pending == []
+        async with keeping(store, Keep(age_ms=DAY), clock=clock) as kept:
+            assert await kept.left() == set()
+
+
+@on_loop
+async def test_a_store_that_cannot_be_reached_is_tried_again(place: Path | None) -> None:
+    async with watched(place) as store, keeping(store, Keep(age_ms=DAY)) as kept:
+        run = await kept.finished()
+        store.faults = [StoreUnavailable("disk full")]
+        await kept.pass_ms(DAY)
+        assert await kept.left() == {run}
+        await kept.pass_ms(r.AGAIN_MS)
         assert await kept.left() == set()
 
 
 @on_loop
-async def test_runs_that_were_over_before_the_engine_began_are_found() -> None:
-    store, clock = Watched(), VirtualClock()
-    async with keeping(Keep(), store=store, clock=clock) as kept:
-        for _ in range(3):
-            await kept.finished()
-        await kept.pass_ms(2 * DAY)
-        assert len(await kept.left()) == 3, "without a limit everything stays"
-        assert clock.pending == []
-    async with keeping(Keep(age_ms=DAY), store=store, clock=clock) as kept:
-        assert await kept.left() == set()
+async def test_whoever_lost_the_store_leaves_it_alone(place: Path | None) -> None:
+    async with watched(place) as store, keeping(store, Keep(age_ms=DAY, count=0)) as kept:
+        await kept.finished()
+        await store.lease(SHARD, "other", 0, 1 << 50, evict=True)
+        await kept.pass_ms(10 * DAY)
+        assert len(await kept.left()) == 1
+        assert kept.clock.pending == []
 
 
 def test_a_limit_cannot_be_negative() -> None:

@@ -7,16 +7,20 @@ from pathlib import Path
 
 import pytest
 
+from tests.runtime.cores import FaultyStore
 from treadle.errors import ScenarioError
 from treadle.model.definition import Workflow
 from treadle.model.events import Event
 from treadle.model.ids import RunId
+from treadle.store.port import Store
 from treadle.testing.definitions import load_definition
 from treadle.testing.documents import read_file
+from treadle.testing.engine_world import EngineWorld
 from treadle.testing.parse import parse_scenario
 from treadle.testing.performance import Performance
 from treadle.testing.runner import run_file
 from treadle.testing.scenario import Crash, Scenario
+from treadle.testing.stores import MemoryPlace
 from treadle.testing.worlds import StoreName
 
 ROOT = Path(__file__).parents[2]
@@ -47,6 +51,41 @@ def test_the_engine_writes_what_the_virtual_world_writes(path: Path, monkeypatch
     for scenario, workflows in performable(path):
         there = histories(scenario, workflows, "memory-engine")
         assert there == histories(scenario, workflows, "memory"), scenario.name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", ["lost", "unseen"])
+@pytest.mark.parametrize("name", ["crash", "waiting_timer", "pause_resume", "waiting_subworkflow", "waiting_human"])
+def test_a_scenario_holds_though_the_store_fails_at_any_of_its_first_commits(
+    name: str, fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("treadle.runtime.committer.log", Silence())
+    for scenario, workflows in performable(ROOT / "tests" / "scenarios" / f"{name}.scenario.yaml"):
+        for number in range(4):
+            place = FaultyPlace([""] * number + [fault])
+            performance = Performance(scenario, workflows)
+            performance.world = EngineWorld({mock.address: mock.outcomes for mock in scenario.mocks}, None, place)
+            performance.play()
+            if place.store.faults:
+                break  # it has fewer commits
+
+
+class Silence:
+    """A log nobody reads."""
+
+    def warning(self, *_text: object, **_values: object) -> None:
+        return
+
+
+class FaultyPlace(MemoryPlace):
+    """A store whose commits fail as told; it has happened, or it has not."""
+
+    def __init__(self, faults: list[str]) -> None:
+        self.store = FaultyStore()
+        self.store.faults = faults
+
+    async def open(self) -> Store:
+        return self.store
 
 
 def performable(path: Path) -> list[tuple[Scenario, list[Workflow]]]:

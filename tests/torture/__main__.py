@@ -1,5 +1,5 @@
-"""`python -m tests.torture [--kills N] [--minutes M] [--seed S] [--keep DIRECTORY] [--json]`: exit 0 only if nothing was
-lost and nothing happened twice."""
+"""`python -m tests.torture [--kills N] [--minutes M] [--cuts N] [--seed S] [--keep DIRECTORY] [--json]`: exit 0 only if
+nothing is lost and nothing happens twice."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from tests.torture.cutting import Cuts, cut_often, record
 from tests.torture.evidence import gather
 from tests.torture.judge import judge
 from tests.torture.killing import Killed, Torture
@@ -37,6 +38,15 @@ def torture(place: Path, seed: int, kills: int, seconds: float, settle_s: float 
     return killed, judge(asyncio.run(gather(place, deaths)))
 
 
+def cut_power(place: Path, count: int, seed: int) -> Cuts:
+    """A recording of its own, and so many cuts of it."""
+    if not count:
+        return Cuts()
+    say(f"{count} power cuts")
+    place.mkdir()
+    return cut_often(record(place, seed), count, seed, place)
+
+
 def report(killed: Killed, verdict: Verdict, seed: int) -> dict[str, object]:
     return {
         "seed": seed,
@@ -55,6 +65,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--minutes", type=float, default=60, help="stop killing after so long (60)")
     parser.add_argument("--seed", type=int, default=None, help="the rhythm and the client's choices (a fresh one)")
     parser.add_argument("--keep", type=Path, default=None, help="leave database, journals and log in this directory")
+    parser.add_argument("--cuts", type=int, default=0, help="power cuts of a recording, afterwards (0)")
     parser.add_argument("--json", action="store_true", help="the figures as JSON on standard output")
     options = parser.parse_args(arguments)
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 31)
@@ -63,14 +74,16 @@ def main(arguments: list[str]) -> int:
         place.mkdir(parents=True, exist_ok=True)
         say(f"seed {seed}, in {place}")
         killed, verdict = torture(place, seed, options.kills, options.minutes * 60)
-    figures = report(killed, verdict, seed)
+        cuts = cut_power(place / "power", options.cuts, seed)
+    figures = report(killed, verdict, seed) | {"cuts": cuts.cuts, "cut_losses": len(cuts.losses)}
+    findings = verdict.findings + cuts.losses
     if options.json:
         sys.stdout.write(msgspec.json.encode(figures).decode() + "\n")
     else:
         sys.stdout.write("".join(f"{name:18} {value}\n" for name, value in figures.items()))
-    for finding in verdict.findings[:SHOWN]:
+    for finding in findings[:SHOWN]:
         say(f"✗ {finding}")
-    return 1 if verdict.findings else 0
+    return 1 if findings else 0
 
 
 if __name__ == "__main__":

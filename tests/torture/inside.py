@@ -1,4 +1,4 @@
-"""A torture without processes: engine and clients in this one, on a store that may be faulty. Same journeys, same judge.
+"""A torture without processes: engine and clients in this one, on a store that may fail. Same journeys, same judge.
 
 Owns the composition. Everything has to finish within `BOUND_S`; a hang is a finding like any other.
 """

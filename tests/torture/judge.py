@@ -14,6 +14,7 @@ Must not repair or wait: it looks at evidence that no longer changes.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
@@ -124,7 +125,7 @@ def _executions(evidence: Evidence, verdict: Verdict) -> None:
     verdict.executions = len(evidence.work)
     for key, lines in executed.items():
         verdict.repeated += len(lines) - 1
-        for before, after in zip(lines, lines[1:], strict=False):
+        for before, after in itertools.pairwise(lines):
             died = evidence.deaths.get(before["engine"].partition("-")[0])
             if before["engine"] == after["engine"] or died is None or died > after["at"] + LATE_MS:
                 verdict.find(f"{key} was executed again at {after['at']} although nobody had been killed: {before}")

@@ -20,6 +20,8 @@ import msgspec
 
 ROOT = Path(__file__).parents[2]
 Event = dict[str, Any]
+SOCKET_HOME_MAX = 75
+"""A socket's path has 104 bytes on some systems; `treadle-…/wake` needs 22."""
 
 
 class Unexpected(AssertionError):
@@ -33,7 +35,13 @@ class Processes:
         self._log: IO[bytes] = log.open("ab")
         command = [sys.executable, "-m", "tests.torture.nursery"]
         self._nursery = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, cwd=ROOT, bufsize=0
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            cwd=ROOT,
+            env=_with_sockets_in(log.parent),
+            bufsize=0,
         )
         self._rest = b""
         self._events: deque[Event] = deque()
@@ -121,3 +129,9 @@ class Processes:
                 self.alive.discard(event["pid"])
             self._events.append(event)
         return True
+
+
+def _with_sockets_in(place: Path) -> dict[str, str]:
+    """Killed processes leave their sockets where the torture cleans up, if the path is not too long for a socket."""
+    fits = len(str(place)) < SOCKET_HOME_MAX
+    return {**os.environ, "TMPDIR": str(place)} if fits else dict(os.environ)

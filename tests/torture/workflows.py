@@ -5,6 +5,7 @@ Owns the definitions. What each must come to is computed in `expectations`, whic
 
 from __future__ import annotations
 
+import itertools
 from functools import cache
 from typing import Any
 
@@ -24,7 +25,7 @@ def adds(by: Any, n: str = "$.state.n", **more: Any) -> Json:
 
 
 def row(*nodes: str) -> list[Json]:
-    return [{"from": source, "to": target} for source, target in zip(nodes, nodes[1:], strict=False)]
+    return [{"from": source, "to": target} for source, target in itertools.pairwise(nodes)]
 
 
 def chain() -> Json:
@@ -46,7 +47,12 @@ def fan_out(name: str, join: Json) -> Json:
         "output": {"all": "$.state.all"},
         "nodes": {"begin": {}, "square": square, "verdict": {}},
         "transitions": [
-            {"id": "fan", "from": "begin", "to": "square", "foreach": {"collection": "input.items", "item_var": "item"}},
+            {
+                "id": "fan",
+                "from": "begin",
+                "to": "square",
+                "foreach": {"collection": "input.items", "item_var": "item"},
+            },
             {"from": "square", "to": "verdict", "synchronization": joined},
         ],
     }
@@ -91,7 +97,10 @@ def expiring() -> Json:
 
 def ticks() -> Json:
     """Three signals, added up: one lost hangs, one counted twice is a wrong sum."""
-    begin = {"action": {"kind": "set", "values": {"zero": 0}}, "output_mapping": {"state.sum": "$.zero", "state.count": "$.zero"}}
+    begin = {
+        "action": {"kind": "set", "values": {"zero": 0}},
+        "output_mapping": {"state.sum": "$.zero", "state.count": "$.zero"},
+    }
     hear = {"action": {"kind": "signal", "name": "tick"}, "output_mapping": {"state.last": "$.n"}}
     heard = {"sum": "$.state.sum", "count": "$.state.count", "last": "$.state.last"}
     count = calls("tally", heard, {"state.sum": "$.sum", "state.count": "$.count"})

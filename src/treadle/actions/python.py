@@ -16,7 +16,7 @@ from treadle.actions.failure import TaskFailure, error_of
 from treadle.actions.plain import plain
 from treadle.actions.protocol import Call, Done, Failed, Reply, Work, failed
 from treadle.tasks.find import UnknownFunction, find_function
-from treadle.tasks.signature import Misfit, Signature, is_async, signature_of
+from treadle.tasks.signature import Misfit, Signature, signature_of
 
 Json = Any
 Function = Callable[..., Any]
@@ -38,17 +38,17 @@ class PythonKind:
             function = find_function(call.config["function"], self._functions)
         except UnknownFunction as problem:
             return failed(str(problem), "NOT_FOUND")
-        bound = _bound(function, call)
+        signature = signature_of(function)
+        bound = _bound(function, signature, call)
         if isinstance(bound, Failed):
             return bound
-        if is_async(function):
+        if signature is not None and signature.asynchronous:
             return _awaited(bound)
         return Work(partial(_called, bound), "process" if call.config.get("process") else "thread")
 
 
-def _bound(function: Function, call: Call) -> Bound | Failed:
+def _bound(function: Function, signature: Signature | None, call: Call) -> Bound | Failed:
     """The function with its arguments. Its signature alone decides how, not what the input holds today."""
-    signature = signature_of(function)
     if signature is None:  # some builtins have none
         return partial(function, plain(call.input))
     known = call.facts.portable() if call.config.get("process") else call.facts

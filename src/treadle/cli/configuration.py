@@ -46,6 +46,12 @@ SETTINGS = (
     Setting("engine.payload_max", int, 64 * 1024, "bytes from which on a value moves out of the history"),
     Setting("engine.grace_ms", int, 5_000, "how long work in hand may go on when an engine closes"),
     Setting("engine.queues", dict, None, "queues it works for, each with how many attempts at once; none given: all"),
+    Setting("keep.age_ms", int, None, "how long finished runs are kept; none given: for good"),
+    Setting("keep.count", int, None, "how many finished runs of each workflow are kept"),
+    Setting("keep.history_age_ms", int, None, "how long a finished run keeps more than its first and last event"),
+    Setting(
+        "keep.workflows", dict, {}, "workflows with a rule of their own: tables with age_ms, count, history_age_ms"
+    ),
     Setting("net.allow", list, [], "addresses that are not public and may be reached all the same"),
     Setting("shell.enabled", bool, False, "whether `shell` actions run at all"),
     Setting("shell.sandbox", str, "bubblewrap", "what they run in", ("bubblewrap", "none")),

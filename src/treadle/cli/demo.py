@@ -112,7 +112,9 @@ async def _play(place: Path, interactive: bool) -> int:
     from treadle.cli.watching import watch
     from treadle.language import load_text
     from treadle.runtime.engine import Engine
+    from treadle.runtime.logs import log_to_stderr
 
+    log_to_stderr()
     out = Out("text")
     say(f"an engine on {place}: fan-out, retry, quorum, a person, merge")
     async with Engine(place, functions={"demo.stumble": stumble}) as engine:

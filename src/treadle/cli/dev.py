@@ -56,12 +56,11 @@ def dev(
 
 
 async def _develop(config: Configuration, folder: Path) -> int:
-    from treadle.cli.opening import engine_settings, importable
-    from treadle.runtime.engine import Engine
+    from treadle.cli.opening import importable, new_engine
 
     importable(folder / "any")
     try:
-        async with Engine(config.store, settings=engine_settings(config)) as engine:
+        async with new_engine(config) as engine:
             say(f"{folder} → {config.store}; Ctrl-C stops")
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(_keep_deployed(engine, folder))

@@ -32,13 +32,12 @@ def engine(
 async def _serve(config: Configuration, wait: bool, files: tuple[Path, ...]) -> int:
     from treadle.cli.emit import say
     from treadle.cli.loading import read_definitions
-    from treadle.cli.opening import engine_settings, importable
-    from treadle.runtime.engine import Engine
+    from treadle.cli.opening import importable, new_engine
 
     importable(*files)
     definitions = [definition for file in files for definition in read_definitions(file)]
     try:
-        async with Engine(config.store, settings=engine_settings(config), wait_for_ownership=wait) as opened:
+        async with new_engine(config, wait=wait) as opened:
             for definition in definitions:
                 deployed = await opened.deploy(definition)
                 say(f"deployed {deployed.workflow} v{deployed.version}")

@@ -60,9 +60,8 @@ async def own_or_reach(config: Configuration) -> AsyncIterator[Reached]:
     """An engine of our own if nobody coordinates the store, else a way to whoever does."""
     from treadle.errors import OwnedElsewhere
     from treadle.runtime.connecting import connect
-    from treadle.runtime.engine import Engine
 
-    engine = Engine(config.store, settings=engine_settings(config))
+    engine = new_engine(config)
     try:
         await engine.__aenter__()
     except OwnedElsewhere as elsewhere:
@@ -73,6 +72,15 @@ async def own_or_reach(config: Configuration) -> AsyncIterator[Reached]:
         yield Reached(engine, engine, None)
     finally:
         await engine.close()
+
+
+def new_engine(config: Configuration, *, wait: bool = False) -> Engine:
+    """An engine as configured, not yet open; what it logs goes to stderr."""
+    from treadle.runtime.engine import Engine
+    from treadle.runtime.logs import log_to_stderr
+
+    log_to_stderr()
+    return Engine(config.store, settings=engine_settings(config), wait_for_ownership=wait)
 
 
 def engine_settings(config: Configuration) -> EngineSettings:
@@ -87,6 +95,8 @@ def engine_settings(config: Configuration) -> EngineSettings:
         parts.setdefault(room, {})[setting] = config[name]
     known = {
         **parts["engine"],
+        "keep_of": parts["keep"].pop("workflows"),
+        "keep": parts["keep"],
         "outside": {"net": parts["net"], "shell": parts["shell"], **parts["webhooks"]},
         "llm": parts["llm"] if config["llm.profiles"] else None,
         "mcp": parts["mcp"] if config["mcp.servers"] else None,

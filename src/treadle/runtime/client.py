@@ -7,7 +7,7 @@ whether the process it runs in coordinates.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 import uuid_utils
@@ -26,6 +26,9 @@ from treadle.runtime.run import Run
 from treadle.runtime.schedule import KIND as SCHEDULE
 from treadle.runtime.schedule import Schedule, check_schedule, hash_of
 from treadle.store.port import Document, GateRow, OutboxRow, RunQuery, RunRow
+
+if TYPE_CHECKING:
+    from treadle.display.views import GraphView
 
 Json = Any
 
@@ -82,6 +85,13 @@ class Client:
             raise CommandRefused("NOT_FOUND", f"there is no workflow {what}: deploy it first")
         return graph.definition
 
+    async def graph(self, workflow: str | Definition, version: int | None = None) -> GraphView:
+        """A workflow as a picture in a notebook: a deployed one by its name, or any definition."""
+        from treadle.display.views import GraphView
+
+        known = await self.definition(workflow, version) if isinstance(workflow, str) else workflow_of(workflow)
+        return GraphView(known)
+
     # Runs
 
     async def start(
@@ -115,7 +125,7 @@ class Client:
         answer = await self._commander.ask(run, command, workflow, fresh=run_id is None)
         if answer.rejection is not None:
             raise CommandRefused(answer.rejection.kind, answer.rejection.message)
-        return Run(self._commander, RunId(answer.result))
+        return Run(self._commander, RunId(answer.result), workflow)
 
     def run(self, run_id: str) -> Run:
         """A handle on a run that exists."""

@@ -7,12 +7,17 @@ was gathered is reported durable in the order in which it was decided. Must not 
     add ─► gathering ─┐
     add ─► gathering  ├─► commit n ─► durable(n)
                       │   (n+1 gathers meanwhile)
-                      └─► commit n fails: n and n+1 are handed back, to be decided again
+                      ├─► nobody knows whether commit n happened: look; if it did, durable(n)
+                      └─► commit n did not happen: n and n+1 are handed back, to be decided again
+
+A batch the store cannot even take (a value nobody can pack) is written in halves until the decision is found that is to
+blame: it is refused, everything else goes on.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -40,6 +45,7 @@ class Committer:
         durable: Callable[[Gathering, list[OutboxRow]], None],
         again: Callable[[list[Item]], None],
         lost: Callable[[StoreConflict], None],
+        refused: Callable[[Item, Exception], None],
     ) -> None:
         self.store = store
         self.fence = fence
@@ -48,19 +54,33 @@ class Committer:
         """Items of batches that failed, in their order: decide them on what the store really has."""
         self._lost = lost
         """The lease belongs to somebody else."""
+        self._refused = refused
+        """No store could take what was decided about this item."""
         self._loop = asyncio.get_running_loop()
         self._gathering = Gathering()
+        self._parts: deque[Gathering] = deque()
+        """Of a batch that is written in parts."""
+        self._number, self._settled = 1, 0
+        """Of the batch in the making, and of the last one of which is known what became of it."""
+        self._settling: list[asyncio.Future[None]] = []
         self._writing: asyncio.Task[None] | None = None
         self._stopped = False
+        self._last_row = 0
+        """Of the outbox rows this committer has written."""
 
     @property
     def is_idle(self) -> bool:
         return self._writing is None and not self._gathering
 
     @property
+    def settled(self) -> int:
+        """How many batches have been settled so far: whether there is progress."""
+        return self._settled
+
+    @property
     def waiting(self) -> list[Item]:
         """Decided, and not under way yet."""
-        return [decided.item for decided in self._gathering.decided]
+        return [decided.item for part in (*self._parts, self._gathering) for decided in part.decided]
 
     def add(self, decided: Decided, commit: Commit | None) -> None:
         self._gathering.add(decided, commit)
@@ -82,35 +102,75 @@ class Committer:
     def flush(self) -> None:
         """Writes what was gathered, at once or when the batch under way is done."""
         if self._writing is None and self._gathering and not self._stopped:
-            self._writing = self._loop.create_task(self._write())
+            gathered = self._take()
+            self._writing = self._loop.create_task(self._write(gathered, self._begin(gathered)))
 
     async def drained(self) -> None:
-        """Everything gathered so far is durable."""
-        while not self.is_idle and not self._stopped:
+        """Everything gathered so far is durable, or was handed back. What is gathered later is not waited for: under
+        load there is always more."""
+        last = self._number if self._gathering else self._number - 1
+        while self._settled < last and not self._stopped:
             self.flush()
-            assert self._writing is not None
-            await asyncio.wait([self._writing])
+            settled: asyncio.Future[None] = self._loop.create_future()
+            self._settling.append(settled)
+            await settled
 
     def stop(self) -> None:
         """Write nothing any more. A batch under way has an unknown outcome."""
         self._stopped = True
+        self._settle()
 
-    async def _write(self) -> None:
+    def _take(self) -> Gathering:
+        if self._parts:
+            return self._parts.popleft()
+        self._number += 1
+        gathered, self._gathering = self._gathering, Gathering()
+        return gathered
+
+    def _settle(self) -> None:
+        """Whoever waits for a batch looks whether it was this one."""
+        settling, self._settling = self._settling, []
+        for future in settling:
+            if not future.done():
+                future.set_result(None)
+
+    def _begin(self, gathered: Gathering) -> Awaitable[list[OutboxRow]] | None:
+        """A commit under way: the store works while this loop comes round to waiting for it. None: nothing to write."""
         try:
-            while self._gathering and not self._stopped:
-                gathered, self._gathering = self._gathering, Gathering()
-                rows = await self._commit(gathered)
+            return self.store.commit(gathered.batch(), self.fence) if gathered.writes else None
+        except Exception as problem:
+            return _raised(problem)
+
+    async def _write(self, gathered: Gathering, under_way: Awaitable[list[OutboxRow]] | None) -> None:
+        try:
+            while True:
+                rows = await self._commit(gathered, under_way)
                 if rows is not None:
                     self._durable(gathered, rows)
+                if not self._parts:
+                    self._settled = self._number - 1
+                    if self._settling:
+                        self._settle()
+                if not (self._parts or self._gathering) or self._stopped:
+                    return
+                gathered = self._take()
+                under_way = self._begin(gathered)
+        except StoreUnavailable:
+            if not self._stopped:
+                raise
         finally:
             self._writing = None
 
-    async def _commit(self, gathered: Gathering) -> list[OutboxRow] | None:
+    async def _commit(
+        self, gathered: Gathering, under_way: Awaitable[list[OutboxRow]] | None
+    ) -> list[OutboxRow] | None:
         """The new rows; None if the batch has to be decided again, or never."""
-        if not gathered.writes:
+        if under_way is None:
             return []
         try:
-            return await self.store.commit(gathered.batch(), self.fence)
+            rows = await under_way
+            self._last_row = rows[-1].id if rows else self._last_row
+            return rows
         except StoreConflict as conflict:
             if conflict.kind == "LEASE_CONFLICT":
                 self._gathering.decided[:0] = gathered.decided
@@ -119,26 +179,61 @@ class Committer:
             log.warning("the store refused a batch: deciding again", error=str(conflict))
         except StoreUnavailable as problem:
             log.warning("the store is unavailable: trying again", error=str(problem))
+            found = await self._went_through(gathered)
+            if found is not None:
+                return found
+        except Exception as problem:
+            await self._isolate(gathered, problem)
+            return None
         await self._start_over(gathered)
         return None
 
+    async def _went_through(self, gathered: Gathering) -> list[OutboxRow] | None:
+        """The rows of a batch nobody heard of any more; None if it did not happen. A batch happens as a whole, and
+        under this fence nobody else writes: the first event of one decision tells."""
+        await self._until_reachable()
+        decision = next((commit for commit in gathered.commits if commit.events), None)
+        if decision is None or self._stopped:
+            return None
+        run, seq = decision.run, decision.expected_seq
+        if not await reliably(lambda: self.store.history(run, seq, 1), lambda: self._stopped):
+            return None
+        rows: list[OutboxRow] = []
+        while page := await reliably(self._rows_behind, lambda: self._stopped):
+            rows += page
+            self._last_row = page[-1].id
+        return rows
+
+    async def _rows_behind(self) -> list[OutboxRow]:
+        return await self.store.outbox(self.fence.shard, self._last_row)
+
+    async def _isolate(self, gathered: Gathering, problem: Exception) -> None:
+        """One decision is to blame, and those made on it; the others must not notice."""
+        if len(gathered.decided) > 1:
+            self._parts.extendleft(reversed(gathered.halves()))
+            return
+        log.error("a decision cannot be written", exc_info=problem)
+        for decided in gathered.decided:
+            await self._start_over(gathered.rest())
+            self._refused(decided.item, problem)
+
     async def _start_over(self, gathered: Gathering) -> None:
         await self._until_reachable()
-        behind, self._gathering = self._gathering, Gathering()
-        items = [decided.item for decided in (*gathered.decided, *behind.decided)]
-        asked = {item.row for item in items}
-        self._gathering.done = [row for row in (*gathered.done, *behind.done) if row not in asked]
-        self._gathering.parked = [*gathered.parked, *behind.parked]
-        self._gathering.revived = [*gathered.revived, *behind.revived]
-        asking = {item.request for item in items}
-        self._gathering.answers = [a for a in (*gathered.answers, *behind.answers) if a.request not in asking]
-        self._again(items)
+        behind = [*self._parts, self._gathering]
+        self._parts.clear()
+        self._gathering = gathered.rest(*behind)
+        self._number += 1
+        self._again([decided.item for one in (gathered, *behind) for decided in one.decided])
 
     async def _until_reachable(self) -> None:
         try:
             await reliably(lambda: self.store.commit(Batch(), self.fence), lambda: self._stopped)
         except StoreConflict as conflict:
             self._lost(conflict)
+
+
+async def _raised(problem: Exception) -> list[OutboxRow]:
+    raise problem
 
 
 async def reliably(ask: Callable[[], Awaitable[T]], is_over: Callable[[], bool]) -> T:

@@ -18,10 +18,10 @@ Theory of operation
     safe because the store takes batches in order and refuses a decision whose predecessor is missing.
 
 Failure
-    1. The store refuses or is unavailable: the outcome may be unknown. All hot states are dropped; the items of the
-       failed batch and of the one gathered behind it go back to the front of the queue in their order and are decided
-       on what the store really has. Commands count once, so what did get through is recognised. Effects of a batch that
-       got through unseen are found by `recovery`.
+    1. The store is unavailable: the outcome may be unknown. It is asked until it answers; a batch that did happen is
+       durable like any other. One that did not, or was refused: all hot states are dropped; its items and those of the
+       one gathered behind it go back to the front of the queue in their order and are decided on what the store really
+       has, and `recovery` looks for what was left undone.
     2. The lease is lost: this coordinator must not write any more. It stops, and everybody who waits is told.
     3. Deciding raises: a defect of ours, or of a definition. The run's state is thrown away; the item is tried once
        more on a fresh one, then refused, and what it came from is parked. Other runs do not notice.
@@ -42,21 +42,21 @@ from treadle.kernel.decide import decide
 from treadle.kernel.state import RunState
 from treadle.model import commands as c
 from treadle.model.errors import Rejection
-from treadle.model.ids import RunId
+from treadle.model.ids import RunId, TokenId
 from treadle.runtime.committer import Committer
 from treadle.runtime.feed import Feed
-from treadle.runtime.gathering import Decided, Gathering, Item, answer_to, refuse, sort_effects
-from treadle.runtime.hot import Hot, Hots
+from treadle.runtime.gathering import Decided, Gathering, Item, answer_to, refuse, sort_effects, unanswered
+from treadle.runtime.hot import ENDED, Hot, Hots
 from treadle.runtime.incoming import Incoming
 from treadle.runtime.library import Library, VersionMissing
 from treadle.runtime.loading import Loading
 from treadle.runtime.ports import Clock
+from treadle.runtime.refusals import Refusals
 from treadle.store.port import Answer, Commit, Fence, OutboxRow, Store
 
 TURN_S = 0.005
 """How long one turn decides before it lets the loop breathe: timers, sockets and people must not wait for an
 avalanche."""
-TRIES_MAX = 2
 
 log = structlog.get_logger("treadle.coordinator")
 
@@ -85,9 +85,12 @@ class Coordinator:
         self._tasks: set[asyncio.Task[None]] = set()
         self._quiet: list[asyncio.Future[None]] = []
         self._hots = Hots()
-        self._committer = Committer(store, fence, self._durable, self._decide_again, self.stop)
+        self._asked: set[asyncio.Future[Answer]] = set()
+        self._refusals = refusals = Refusals(self.settle, self._answer, self.put)
+        self._committer = Committer(store, fence, self._durable, self._decide_again, self.stop, refusals.unwritable)
+        is_over = lambda: self.stopped is not None  # noqa: E731
         self._loading = Loading(
-            self._committer, library, self._hots, self.spawn, self._give_back, lambda: self.stopped is not None
+            self._committer, library, self._hots, self.spawn, self._give_back, refusals.unreadable, is_over
         )
 
     # How things come in
@@ -101,8 +104,12 @@ class Coordinator:
         if self.stopped is not None:
             raise EngineStopped(f"this engine has stopped: {self.stopped}") from self.stopped
         future: asyncio.Future[Answer] = self._loop.create_future()
-        self.put(Item(run, command, workflow, future, fresh=fresh))
-        return await future
+        self._asked.add(future)
+        try:
+            self.put(Item(run, command, workflow, future, fresh=fresh))
+            return await future
+        finally:
+            self._asked.discard(future)
 
     def put(self, item: Item) -> None:
         if self.stopped is None:
@@ -140,8 +147,19 @@ class Coordinator:
         return hot.state if hot is not None else await self._loading.state(run)
 
     def is_hot(self, run: RunId) -> bool:
-        """Whether it is in memory: then it lives, and whatever happens to it will be news."""
-        return self._hots.get(run) is not None
+        """Whether it lives, in memory: then its end will be news. One that has ended may have been news already."""
+        hot = self._hots.get(run)
+        return hot is not None and hot.state.status not in ENDED
+
+    @property
+    def settled(self) -> int:
+        """How many batches have been dealt with: whether there is progress."""
+        return self._committer.settled
+
+    def has_handed_out(self, run: RunId, token: TokenId) -> bool:
+        """Whether the visit's work was handed out by a decision of this coordinator, durable yet or not."""
+        hot = self._hots.get(run)
+        return hot is not None and token in hot.handed_out
 
     @property
     def is_quiet(self) -> bool:
@@ -163,6 +181,8 @@ class Coordinator:
         self._committer.stop()
         for item in (*self._queue, *self._committer.waiting, *self._loading.waiting):
             refuse(item, reason)
+        for future in self._asked:  # wherever their items are
+            unanswered(future, reason)
         self._queue.clear()
         for task in self._tasks:
             task.cancel()
@@ -189,7 +209,11 @@ class Coordinator:
         until = time.perf_counter() + TURN_S
         queue = self._queue
         while queue:
-            self._take(queue.take())
+            item = queue.take()
+            try:
+                self._take(item)
+            except Exception as problem:  # a stored definition nobody can read, for instance
+                self._could_not_decide(item, problem)
             if time.perf_counter() > until:
                 break
         if queue:
@@ -223,7 +247,6 @@ class Coordinator:
 
     def _found(self, item: Item, run: RunId) -> None:
         self._answer(item, None, run)
-        self._wake()
 
     def _born(self, item: Item) -> None:
         """A run that does not exist yet. It is hot from here on: who speaks of it next finds it."""
@@ -233,7 +256,7 @@ class Coordinator:
         try:
             graph = self.library.lookup(item.workflow, item.command.version or None)
         except VersionMissing as missing:
-            self._loading.read_version(item, missing)
+            self._loading.reload(item.run, [item], missing)  # what comes behind it waits: it may be its end
             return
         if graph is None:
             which = f"version {item.command.version} of it" if item.command.version else "it"
@@ -272,21 +295,11 @@ class Coordinator:
         if hot is not None:
             hot.unsettled += 1
         self._committer.add(Decided(item, hot, [], answer_to(item, rejection, run)), None)
+        self._wake()
 
     def _could_not_decide(self, item: Item, problem: Exception) -> None:
-        """Once more on a fresh state, then never: what asked for it is parked where people find it."""
-        command = type(item.command).__name__
-        log.error("deciding failed", run=item.run, command=command, exc_info=problem)
-        item.tries += 1
-        if item.tries < TRIES_MAX:
-            self._loading.reload(item.run, [item])
-            return
-        text = f"{command} could not be decided: {type(problem).__name__}: {problem}"
-        if item.row:
-            self._committer.settle(item.row, parked=text)
-            item.row = 0
-        self._answer(item, Rejection("INVALID_STATE", f"{text}. This is a defect of Treadle; nothing was changed"))
-        self._loading.reload(item.run, [])
+        again = self._refusals.undecidable(item, problem)
+        self._loading.reload(item.run, [item] if again else [])
 
     # When a batch is written
 
@@ -304,14 +317,19 @@ class Coordinator:
                 self.feed.publish(commit.run, commit.events[-1], commit.status)
         if gathered.answers:
             self.answered()
-        self._wake()  # whoever waits for quiet looks when the committer is done
+        if self._quiet:
+            self._wake()  # whoever waits for quiet looks when the committer is done
 
     def _decide_again(self, items: list[Item]) -> None:
         """A batch could not be written, or nobody knows: the states are ahead of the store, so all of them go."""
+        if self.stopped is not None:
+            return
         self._hots.clear()
         for item in items:
             item.fresh = False  # still `keyed`: whoever waits for its key waits for this very item
         self._queue.put_first(items)
         self._wake()
+        self.feed.wake_everybody()  # what did get through unseen was never news
+        self.answered()
         if self.recover is not None:
             self.spawn(self.recover())

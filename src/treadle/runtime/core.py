@@ -6,22 +6,28 @@ work. Must not know concrete stores, executors or couriers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable
 from random import Random
 
 from treadle.errors import EngineStopped
 from treadle.model.commands import FireTimer
 from treadle.model.ids import RunId, TimerId, TokenId
+from treadle.runtime.committer import reliably
 from treadle.runtime.coordinator import Coordinator
 from treadle.runtime.deliver import Delivery
 from treadle.runtime.facts import Facts
+from treadle.runtime.gathering import Item
 from treadle.runtime.library import Library
 from treadle.runtime.outgoing import Outgoing
 from treadle.runtime.ports import Clock, Courier, Executor, Report
 from treadle.runtime.progress import Progress
 from treadle.runtime.recovery import Recovery
 from treadle.runtime.timers import Timers
-from treadle.store.port import Fence, Store
+from treadle.store.port import Answer, Fence, Store
+
+PATIENCE_S = 10.0
+"""How long a closing engine waits for a store that takes nothing: as long as a file may be locked by somebody else."""
 
 MakeExecutor = Callable[[Report], Executor]
 
@@ -48,18 +54,18 @@ class Core:
         self.delivery = Delivery(self.coordinator, self.executor, self.timers, facts, self.outgoing, progress)
         self.recovery = Recovery(self.coordinator, self.delivery, self._has_in_hand)
         self.coordinator.deliver = self.delivery.durable
-        self.coordinator.recover = self.recovery.recover
+        self.coordinator.recover = self._recover
 
     async def open(self) -> None:
         """Takes up what is there. Returns when everything left behind has been said again, not when it is done."""
         await self.library.refresh()
-        await self.timers.open(lambda: self.coordinator.spawn(self.timers.turn_page()))
+        await self.timers.open(lambda: self.coordinator.spawn(self._reliably(self.timers.turn_page)))
         await self.recovery.recover()
 
     async def look(self) -> None:
         """Somebody else has written: requests, or a new version of a workflow."""
-        await self.library.refresh()
-        await self.recovery.read_inbox()
+        await self._reliably(self.library.refresh)
+        await self._reliably(self.recovery.read_inbox)
 
     async def wait_quiet(self) -> None:
         """Until nothing happens any more without news from outside: executors, clocks, people."""
@@ -74,11 +80,37 @@ class Core:
         self.timers.close()
         await self.executor.close(grace_ms)
         await self.outgoing.close()
-        await self.coordinator.wait_quiet()
+        await self._wait_written()
         self.coordinator.stop(EngineStopped("it was closed"))
 
+    async def _wait_written(self) -> None:
+        """Until everything is durable, or the store has not taken anything for a while: what it does not have was never
+        promised to anybody."""
+        quiet = asyncio.ensure_future(self.coordinator.wait_quiet())
+        settled = -1
+        while not quiet.done() and settled != self.coordinator.settled:
+            settled = self.coordinator.settled
+            await asyncio.wait([quiet], timeout=PATIENCE_S)
+        quiet.cancel()
+
+    async def _recover(self) -> None:
+        """After a commit whose outcome is unknown: what it may have said, timers included, is said again."""
+        await self._reliably(self.timers.turn_page)
+        await self._reliably(self.recovery.recover)
+
+    async def _reliably(self, step: Callable[[], Awaitable[None]]) -> None:
+        """A step that may be begun again from the start, until the store answers."""
+        await reliably(step, lambda: self.coordinator.stopped is not None)
+
     def _due(self, run: RunId, timer: TimerId) -> None:
-        self.coordinator.tell(run, FireTimer(timer))
+        future: asyncio.Future[Answer] = self.coordinator.future()
+
+        def told(answered: asyncio.Future[Answer]) -> None:
+            rejection = None if answered.cancelled() or answered.exception() else answered.result().rejection
+            self.timers.settled(run, timer, rejection is not None and rejection.kind == "BAD_REQUEST")
+
+        future.add_done_callback(told)
+        self.coordinator.put(Item(run, FireTimer(timer), future=future))
 
     def _has_in_hand(self, run: RunId, token: TokenId, attempt: int) -> bool:
-        return self.executor.has_in_hand(run, token, attempt)
+        return self.executor.has_in_hand(run, token, attempt) or self.coordinator.has_handed_out(run, token)

@@ -17,6 +17,7 @@ from treadle.model import effects as f
 from treadle.model.errors import Error
 from treadle.model.ids import RunId, TokenId
 from treadle.model.references import ParentLink
+from treadle.model.states import TokenState
 from treadle.runtime.coordinator import Coordinator
 from treadle.runtime.facts import Facts
 from treadle.runtime.gathering import Decided, Item
@@ -74,11 +75,11 @@ class Delivery:
 
     def report(self, run: RunId, command: c.Command) -> None:
         """What an executor says: a beginning settles the row that offered the work."""
-        if isinstance(command, c.StartAttempt | c.ExtendLease):
-            row = self._offered.pop((run, command.token, command.attempt), 0)
+        if isinstance(command, (c.StartAttempt, c.ExtendLease)):
+            row = self._offered.get((run, command.token, command.attempt), 0)
             self._coordinator.put(Item(run, command, future=self._stop_if_refused(run, command), row=row))
             return
-        if isinstance(command, c.FinishAttempt | c.FailAttempt):
+        if isinstance(command, (c.FinishAttempt, c.FailAttempt)):
             self._progress.ended((run, command.token, command.attempt))
         self._coordinator.tell(run, command)
 
@@ -87,7 +88,11 @@ class Delivery:
         future: asyncio.Future[Answer] = self._coordinator.future()
 
         def told(answered: asyncio.Future[Answer]) -> None:
-            if not answered.cancelled() and answered.exception() is None and answered.result().rejection is not None:
+            if answered.cancelled() or answered.exception() is not None:
+                return
+            # Not earlier: until the beginning is durable, recovery finds the row and would offer it again.
+            self._offered.pop((run, command.token, command.attempt), None)
+            if answered.result().rejection is not None:
                 self._executor.stop(run, command.token, command.attempt)
 
         future.add_done_callback(told)
@@ -130,7 +135,7 @@ class Delivery:
             state = await self._coordinator.state(row.run)
             if self._offered.get(key) != row.id:
                 return
-            if state is None or not self._begin(state, effect):
+            if state is None or not is_on_offer(state, effect) or not self._begin(state, effect):
                 del self._offered[key]
                 self._coordinator.settle(row.id)
 
@@ -146,7 +151,7 @@ class Delivery:
             depth=effect.depth,
             depth_max=effect.depth_max,
         )
-        item = Item(effect.child, command, effect.workflow, self._refused_child(row, effect), row.id)
+        item = Item(effect.child, command, effect.workflow, self._refused_child(row, effect), row.id, keeps_row=True)
         self._coordinator.put(item)
 
     def _refused_child(self, row: OutboxRow, effect: f.StartChild) -> asyncio.Future[Answer]:
@@ -159,7 +164,8 @@ class Delivery:
             rejection = answered.result().rejection
             if rejection is not None:
                 error = Error(kind=rejection.kind, message=rejection.message)
-                self._coordinator.tell(row.run, c.EndChild(effect.token, effect.child, "failed", error=error))
+                ended = c.EndChild(effect.token, effect.child, "failed", error=error)
+                self._coordinator.tell(row.run, ended, row.id)  # a crash before that finds the row again
 
         future.add_done_callback(told)
         return future
@@ -176,3 +182,9 @@ class Delivery:
 
     def _deliver_signal(self, row: OutboxRow, effect: f.DeliverSignal) -> None:
         self._coordinator.tell(effect.run, c.SendSignal(effect.name, effect.key, effect.data, effect.id), row.id)
+
+
+def is_on_offer(state: RunState, effect: f.RunTask) -> bool:
+    """Whether nobody has begun it: a row may have been read a moment before it was done with."""
+    token = state.tokens.get(effect.token)
+    return token is not None and token.state is TokenState.DISPATCHED

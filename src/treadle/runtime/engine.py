@@ -40,12 +40,13 @@ from treadle.runtime.core import Core
 from treadle.runtime.courier import WebhookCourier
 from treadle.runtime.executor import LocalExecutor
 from treadle.runtime.feed import Watch
+from treadle.runtime.garbage import spare_collector
 from treadle.runtime.keep import Keep, Rules
 from treadle.runtime.library import Library
 from treadle.runtime.ports import Clock, Report
 from treadle.runtime.retention import Retention
 from treadle.runtime.scheduler import Scheduler
-from treadle.runtime.wake import INBOX, WATCH, Bell, Subscribers
+from treadle.runtime.wake import INBOX, WATCH, Bell, Subscribers, clear_away
 from treadle.store.port import Answer, OutboxRow, Store
 from treadle.store.rows import SHARD
 
@@ -126,10 +127,17 @@ class Engine(Client):
         await self._undo()
 
     async def _undo(self) -> None:
+        problems: list[Exception] = []
         while self._closing:
-            await self._closing.pop()()
+            try:
+                await self._closing.pop()()
+            except Exception as problem:  # the lock of the file must go, whatever else does not work
+                problems.append(problem)
+        if problems:
+            raise problems[0]
 
     async def _open(self) -> None:
+        spare_collector()
         clock = SystemClock()
         bell = Bell(self._rung)
         self._closing.append(_later(bell.close))
@@ -193,6 +201,8 @@ class Engine(Client):
         if other is not None:
             await ownership.wait_gone()
         self._closing.append(_later(ownership.release))
+        if ownership.left_behind is not None:
+            clear_away(ownership.left_behind)
         store = await SqliteStore.open(self._place, payload_max=self.settings.payload_max)
         self._closing.append(store.close)
         return store

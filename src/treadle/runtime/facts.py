@@ -6,7 +6,7 @@ Owns how an attempt sees its artifacts: names as the run's own state binds them,
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Coroutine
 from random import Random
 from typing import Any, TypeVar
 
@@ -15,14 +15,18 @@ from treadle.expression.paths import MISSING
 from treadle.kernel.state import RunState
 from treadle.kernel.view import branch_of
 from treadle.model.effects import RunTask
-from treadle.model.ids import RunId, dispatch_key
+from treadle.model.ids import dispatch_key
 from treadle.model.requests import WriteArtifact
+from treadle.model.states import TokenState
+from treadle.runtime.artifacts import ReadState, lineage
 from treadle.runtime.ports import Attempt
 from treadle.runtime.progress import Progress
 from treadle.store.port import Store
 
 T = TypeVar("T")
-ReadState = Callable[[RunId], Awaitable[RunState | None]]
+
+AT_WORK = (TokenState.DISPATCHED, TokenState.EXECUTING)
+"""A visit that has executed may stay with the same attempt, waiting for siblings: its work must not begin again."""
 
 
 class Facts:
@@ -38,7 +42,7 @@ class Facts:
     def attempt(self, state: RunState, effect: RunTask) -> Attempt | None:
         """The attempt an effect asks for; None if the visit has moved on meanwhile."""
         token = state.tokens.get(effect.token)
-        if token is None or token.attempt != effect.attempt:
+        if token is None or token.attempt != effect.attempt or token.state not in AT_WORK:
             return None
         node = state.graph.definition.nodes[effect.node]
         undo = effect.record is not None
@@ -98,18 +102,7 @@ class RunArtifacts:
         return sorted({name for bound in self._lineage() for name in bound})
 
     def _lineage(self) -> list[dict[str, Any]]:
-        return self._wait(self._read_lineage())
+        return [bound for _run, bound in self._wait(lineage(self._state, self._read_state))]
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
-
-    async def _read_lineage(self) -> list[dict[str, Any]]:
-        lineage = [dict(self._state.artifacts)]
-        parent = self._state.parent
-        while parent is not None and parent.inherits_artifacts:
-            above = await self._read_state(parent.run)
-            if above is None:
-                break
-            lineage.append(dict(above.artifacts))
-            parent = above.parent
-        return lineage

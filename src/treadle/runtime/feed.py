@@ -6,11 +6,14 @@ import asyncio
 from collections.abc import Callable
 from typing import Self
 
+import structlog
 from msgspec import Struct
 
 from treadle.model.events import Event
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
+
+log = structlog.get_logger("treadle.feed")
 
 
 class News(Struct, frozen=True):
@@ -34,6 +37,8 @@ class Watch:
         self._run = run
         self._rung = asyncio.Event()
         self._news: News | None = None
+        self.only: frozenset[RunStatus] | None = None
+        """Which statuses are news; None: all. Who waits for an end is not woken for every step."""
         feed.watches.setdefault(run, []).append(self)
 
     def __enter__(self) -> Self:
@@ -77,11 +82,14 @@ class Feed:
         """Events up to `last` are durable."""
         watches = self.watches.get(run)
         if watches is not None:
-            news = News(last.seq, status, last)
             for watch in watches:
-                watch.ring(news)
-        for listener in self._listeners:
-            listener(run, last.seq, status)
+                if watch.only is None or status in watch.only:
+                    watch.ring(News(last.seq, status, last))
+        for listener in tuple(self._listeners):
+            try:
+                listener(run, last.seq, status)
+            except Exception as problem:  # whoever listens must not keep others from hearing it
+                log.error("a listener failed", run=run, exc_info=problem)
 
     def wake_everybody(self) -> None:
         """Something may have changed that nobody here saw."""

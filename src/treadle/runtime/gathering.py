@@ -29,6 +29,8 @@ class Item(Struct):
     future: asyncio.Future[Answer] | None = None
     row: int = 0
     """The outbox row that asked for it: done with when the decision is."""
+    keeps_row: bool = False
+    """If it is refused the row stays: what is made of the refusal will settle it."""
     request: str = ""
     """The inbox request it came from."""
     fresh: bool = False
@@ -47,6 +49,7 @@ class Decided(Struct):
     local: list[f.Effect]
     """What is done in this process as soon as the decision is durable."""
     answer: Answer
+    commit: Commit | None = None
 
 
 class Gathering(Struct):
@@ -66,8 +69,9 @@ class Gathering(Struct):
         item = decided.item
         self.decided.append(decided)
         if commit is not None:
+            decided.commit = commit
             self.commits.append(commit)
-        if item.row:
+        if item.row and not (item.keeps_row and decided.answer.rejection is not None):
             self.done.append(item.row)
         if item.request:
             self.answers.append(decided.answer)
@@ -76,6 +80,25 @@ class Gathering(Struct):
     def writes(self) -> bool:
         """Whether the store has to be asked at all."""
         return bool(self.commits or self.done or self.parked or self.revived or self.answers)
+
+    def rest(self, *others: Gathering) -> Gathering:
+        """What belongs to no item, of this and of those behind it."""
+        every = (self, *others)
+        rows = {decided.item.row for one in every for decided in one.decided}
+        requests = {decided.item.request for one in every for decided in one.decided}
+        return Gathering(
+            done=[row for one in every for row in one.done if row not in rows],
+            parked=[letter for one in every for letter in one.parked],
+            revived=[row for one in every for row in one.revived],
+            answers=[answer for one in every for answer in one.answers if answer.request not in requests],
+        )
+
+    def halves(self) -> tuple[Gathering, Gathering]:
+        """The same as two batches, in order."""
+        first, second, middle = self.rest(), Gathering(), len(self.decided) // 2
+        for number, decided in enumerate(self.decided):
+            (first if number < middle else second).add(decided, decided.commit)
+        return first, second
 
     def batch(self) -> Batch:
         return Batch(self.commits, self.done, self.parked, self.revived, self.answers)
@@ -88,8 +111,14 @@ def answer_to(item: Item, rejection: Rejection | None = None, run: RunId | None 
 
 def refuse(item: Item, reason: BaseException) -> None:
     """Its sender is told that nobody will say."""
-    if item.future is not None and not item.future.done():
-        item.future.set_exception(EngineStopped(f"the engine has stopped, the outcome is unknown: {reason}"))
+    if item.future is not None:
+        unanswered(item.future, reason)
+
+
+def unanswered(future: asyncio.Future[Answer], reason: BaseException) -> None:
+    """Whoever waits for it need not wait any longer."""
+    if not future.done():
+        future.set_exception(EngineStopped(f"the engine has stopped, the outcome is unknown: {reason}"))
 
 
 def sort_effects(effects: list[f.Effect]) -> tuple[list[f.Effect], list[f.Effect]]:

@@ -37,19 +37,30 @@ class Hot(Struct):
     """Visits somebody executes without a lease of their own: lost if this process dies."""
     unsettled: int = 0
     """Decisions that are not durable yet."""
+    handed_out: set[TokenId] = set()
+    """Those of `attempts` that were handed out on this very state: begun in this process, or about to be. Recovery must
+    not take them for lost ones, although an executor may not have them in hand yet."""
 
     def note(self, command: c.Command, effects: list[f.Effect]) -> bool:
         """Keeps `attempts` after a decision; whether anybody is at work. A visit too many costs a look at recovery."""
-        if isinstance(command, c.FinishAttempt | c.FailAttempt):
-            self.attempts.discard(command.token)
+        if isinstance(command, (c.FinishAttempt, c.FailAttempt)):
+            token = self.state.tokens.get(command.token)
+            if token is None or token.attempt == command.attempt:  # else it was late, and a newer attempt is at work
+                self._forget(command.token)
         for effect in effects:
             if isinstance(effect, f.RunTask):
                 self.attempts.add(effect.token)
+                self.handed_out.add(effect.token)
             elif isinstance(effect, f.StopTask):
-                self.attempts.discard(effect.token)
+                self._forget(effect.token)
         if self.state.status in ENDED:
             self.attempts.clear()
+            self.handed_out.clear()
         return bool(self.attempts)
+
+    def _forget(self, token: TokenId) -> None:
+        self.attempts.discard(token)
+        self.handed_out.discard(token)
 
 
 class Hots:
@@ -80,7 +91,7 @@ class Hots:
 
     def cool(self, run: RunId, hot: Hot) -> None:
         """After a commit: an ended run goes at once, others while there is room."""
-        if hot.unsettled:
+        if hot.unsettled or self._runs.get(run) is not hot:
             return
         if hot.state.status in ENDED:
             self._runs.pop(run, None)

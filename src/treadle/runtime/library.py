@@ -36,10 +36,15 @@ class Library:
         self._newest: dict[str, Document] = {}
         self._graphs: dict[tuple[str, int], ExecutionGraph] = {}
         self._absent: set[tuple[str, int]] = set()
+        self._deployed = 0
 
     async def refresh(self) -> None:
         """Learns which versions are the newest."""
-        self._newest = {document.name: document for document in await self._store.documents(KIND)}
+        deployed = -1
+        while deployed != self._deployed:  # else the list may be older than what was deployed here meanwhile
+            deployed = self._deployed
+            documents = await self._store.documents(KIND)
+        self._newest = {document.name: document for document in documents}
         self._absent.clear()
 
     def names(self) -> list[str]:
@@ -51,6 +56,7 @@ class Library:
         graph = compile_graph(workflow)
         document = await self._store.put_document(KIND, workflow.workflow, graph.hash, as_document(workflow))
         self._newest[document.name] = document
+        self._deployed += 1
         key = (document.name, document.version)
         if key not in self._graphs:
             graph.version = document.version

@@ -11,18 +11,23 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
+import structlog
+
 from treadle.kernel.state import RunState
 from treadle.model.events import Event, RunStarted
 from treadle.model.ids import RunId
 from treadle.runtime.committer import Committer, reliably
 from treadle.runtime.folding import fold
 from treadle.runtime.gathering import Item
-from treadle.runtime.hot import Hots
+from treadle.runtime.hot import ENDED, Hots
 from treadle.runtime.library import Library, VersionMissing
 from treadle.store.port import Answer, RunQuery
 
 FOLD_IN_THREAD = 5_000
 """Events from which on folding a history is done beside the loop: it takes some 10 µs per event."""
+
+
+log = structlog.get_logger("treadle.loading")
 
 
 class Loading:
@@ -35,6 +40,7 @@ class Loading:
         hots: Hots,
         spawn: Callable[[Coroutine[Any, Any, None]], None],
         requeue: Callable[[Iterable[Item]], None],
+        failed: Callable[[Item, Exception], None],
         is_over: Callable[[], bool],
     ) -> None:
         self._committer = committer
@@ -44,6 +50,8 @@ class Loading:
         self._spawn = spawn
         self._requeue = requeue
         """Puts items back, before those that came later."""
+        self._failed = failed
+        """What an item needs to know cannot be read, now or ever."""
         self._is_over = is_over
         self._runs: dict[RunId, list[Item]] = {}
         self._keys: dict[tuple[str, str], list[Item]] = {}
@@ -72,22 +80,11 @@ class Loading:
         self._runs.setdefault(run, []).extend(items)
 
         async def again() -> None:
-            if missing is not None:
-                await self._library.graph(missing.name, missing.version)
             await self._committer.drained()
             self._hots.drop(run)
-            await self._loaded(run)
+            await self._loaded(run, missing)
 
         self._spawn(again())
-
-    def read_version(self, item: Item, missing: VersionMissing) -> None:
-        """The item comes back when the version is known, or known to be absent."""
-
-        async def read() -> None:
-            await reliably(lambda: self._library.graph(missing.name, missing.version), self._is_over)
-            self._requeue([item])
-
-        self._spawn(read())
 
     def look_up(self, item: Item, key: str, found: Callable[[Item, RunId], None]) -> None:
         """Whether a run with this key exists: `found`, or the item comes back `keyed`. Others with the same key wait
@@ -106,11 +103,19 @@ class Loading:
         history = await reliably(lambda: self._store.history(run), self._is_over)
         return await self._folded(history) if history else None
 
-    async def _loaded(self, run: RunId) -> None:
-        state = await self.state(run)
-        if state is not None:
-            self._hots.keep(run, state)
+    async def _loaded(self, run: RunId, missing: VersionMissing | None = None) -> None:
+        try:
+            if missing is not None:
+                await reliably(lambda: self._library.graph(missing.name, missing.version), self._is_over)
+            state = await self.state(run)
+        except Exception as problem:
+            log.error("a run cannot be read", run=run, exc_info=problem)
+            for item in self._runs.pop(run):
+                self._failed(item, problem)
+            return
         items = self._runs.pop(run)
+        if state is not None and (items or state.status not in ENDED):
+            self._hots.keep(run, state)
         for item in items:
             item.fresh = state is None
         self._requeue(items)
@@ -126,11 +131,15 @@ class Loading:
 
     async def _looked_up(self, item: Item, place: tuple[str, str], found: Callable[[Item, RunId], None]) -> None:
         query = RunQuery(workflow=place[0], idempotency_key=place[1], limit=1)
-        rows = await reliably(lambda: self._store.find_runs(query), self._is_over)
-        if rows:
-            found(item, rows[0].run)
-        else:
-            await self._first(item)
+        try:
+            rows = await reliably(lambda: self._store.find_runs(query), self._is_over)
+            if rows:
+                found(item, rows[0].run)
+            else:
+                await self._first(item)
+        except Exception as problem:
+            log.error("a key cannot be looked up", workflow=place[0], key=place[1], exc_info=problem)
+            self._failed(item, problem)
         self._requeue(self._keys.pop(place))
 
     async def _first(self, item: Item) -> None:

@@ -43,12 +43,16 @@ class Outgoing:
         self._lines: dict[RunId, deque[OutboxRow]] = {}
         self._room = asyncio.Semaphore(CARRIED_AT_ONCE)
         self._tasks: set[asyncio.Task[None]] = set()
+        self._closed = False
 
     def carry(self, row: OutboxRow) -> None:
         """Will be delivered, after the rows of its run that came before it."""
+        if self._closed:
+            return  # it stays in the outbox
         line = self._lines.get(row.run)
         if line is not None:
-            line.append(row)
+            if all(waiting.id != row.id for waiting in line):  # recovery says it again
+                line.append(row)
             return
         self._lines[row.run] = deque([row])
         task = asyncio.get_running_loop().create_task(self._work_off(row.run))
@@ -67,6 +71,7 @@ class Outgoing:
 
     async def close(self) -> None:
         """Leaves what is under way: its rows are still in the outbox."""
+        self._closed = True
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -76,8 +81,11 @@ class Outgoing:
         line = self._lines[run]
         while line:
             row = line[0]
-            async with self._room:
+            try:
                 problem = await self._deliver(row)
+            except Exception as defect:  # of ours or of a definition: what is behind it must not wait for ever
+                log.error("a delivery cannot be made", run=row.run, row=row.id, exc_info=defect)
+                problem = f"{type(defect).__name__}: {defect}"
             line.popleft()
             if problem is None:
                 self._coordinator.settle(row.id)
@@ -92,7 +100,8 @@ class Outgoing:
             return None  # the visit has moved on: nobody wants it any more
         for attempt in range(1, TRIES_MAX + 1):
             try:
-                await self._courier.carry(row.run, row.effect, context)
+                async with self._room:  # not between tries: who waits for a dead receiver holds nobody up
+                    await self._courier.carry(row.run, row.effect, context)
             except Undeliverable as refused:
                 return str(refused)
             except Exception as problem:

@@ -5,7 +5,6 @@ Owns what a step's `when` means. Pure; raises `ExpressionError` for a definition
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -67,29 +66,24 @@ class TaskPlan(Struct, frozen=True):
     """A single step that maps no output: its action's output is the task's (1.3)."""
 
 
-class _Same:
-    """Identity as a cache key: definitions are frozen, but hold dicts, so they have no hash of their own."""
-
-    __slots__ = ("task",)
-
-    def __init__(self, task: Task) -> None:
-        self.task = task
-
-    def __hash__(self) -> int:
-        return id(self.task)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.task is self.task
+_PLANS: dict[int, tuple[Task, TaskPlan]] = {}
+"""By identity: definitions are frozen, but hold dicts, so they have no hash of their own. The task is kept, so that its
+identity is not given to another."""
 
 
 def plan_task(task: Task) -> TaskPlan:
     """The plan of a task; the same definition object is compiled once."""
-    return _planned(_Same(task))
+    known = _PLANS.get(id(task))
+    if known is not None:
+        return known[1]
+    plan = _planned(task)
+    if len(_PLANS) >= PLANS_MAX:
+        _PLANS.clear()  # who is in use comes back at once
+    _PLANS[id(task)] = (task, plan)
+    return plan
 
 
-@lru_cache(maxsize=PLANS_MAX)
-def _planned(same: _Same) -> TaskPlan:
-    task = same.task
+def _planned(task: Task) -> TaskPlan:
     return TaskPlan(
         steps=tuple(map(_step, task.steps)),
         input_schema=compile_schema(task.input_schema),

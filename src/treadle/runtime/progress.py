@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 from treadle.model.commands import ReportProgress
 from treadle.model.ids import RunId, TokenId
@@ -34,11 +34,12 @@ class Progress:
         self._clock = clock
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
-        self._streams: dict[Identity, _Stream] = {}
+        self._streams: WeakValueDictionary[Identity, _Stream] = WeakValueDictionary()
+        """Of those that have said something; each lives as long as its attempt, however that ends."""
 
     def teller(self, identity: Identity) -> Callable[[str, Json], None]:
         """May be called from any thread; never blocks."""
-        return partial(self._emit, identity)
+        return _Teller(self, identity)
 
     def ended(self, identity: Identity) -> None:
         """The attempt is about to report its result: what it has said comes before that."""
@@ -46,16 +47,31 @@ class Progress:
         if stream is not None:
             stream.write()
 
-    def _emit(self, identity: Identity, name: str, data: Json) -> None:
+    def emit(self, teller: _Teller, name: str, data: Json) -> None:
         if threading.get_ident() == self._thread:
-            self._say(identity, name, data)
+            self._say(teller, name, data)
         else:
-            self._loop.call_soon_threadsafe(self._say, identity, name, data)
+            self._loop.call_soon_threadsafe(self._say, teller, name, data)
 
-    def _say(self, identity: Identity, name: str, data: Json) -> None:
-        if identity not in self._streams:
-            self._streams[identity] = _Stream(self._report, self._clock, identity)
-        self._streams[identity].say(name, data)
+    def _say(self, teller: _Teller, name: str, data: Json) -> None:
+        if teller.stream is None:
+            teller.stream = _Stream(self._report, self._clock, teller.identity)
+            self._streams[teller.identity] = teller.stream
+        teller.stream.say(name, data)
+
+
+class _Teller:
+    """The `emit` of one attempt."""
+
+    __slots__ = ("_progress", "identity", "stream")
+
+    def __init__(self, progress: Progress, identity: Identity) -> None:
+        self._progress = progress
+        self.identity = identity
+        self.stream: _Stream | None = None
+
+    def __call__(self, name: str, data: Json) -> None:
+        self._progress.emit(self, name, data)
 
 
 class _Stream:

@@ -8,7 +8,7 @@ Theory of operation
     A sweep looks at finished runs in the order of their start. A run cannot have ended before it began, so those begun
     within the last `age_ms` need no look, and the first of them says when the next look is worth while. How many are
     kept is counted per workflow from the newest on, and only where runs have ended since the last look.
-    A sweep follows a sweep after `PAUSE_MS` at the earliest, and after twenty times as long as the last one took.
+    A sweep follows a sweep after `PAUSE_MS` at the earliest, and after five times as long as the last one took.
 
     What has lost its history is not visible in a run's row. Everything begun before `_whole_from` and finished has;
     where that is, is remembered in a document, so that an engine does not trim a year again when it starts.
@@ -16,6 +16,7 @@ Theory of operation
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -37,7 +38,9 @@ PAGE = 500
 AT_ONCE = 5_000
 """Runs one sweep drops or shortens for one reason; the rest is left to the next."""
 PAUSE_MS = 5_000
-SHARE = 20
+AGAIN_MS = 60_000
+"""After the store could not be reached."""
+SHARE = 5
 """A sweep takes at most one part in so many of the time."""
 NAMED_MAX = 50
 """Ended runs whose workflow is looked up one by one; when there are more, every workflow is counted."""
@@ -87,7 +90,8 @@ class Retention:
             self._wake_at(self._clock.now())
 
     def close(self) -> None:
-        self._stop_listening()
+        if self._limits:
+            self._stop_listening()
         self._limits = False
         if self._alarm is not None:
             self._alarm.cancel()
@@ -120,18 +124,20 @@ class Retention:
             self._spawn(self._sweep())
 
     async def _sweep(self) -> None:
-        begun, ended = self._clock.now(), self._ended
+        begun, ended, watch = self._clock.now(), self._ended, time.monotonic()
         self._ended = set()
         wakes: list[int | None] = []
         try:
             wakes += [await self._drop_surplus(ended), await self._drop_old(begun), await self._trim_old(begun)]
-        except (StoreConflict, StoreUnavailable) as problem:
+        except StoreConflict:  # somebody else owns the store now, and tidies
+            self.close()
+        except StoreUnavailable as problem:
             log.warning("finished runs could not be tidied away", error=str(problem))
-            wakes, self._ended = [begun], None
+            wakes, self._ended = [begun + AGAIN_MS], None
         finally:
             self._sweeping = False
-        now = self._clock.now()
-        self._earliest = now + max(PAUSE_MS, SHARE * (now - begun))
+        took_ms = int((time.monotonic() - watch) * 1_000)
+        self._earliest = self._clock.now() + max(PAUSE_MS, SHARE * took_ms)
         if self._ended != set():
             wakes += self._wakes_for_an_end_at(begun)
         if self._alarm is not None:  # set meanwhile, when the pause was not known
@@ -165,10 +171,14 @@ class Retention:
             if most is None:
                 continue
             async for row in self._finished(RunQuery(workflow=name, newest_first=True)):
-                if len(surplus) < AT_ONCE and await self._is_root(row):
+                if await self._is_root(row):
                     most -= 1
                     surplus += [row.run] if most < 0 else []
+                    if len(surplus) == AT_ONCE:
+                        break
             wake = await self._drop(surplus) or wake
+        if wake is not None:
+            self._ended = None  # which workflows have more is looked up again
         return wake
 
     async def _drop_old(self, now: int) -> int | None:
@@ -178,8 +188,10 @@ class Retention:
             return None
         wakes, old = await self._next_begun(now, shortest), list[RunId]()
         async for row in self._finished(RunQuery(started_until=now - shortest + 1)):
+            if len(old) == AT_ONCE:
+                break
             limit = self._rules[row.workflow].age_ms
-            if limit is None or len(old) == AT_ONCE or not await self._is_root(row):
+            if limit is None or not await self._is_root(row):
                 continue
             if row.changed + limit > now:
                 wakes.append(row.changed + limit)
@@ -199,7 +211,7 @@ class Retention:
             limit = self._rules[row.workflow].history_age_ms
             if limit is None or row.run in self._trimmed:
                 continue
-            is_due, is_wanted = row.changed + limit <= now, await self._serves(row)
+            is_due, is_wanted = row.changed + limit <= now, await self._is_wanted(row)
             if is_due and not is_wanted and len(old) < AT_ONCE:
                 old[row.run] = row.started
                 continue
@@ -228,8 +240,10 @@ class Retention:
         """A child goes with its parent; one whose parent is gone already is its own."""
         return row.parent is None or not await self._store.find_runs(RunQuery(run=row.parent))
 
-    async def _serves(self, row: RunRow) -> bool:
-        """Whether a run it was started for, however far up, still lives and may want it undone."""
+    async def _is_wanted(self, row: RunRow) -> bool:
+        """Whether a run it was started for, however far up, may want it undone, or one it started its artifacts."""
+        if await self._store.find_runs(RunQuery(parent=row.run, statuses=OPEN, limit=1)):
+            return True
         parent = row.parent
         while parent is not None and (above := await self._store.find_runs(RunQuery(run=parent))):
             if above[0].status not in ENDED:
@@ -240,20 +254,23 @@ class Retention:
     async def _drop(self, runs: list[RunId]) -> int | None:
         """Each with everything it started, or nothing of it while something of that lives. Those who started others go
         last: interrupted, the rest is found again from there. When to go on, if these may not have been all."""
+        over: list[RunId] = []
         for run in runs:
-            found = [run]
-            for parent in found:
-                found += [row.run async for row in self._rows(RunQuery(parent=parent))]
-            if not await self._lives(found):
-                for part in batched(reversed(found)):
-                    await self._store.forget(part, self._fence)
+            over += reversed(await self._family(run))
+        for part in batched(over):
+            if self._limits:  # not closed meanwhile
+                await self._store.forget(part, self._fence)
         return self._clock.now() if len(runs) == AT_ONCE else None
 
-    async def _lives(self, family: list[RunId]) -> bool:
-        for run in family:
-            if await self._store.find_runs(RunQuery(parent=run, statuses=OPEN, limit=1)):
-                return True
-        return False
+    async def _family(self, run: RunId) -> list[RunId]:
+        """A finished run and everything it started; nothing if something of that lives."""
+        found = [run]
+        for parent in found:
+            async for row in self._rows(RunQuery(parent=parent)):
+                if row.status not in ENDED:
+                    return []
+                found.append(row.run)
+        return found
 
     def _finished(self, query: RunQuery) -> AsyncIterator[RunRow]:
         return self._rows(replace(query, statuses=OVER))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
+from html import escape
+from typing import TYPE_CHECKING, Any
 
 import uuid_utils
 from msgspec import Struct
@@ -16,10 +17,14 @@ from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.ids import RunId, TokenId
 from treadle.model.states import RunStatus, TokenState
+from treadle.runtime.artifacts import Artifact, artifacts_of
 from treadle.runtime.commander import Commander
 from treadle.runtime.feed import News
 from treadle.runtime.hot import ENDED
 from treadle.store.port import RunQuery, RunRow
+
+if TYPE_CHECKING:
+    from treadle.display.views import TimelineView
 
 Json = Any
 
@@ -46,12 +51,20 @@ class Ended(Struct, frozen=True):
 class Run:
     """See the module's docstring."""
 
-    def __init__(self, commander: Commander, run: RunId) -> None:
+    id: RunId
+
+    def __init__(self, commander: Commander, run: RunId, workflow: str | None = None) -> None:
         self._commander = commander
         self.id = run
+        self._seen = f"{workflow}, started" if workflow is not None else ""
+        """What it was when somebody last looked: showing an object cannot wait for a store."""
 
     def __repr__(self) -> str:
-        return f"Run({self.id!r})"
+        return f"Run({str(self.id)!r}" + (f": {self._seen})" if self._seen else ")")
+
+    def _repr_mimebundle_(self, **_asked: Any) -> dict[str, str]:
+        more = " · <code>await run.timeline()</code> draws it"
+        return {"text/plain": repr(self), "text/html": f"<div>{escape(repr(self))}{more}</div>"}
 
     # Looking
 
@@ -60,6 +73,7 @@ class Run:
         rows = await self._commander.store.find_runs(RunQuery(run=self.id))
         if not rows:
             raise CommandRefused("NOT_FOUND", f"there is no run {self.id!r}")
+        self._seen = f"{rows[0].workflow}, {rows[0].status}"
         return rows[0]
 
     async def status(self) -> RunStatus:
@@ -85,18 +99,24 @@ class Run:
                     yield event
                 if batch:
                     after = batch[-1].seq
-                elif (await self.info()).status in ENDED:
+                    continue
+                info = await self.info()
+                if info.seq > after:
+                    continue  # written since we read
+                if info.status in ENDED:
                     return
-                else:
-                    await watch.news()
+                await watch.news()
 
     async def wait(self, timeout_s: float | None = None) -> Ended:
         """Until it has ended. Raises TimeoutError after `timeout_s`; the run goes on."""
         async with asyncio.timeout(timeout_s):
             with self._commander.watch(self.id) as watch:
+                watch.only = ENDED
                 news = None if self._commander.will_tell(self.id) else await self._news()
                 while news is None or news.status not in ENDED:
                     news = await watch.news() or await self._news()
+        if self._seen:
+            self._seen = f"{self._seen.partition(',')[0]}, {news.status}"
         return await self._ended(news)
 
     async def _news(self) -> News:
@@ -120,6 +140,27 @@ class Run:
             elif isinstance(event, e.RunFailed | e.RunTimedOut):
                 error = event.error
         return Ended(self.id, last.status, output, error)
+
+    async def timeline(self) -> TimelineView:
+        """Its visits over time, as a picture in a notebook."""
+        from treadle.display.views import TimelineView
+
+        return TimelineView(await self.history(), self._commander.clock.now())
+
+    async def artifacts(self) -> dict[str, Artifact]:
+        """What it has written, and what it inherits, by name."""
+        return await artifacts_of(await self.state(), self._commander.state)
+
+    async def artifact(self, name: str) -> bytes:
+        """The content of an artifact. Raises CommandRefused(NOT_FOUND)."""
+        known = await self.artifacts()
+        if name not in known:
+            has = f"it has {', '.join(known)}" if known else "it has none"
+            raise CommandRefused("NOT_FOUND", f"{self.id} has no artifact {name!r}; {has}")
+        content = await self._commander.store.get_blob(known[name].digest)
+        if content is None:
+            raise CommandRefused("NOT_FOUND", f"the content of {name!r} is gone with the run that wrote it")
+        return content
 
     # Speaking
 

@@ -19,11 +19,12 @@ from treadle.errors import CommandRefused
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
 from treadle.runtime import schedule_plan as p
+from treadle.runtime.committer import reliably
 from treadle.runtime.feed import Feed
 from treadle.runtime.hot import ENDED
 from treadle.runtime.ports import Alarm, Clock
 from treadle.runtime.schedule import KIND, Schedule, hash_of
-from treadle.store.port import Document, RunQuery, Store
+from treadle.store.port import Document, RunQuery, RunRow, Store
 
 if TYPE_CHECKING:
     from treadle.runtime.client import Client
@@ -53,6 +54,7 @@ class Scheduler:
         self._alarms: dict[str, Alarm] = {}
         self._running: dict[RunId, str] = {}
         self._turns: dict[str, asyncio.Lock] = {}
+        self._closed = False
         self._stop_listening = feed.listen(self._heard)
 
     async def refresh(self) -> None:
@@ -66,45 +68,50 @@ class Scheduler:
             await self._turn(name)
 
     def close(self) -> None:
+        self._closed = True
         self._stop_listening()
         for alarm in self._alarms.values():
             alarm.cancel()
         self._alarms.clear()
 
     async def _turn(self, name: str) -> None:
+        """Until it is done: a turn that a busy store cut short would be the schedule's last. Doing it again is
+        harmless, its starts have keys."""
         async with self._turns.setdefault(name, asyncio.Lock()):
-            document = self._schedules.get(name)
-            if document is None:
-                return
-            schedule = msgspec.convert(document.body, Schedule)
-            state = await self._remembered(name, document)
-            running = await self._runs(name)
-            decided = p.plan(schedule, state, running, self._clock.now())
-            for action in decided.actions:
-                await self._do(schedule, action)
-            if decided.state != state:
-                await self._remember(name, document, decided.state)
-            self._sleep(name, decided.wake)
+            await reliably(lambda: self._turn_once(name), lambda: self._closed)
 
-    async def _remembered(self, name: str, document: Document) -> p.ScheduleState:
+    async def _turn_once(self, name: str) -> None:
+        document = self._schedules.get(name)
+        if document is None:
+            return
+        schedule = msgspec.convert(document.body, Schedule)
         kept = await self._store.documents(STATE, name)
+        state = self._remembered(document, kept)
+        running = await self._runs(name)
+        decided = p.plan(schedule, state, [row.run for row in running], self._clock.now())
+        keys = {action.key for action in decided.actions if isinstance(action, p.StartRun)}
+        begun = {row.run for row in running if row.idempotency_key in keys}
+        for action in decided.actions:
+            if isinstance(action, p.CancelRun) and action.run in begun:
+                continue  # started for this very time, before a crash kept that from being remembered
+            await self._do(schedule, action)
+        body = {"state": msgspec.to_builtins(decided.state), "paused": schedule.paused}
+        if not kept or kept[0].body != body:
+            await self._store.put_document(STATE, name, hash_of(body), body)
+        self._sleep(name, decided.wake)
+
+    def _remembered(self, document: Document, kept: list[Document]) -> p.ScheduleState:
         if not kept:
-            fresh = p.ScheduleState(self._clock.now())
-            await self._remember(name, document, fresh)
-            return fresh
+            return p.ScheduleState(self._clock.now())
         state = msgspec.convert(kept[0].body["state"], p.ScheduleState)
         resumed = kept[0].body["paused"] and not document.body.get("paused", False)
         return p.resume(state, self._clock.now()) if resumed else state
 
-    async def _remember(self, name: str, document: Document, state: p.ScheduleState) -> None:
-        body = {"state": msgspec.to_builtins(state), "paused": document.body.get("paused", False)}
-        await self._store.put_document(STATE, name, hash_of(body), body)
-
-    async def _runs(self, name: str) -> list[RunId]:
+    async def _runs(self, name: str) -> list[RunRow]:
         rows = await self._store.find_runs(RunQuery(tag=tag_of(name), statuses=OPEN))
         for row in rows:
             self._running[row.run] = name
-        return [row.run for row in rows]
+        return rows
 
     async def _do(self, schedule: Schedule, action: p.Action) -> None:
         try:

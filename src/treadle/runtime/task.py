@@ -17,7 +17,6 @@ Must not know tokens, nodes' mappings, durable retries or the deadline of the at
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
 from msgspec import Struct
@@ -96,23 +95,23 @@ def run_task(task: Task, input: Json, facts: AttemptFacts, registry: Registry) -
         yield _backoff(plan.retry, tries, facts)
 
 
-@dataclass(slots=True)
 class _Record:
     """What one try of the task has come to so far."""
 
-    plan: TaskPlan
-    input: Json
-    facts: AttemptFacts
-    registry: Registry
-    tries: int
-    scope: Scope = field(default_factory=lambda: Scope(overlay=False))
-    requests: list[AnyRequest] = field(default_factory=list)
-    handed_on: Json = MISSING
-    verdict: Literal["going", "succeeded", "failed", "again"] = "going"
-    error: Error | None = None
+    __slots__ = ("error", "facts", "handed_on", "input", "plan", "registry", "requests", "scope", "tries", "verdict")
 
-    def __post_init__(self) -> None:
-        self.scope.tree = {"input": self.input, "state": {}, "output": {}}
+    def __init__(self, plan: TaskPlan, input: Json, facts: AttemptFacts, registry: Registry, tries: int) -> None:
+        self.plan = plan
+        self.input = input
+        self.facts = facts
+        self.registry = registry
+        self.tries = tries
+        self.scope = Scope(overlay=False)
+        self.scope.tree = {"input": input, "state": {}, "output": {}}
+        self.requests: tuple[AnyRequest, ...] = ()
+        self.handed_on: Json = MISSING
+        self.verdict: Literal["going", "succeeded", "failed", "again"] = "going"
+        self.error: Error | None = None
 
     @property
     def view(self) -> DictView:
@@ -132,13 +131,14 @@ def _run_steps(record: _Record) -> Pipeline[None]:
 
 def _run_step(step: StepPlan, record: _Record) -> Pipeline[Error | None]:
     """Runs, skips or ends; the error is how the step failed."""
-    verb, why = step.gate.verb(record.view) if step.gate is not None else ("continue", "")
-    if verb == "succeed":
-        record.verdict = "succeeded"
-    if verb in ("skip", "succeed"):
-        return None
-    if verb == "fail":
-        return failed(f"step {step.ref!r} is told to fail because {why}").error
+    if step.gate is not None:
+        verb, why = step.gate.verb(record.view)
+        if verb == "succeed":
+            record.verdict = "succeeded"
+        if verb in ("skip", "succeed"):
+            return None
+        if verb == "fail":
+            return failed(f"step {step.ref!r} is told to fail because {why}").error
     try:
         input = record.input if step.input is None else step.input.evaluate(record.view)
     except TreadleError as problem:
@@ -168,7 +168,7 @@ def _call(step: StepPlan, input: Json, record: _Record) -> Call:
         key=f"{record.facts.key}:{step.ref}:{record.tries}",
         state=record.scope.tree["state"],
         output=record.scope.tree["output"],
-        requests=tuple(record.requests),
+        requests=record.requests,
         timeout_ms=step.timeout_ms,
     )
 
@@ -194,15 +194,17 @@ def _may_retry(policy: Retry, tries: int, error: Error) -> bool:
 def _accept(step: StepPlan, input: Json, done: Done, record: _Record) -> Error | None:
     """Takes an action's output over into the task's context."""
     try:
-        output = plain(done.output)
-        view = ResultView(output, input, record.scope.tree["state"])
-        for path, value in [(path, source.evaluate(view)) for path, source in step.outputs]:
-            record.scope.write(path, value)
+        output = done.output if done.is_plain else plain(done.output)
+        if step.outputs:
+            view = ResultView(output, input, record.scope.tree["state"])
+            for path, value in [(path, source.evaluate(view)) for path, source in step.outputs]:
+                record.scope.write(path, value)
     except TreadleError as problem:
         return failed(f"output of step {step.ref!r}: {problem}").error
     if record.plan.hands_on:
         record.handed_on = output
-    record.requests.extend(done.requests)
+    if done.requests:
+        record.requests += tuple(done.requests)
     return None
 
 
@@ -230,7 +232,7 @@ def _outcome(record: _Record) -> Outcome:
     problem = _violation(record.plan.output_schema, output, "output", record.facts)
     if problem is not None:
         return _ended(record.facts, problem, record.tries)
-    return Outcome(output=output, requests=tuple(record.requests), tries=record.tries)
+    return Outcome(output=output, requests=record.requests, tries=record.tries)
 
 
 def _violation(schema: Validator | None, value: Json, what: str, facts: AttemptFacts) -> Error | None:

@@ -9,6 +9,7 @@ its due time, once per arming, and that a world without timers is never woken up
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from heapq import heappop, heappush
 
@@ -23,6 +24,8 @@ PAGE = 10_000
 """Timers read at a time; a window that holds more ends at the last one read."""
 FIRED_AT_ONCE = 500
 """An avalanche is let through in portions: between them other work gets its turn."""
+REPORTED_MAX = 2_000
+"""Timers that are due and not dealt with yet: the rest of an avalanche waits where it costs nothing."""
 
 Due = Callable[[RunId, TimerId], None]
 
@@ -42,6 +45,11 @@ class Timers:
         self._alarm: Alarm | None = None
         self._alarm_at: int | None = None
         self._wants_page: Callable[[], None] | None = None
+        self._turning = asyncio.Lock()
+        self._meanwhile: dict[tuple[RunId, TimerId], int | None] | None = None
+        """What was set and cleared while a page is being read: newer than the page."""
+        self._reported: set[tuple[RunId, TimerId]] = set()
+        """Due, and not known to have fired durably: the store may still have them."""
 
     async def open(self, wants_page: Callable[[], None]) -> None:
         """Reads the first window. `wants_page` is called when `turn_page` should be."""
@@ -50,20 +58,40 @@ class Timers:
 
     async def turn_page(self) -> None:
         """Reads the timers of the next window; those known already are read again and make no difference."""
+        async with self._turning:
+            meanwhile: dict[tuple[RunId, TimerId], int | None] = {}
+            self._meanwhile = meanwhile
+            try:
+                await self._read_page()
+            finally:
+                self._meanwhile = None
+            for (run, timer), due in meanwhile.items():
+                if due is None:
+                    self.clear(run, timer)
+                else:
+                    self.set(run, timer, due)
+            self._arm()
+
+    async def _read_page(self) -> None:
         until = self._clock.now() + WINDOW_MS
         rows = await self._store.timers(self._shard, until, PAGE)
-        self._horizon = rows[-1].due if len(rows) == PAGE else until
+        is_full = len(rows) == PAGE
+        later = rows if is_full else await self._store.timers(self._shard, None, len(rows) + 1)
+        self._horizon = rows[-1].due if is_full else until
         for row in rows:
-            self._keep(row.run, row.timer, row.due)
-        if len(rows) == PAGE:
-            self._beyond = self._horizon
-        else:
-            later = await self._store.timers(self._shard, None, len(rows) + 1)
-            self._beyond = later[-1].due if len(later) > len(rows) else None
-        self._arm()
+            if (row.run, row.timer) not in self._reported:
+                self._keep(row.run, row.timer, row.due)
+        self._beyond = self._first_beyond([row.due for row in later], is_full or len(later) > len(rows))
+
+    def _first_beyond(self, dues: list[int], more: bool) -> int | None:
+        """Two readings need not agree: timers come and go between them. If in doubt, look again at the horizon."""
+        return next((due for due in dues if due > self._horizon), self._horizon if more else None)
 
     def set(self, run: RunId, timer: TimerId, due: int) -> None:
         """A timer was committed."""
+        if self._meanwhile is not None:
+            self._meanwhile[run, timer] = due
+        self._reported.discard((run, timer))
         if due > self._horizon:
             self._armed.pop((run, timer), None)
             if self._beyond is None or due < self._beyond:
@@ -74,10 +102,22 @@ class Timers:
 
     def clear(self, run: RunId, timer: TimerId) -> None:
         """It will not be reported. Its place in the heap goes when it comes to the top."""
+        if self._meanwhile is not None:
+            self._meanwhile[run, timer] = None
         self._armed.pop((run, timer), None)
+
+    def settled(self, run: RunId, timer: TimerId, too_early: bool) -> None:
+        """Something has become of a timer that was reported. `too_early`: the clock was set back, it is not due yet."""
+        was_full = self._is_full
+        self._reported.discard((run, timer))
+        if too_early and self._wants_page is not None:
+            self._wants_page()
+        if was_full and not self._is_full:
+            self._arm()
 
     def close(self) -> None:
         """Nothing is reported any more."""
+        self._wants_page = None
         if self._alarm is not None:
             self._alarm.cancel()
         self._armed.clear()
@@ -89,11 +129,17 @@ class Timers:
             self._armed[run, timer] = due
             heappush(self._heap, (due, run, timer))
 
+    @property
+    def _is_full(self) -> bool:
+        return len(self._reported) >= min(REPORTED_MAX, PAGE // 2)  # a page must hold more than that, or shows no more
+
     def _arm(self) -> None:
         while self._heap and self._armed.get(self._heap[0][1:]) != self._heap[0][0]:
             heappop(self._heap)
         first = self._heap[0][0] if self._heap else None
         wanted = min((due for due in (first, self._beyond) if due is not None), default=None)
+        if self._is_full or self._wants_page is None:
+            wanted = None
         if wanted == self._alarm_at:
             return
         if self._alarm is not None:
@@ -105,13 +151,15 @@ class Timers:
         self._alarm, self._alarm_at = None, None
         now = self._clock.now()
         for _ in range(FIRED_AT_ONCE):
-            if not self._heap or self._heap[0][0] > now:
+            if not self._heap or self._heap[0][0] > now or self._is_full:
                 break
             due, run, timer = heappop(self._heap)
             if self._armed.get((run, timer)) == due:
-                del self._armed[run, timer]
+                self.clear(run, timer)
+                self._reported.add((run, timer))
                 self._report(run, timer)
-        if self._beyond is not None and now >= min(self._beyond, self._horizon):
+        has_more = bool(self._heap) and self._heap[0][0] <= now
+        if self._beyond is not None and now >= min(self._beyond, self._horizon) and not has_more:
             self._beyond = None
             assert self._wants_page is not None, "open() comes first"
             self._wants_page()

@@ -49,9 +49,7 @@ class Bell:
     def close(self) -> None:
         self._loop.remove_reader(self._socket)
         self._socket.close()
-        with contextlib.suppress(OSError):
-            Path(self.address).unlink()
-            self._home.rmdir()
+        clear_away(self.address)
 
     def _read(self) -> None:
         messages = set()
@@ -60,6 +58,13 @@ class Bell:
                 messages.add(self._socket.recv(1_024))
         for message in messages:
             self._rung(message)
+
+
+def clear_away(address: str) -> None:
+    """Removes what a bell that was killed has left behind."""
+    with contextlib.suppress(OSError):
+        Path(address).unlink()
+        Path(address).parent.rmdir()
 
 
 class Subscribers:

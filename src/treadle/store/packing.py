@@ -18,7 +18,7 @@ from treadle.model import commands, effects
 from treadle.model.commands import Command
 from treadle.model.effects import Effect
 from treadle.model.errors import Rejection
-from treadle.store.port import Answer, Json
+from treadle.store.port import Answer, Json, Request
 
 
 def _union(module: Any, root: type) -> Any:
@@ -31,7 +31,7 @@ _AnyCommand: Any = _union(commands, Command)
 
 pack = msgpack.Encoder().encode
 unpack: Callable[[bytes], Any] = msgpack.Decoder().decode
-unpack_command: Callable[[bytes], Command] = msgpack.Decoder(_AnyCommand).decode
+_unpack_wish: Callable[[bytes], Command | int | None] = msgpack.Decoder(_AnyCommand | int | None).decode
 
 
 class _Verdict(msgspec.Struct, array_like=True, omit_defaults=True):
@@ -40,6 +40,17 @@ class _Verdict(msgspec.Struct, array_like=True, omit_defaults=True):
 
 
 _unpack_verdict = msgpack.Decoder(_Verdict).decode
+
+
+def pack_wish(request: Request) -> bytes:
+    """What a request asks for: a command, or the row of a dead letter."""
+    return pack(request.command if request.command is not None else request.revive)
+
+
+def unpack_wish(packed: bytes) -> tuple[Command | None, int]:
+    """The command and the row of a request, one of which is nothing."""
+    wish = _unpack_wish(packed)
+    return (None, wish) if isinstance(wish, int) else (wish, 0)  # nothing at all is refused like an unknown row
 
 
 def pack_answer(answer: Answer) -> bytes:

@@ -5,15 +5,22 @@
 
 `run_file` and `run_text` play scenario files (docs/reference/scenarios.md); pytest collects them by itself
 through the plug-in that comes with this package. `World` is what they are played on, for direct use; `store="sqlite"`
-plays them through the real engine on a file of its own, in an `EngineWorld`.
+plays them through the real engine on a file of its own, in an `EngineWorld`, which is imported when first used: most
+tests need no engine.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from treadle.testing.clock import FakeClock
-from treadle.testing.engine_world import EngineWorld
 from treadle.testing.projection import Projection, Visit
 from treadle.testing.runner import ScenarioResult, run_file, run_scenario, run_text
 from treadle.testing.scenario import Mock, Outcome, Scenario
 from treadle.testing.world import World
+
+if TYPE_CHECKING:
+    from treadle.testing.engine_world import EngineWorld
 
 __all__ = [
     "EngineWorld",
@@ -29,3 +36,11 @@ __all__ = [
     "run_scenario",
     "run_text",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "EngineWorld":
+        from treadle.testing.engine_world import EngineWorld
+
+        return EngineWorld
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

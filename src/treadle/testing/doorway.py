@@ -11,9 +11,9 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from treadle.errors import StoreConflict
+from treadle.errors import StoreConflict, StoreUnavailable
 from treadle.model.ids import RunId
-from treadle.store.port import Batch, Fence, OutboxRow, Store
+from treadle.store.port import Batch, Fence, OutboxRow, RunQuery, Store
 from treadle.testing.fuse import Crashed
 from treadle.testing.surroundings import Surroundings
 
@@ -53,8 +53,19 @@ class Doorway:
         except StoreConflict as conflict:
             self.complaints.append(f"a batch was refused: {conflict}")
             raise
+        except StoreUnavailable:
+            if await self._has_happened(batch):
+                self._remember(batch)
+            raise
         self._remember(batch)
         return rows
+
+    async def _has_happened(self, batch: Batch) -> bool:
+        """The engine does not know; the world does."""
+        for commit in batch.commits:
+            rows = await self._around.store.find_runs(RunQuery(run=commit.run))
+            return bool(rows) and rows[0].seq > commit.expected_seq
+        return False
 
     def _remember(self, batch: Batch) -> None:
         self._committed = len(batch.commits)

@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from treadle.testing.engine_world import EngineWorld
 from treadle.testing.scenario import Outcome
-from treadle.testing.stores import MemoryPlace, SqlitePlace
 from treadle.testing.world import World
 
 StoreName = Literal["memory", "memory-engine", "sqlite"]
@@ -22,4 +20,7 @@ def make_world(store: StoreName, mocks: Mapping[str, Sequence[Outcome]], seed: i
     """A fresh world; leave it (`with`) when it is over."""
     if store == "memory":
         return World(mocks, seed)
+    from treadle.testing.engine_world import EngineWorld  # a virtual world needs neither engine nor driver
+    from treadle.testing.stores import MemoryPlace, SqlitePlace
+
     return EngineWorld(mocks, seed, SqlitePlace() if store == "sqlite" else MemoryPlace())

@@ -123,8 +123,10 @@ class Plan:
         if len(block) <= self._payload_max:
             return block
         spill = Spill(self._payload_max)
-        block = pack_events([spill.shrunk(event) for event in decided.events])
-        self._spilt(run, spill)
+        shrunk = [spill.shrunk(event) for event in decided.events]
+        if spill.blobs:  # else it is many small events: a fan-out's
+            block = pack_events(shrunk)
+            self._spilt(run, spill)
         return block
 
     def _packed(self, run: RunId, effect: Effect) -> bytes:

@@ -56,6 +56,8 @@ class Ownership:
         self._owner = owner
         self._wake = wake
         self._held: int | None = None
+        self.left_behind: str | None = None
+        """Where the owner before this one listened, if it ended without saying so."""
         _contenders.add(self)
 
     @property
@@ -124,6 +126,7 @@ class Ownership:
 
     def _keep(self, lock: int) -> None:
         self._held = lock
+        self.left_behind = _read(self._path).wake
         note = Other(os.getpid(), socket.gethostname(), self._owner, time.time_ns() // 1_000_000, self._wake)
         os.ftruncate(lock, 0)
         os.pwrite(lock, msgspec.json.encode(note), 0)

@@ -16,7 +16,7 @@ from treadle.model.codec import unpacking
 from treadle.model.events import Event
 from treadle.model.ids import RunId, TimerId, TokenId
 from treadle.model.states import RunStatus
-from treadle.store.packing import unpack, unpack_answer, unpack_command, unpacking_effects
+from treadle.store.packing import unpack, unpack_answer, unpack_wish, unpacking_effects
 from treadle.store.port import Answer, Document, GateRow, OutboxRow, Request, RunQuery, RunRow, TimerRow
 from treadle.store.rows import SHARD
 from treadle.store.sqlite.queries import SQL
@@ -130,7 +130,8 @@ def timers(connection: apsw.Connection, until: int | None, limit: int) -> list[T
 
 def inbox(connection: apsw.Connection, limit: int) -> list[Request]:
     rows = connection.execute(SQL["waiting_requests"], (limit,))
-    return [Request(id, RunId(run), unpack_command(command), at, workflow) for id, run, workflow, at, command in rows]
+    found = [(id, RunId(run), at, workflow, *unpack_wish(wish)) for id, run, workflow, at, wish in rows]
+    return [Request(id, run, command, at, workflow, revive) for id, run, at, workflow, command, revive in found]
 
 
 def answer_to(connection: apsw.Connection, request: str) -> Answer | None:

@@ -39,6 +39,8 @@ class Spill:
 
     def shrunk(self, record: msgspec.Struct) -> Any:
         """The record with a mark in place of every large value."""
+        if len(pack(record)) <= self._limit:
+            return record
         swap = _swap_of(type(record))
         return swap(record, self._shrink) if swap is not None else record
 

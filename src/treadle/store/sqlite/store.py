@@ -49,7 +49,7 @@ import apsw
 from treadle.errors import StoreUnavailable
 from treadle.model.events import Event
 from treadle.model.ids import RunId
-from treadle.store.packing import pack
+from treadle.store.packing import pack, pack_wish
 from treadle.store.port import (
     Answer,
     Batch,
@@ -129,7 +129,7 @@ class SqliteStore:
         await self._write(lambda connection: writing.release(connection, fence))
 
     async def submit(self, request: Request) -> Answer | None:
-        command = pack(request.command)
+        command = pack_wish(request)
         return await self._write(lambda connection: writing.submit(connection, request, command))
 
     async def put_document(self, kind: str, name: str, hash: str, body: Json) -> Document:

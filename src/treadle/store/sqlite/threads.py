@@ -50,12 +50,12 @@ SHARED_MAX = 256
 class Job(Generic[T]):
     """Something to do on a connection, and who waits for it."""
 
-    __slots__ = ("_failure", "_future", "_loop", "_result", "work")
+    __slots__ = ("_failure", "_loop", "_result", "future", "work")
 
     def __init__(self, work: Work[T]) -> None:
         self.work = work
         self._loop = asyncio.get_running_loop()
-        self._future: asyncio.Future[T] = self._loop.create_future()
+        self.future: asyncio.Future[T] = self._loop.create_future()
         self._result: T | None = None
         self._failure: BaseException | None = None
 
@@ -77,15 +77,12 @@ class Job(Generic[T]):
             return  # the loop is closed, nobody waits any more
 
     def _settle(self) -> None:
-        if self._future.done():
+        if self.future.done():
             return  # whoever waited was cancelled
         if self._failure is not None:
-            self._future.set_exception(self._failure)
+            self.future.set_exception(self._failure)
         else:
-            self._future.set_result(self._result)  # type: ignore[arg-type]
-
-    async def outcome(self) -> T:
-        return await self._future
+            self.future.set_result(self._result)  # type: ignore[arg-type]
 
 
 class Reader:
@@ -105,7 +102,7 @@ class Reader:
             raise StoreUnavailable(f"{self._path}: the store is closed")
         job = Job(work)
         self._queue.put(job)
-        return await job.outcome()
+        return await job.future
 
     async def close(self) -> None:
         """Does what has been asked, then closes the connection."""

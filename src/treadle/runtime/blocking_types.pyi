@@ -1,0 +1,157 @@
+"""Written by tools/blocking.py: the blocking faces of Run, Client and Engine. Do not edit."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from treadle.actions.registry import Registry
+from treadle.display.views import GraphView, TimelineView
+from treadle.kernel.state import RunState
+from treadle.model import commands as c
+from treadle.model import events as e
+from treadle.model.definition import Workflow
+from treadle.model.errors import Error
+from treadle.model.ids import RunId, TokenId
+from treadle.model.references import EntityRef
+from treadle.model.states import RunStatus
+from treadle.runtime.artifacts import Artifact
+from treadle.runtime.client import Definition, Deployed
+from treadle.runtime.engine import EngineSettings
+from treadle.runtime.fsck import Report
+from treadle.runtime.run import Ended, Json
+from treadle.runtime.schedule import Schedule
+from treadle.store.port import GateRow, OutboxRow, RunRow, Store
+
+class Run:
+    """`treadle.runtime.run.Run`, whose methods wait."""
+
+    id: RunId
+    def info(self) -> RunRow:
+        """What is known of it; raises CommandRefused(NOT_FOUND)."""
+    def status(self) -> RunStatus: ...
+    def state(self) -> RunState:
+        """Everything, folded: visits, context, timers, what each visit waits for. For reading only."""
+    def history(self, after: int = 0, limit: int | None = None) -> list[e.Event]:
+        """Its events so far, from any point on."""
+    def events(self, after: int = 0) -> Iterator[e.Event]:
+        """Its events, those to come included, until it has ended."""
+    def wait(self, timeout_s: float | None = None) -> Ended:
+        """Until it has ended. Raises TimeoutError after `timeout_s`; the run goes on."""
+    def result(self, timeout_s: float | None = None) -> Json:
+        """Its output. Raises RunFailed when it ends otherwise."""
+    def timeline(self) -> TimelineView:
+        """Its visits over time, as a picture in a notebook."""
+    def artifacts(self) -> dict[str, Artifact]:
+        """What it has written, and what it inherits, by name."""
+    def artifact(self, name: str) -> bytes:
+        """The content of an artifact. Raises CommandRefused(NOT_FOUND)."""
+    def ask(self, command: c.Command) -> None:
+        """Any command; raises CommandRefused."""
+    def signal(self, name: str, data: Json = None, *, key: Json = None, id: str | None = None) -> None:
+        """Sends a signal; with the same `id` it counts once."""
+    def cancel(self, reason: str | None = None, *, by: str = "operator") -> None: ...
+    def pause(self, reason: str | None = None, *, by: str = "operator") -> None: ...
+    def resume(self, *, by: str = "operator") -> None: ...
+    def extend(self, ms: int, *, by: str = "operator") -> None:
+        """Gives a run that has timed out, or will, more time."""
+    def abort(self, *, by: str = "operator") -> None:
+        """Ends a run that waits for somebody to decide about its timeout."""
+    def retry(self, visit: TokenId | None = None, *, by: str = "operator") -> list[TokenId]:
+        """Tries failed visits again: one, or all that have failed. Which."""
+    def complete_gate(self, visit: TokenId, data: Json = None, *, by: str | None = None) -> None:
+        """Answers a human task."""
+    def claim_gate(self, visit: TokenId, *, by: str) -> None: ...
+    def delegate_gate(self, visit: TokenId, to: str, *, by: str) -> None: ...
+    def callback(self, visit: TokenId, attempt: int, output: Json = None, error: Error | None = None) -> None:
+        """What an external worker answers."""
+
+class Client:
+    """`treadle.runtime.client.Client`, whose methods wait."""
+    def deploy(self, definition: Definition) -> Deployed:
+        """Makes a version; deploying the newest again changes nothing. Raises DefinitionError."""
+    def workflows(self) -> list[Deployed]:
+        """The newest version of each."""
+    def definition(self, workflow: str, version: int | None = None) -> Workflow:
+        """A deployed version, the newest without one. Raises CommandRefused(NOT_FOUND)."""
+    def graph(self, workflow: str | Definition, version: int | None = None) -> GraphView:
+        """A workflow as a picture in a notebook: a deployed one by its name, or any definition."""
+    def start(
+        self,
+        workflow: str | Definition,
+        input: Json = None,
+        *,
+        key: str | None = None,
+        tags: Sequence[str] = (),
+        entity: EntityRef | None = None,
+        version: int | None = None,
+        run_id: str | None = None,
+        trigger: Json = None,
+    ) -> Run:
+        """Starts a run, durably. A definition is deployed first. The same `key` gives the same run again. Raises
+        CommandRefused for an input against the schema or an unknown workflow."""
+    def run(self, run_id: str) -> Run:
+        """A handle on a run that exists."""
+    def runs(
+        self,
+        *,
+        workflow: str | None = None,
+        statuses: Sequence[RunStatus | str] = (),
+        tag: str | None = None,
+        entity: str | None = None,
+        parent: str | None = None,
+        started_from: int | None = None,
+        started_until: int | None = None,
+        after: str | None = None,
+        limit: int = 100,
+    ) -> list[RunRow]:
+        """Runs, newest first; `after` a run's id gives the next page."""
+    def gates(self, run: str | None = None, limit: int = 100) -> list[GateRow]:
+        """Human tasks somebody has still to answer, longest open first."""
+    def complete_gate(self, run: str, visit: int, data: Json = None, *, by: str | None = None) -> None:
+        """Answers a human task."""
+    def schedules(self) -> list[Schedule]:
+        """Every schedule, by name."""
+    def put_schedule(self, schedule: Schedule) -> None:
+        """Creates or changes a schedule. Raises DefinitionError with every problem, CommandRefused for an unknown
+        workflow."""
+    def remove_schedule(self, name: str) -> None:
+        """Ends a schedule; runs it has started go on."""
+    def dead_letters(self, limit: int = 1000) -> list[OutboxRow]:
+        """What could not be delivered to the world outside, with the reason."""
+    def requeue(self, row: int) -> None:
+        """Tries a dead letter again. Raises CommandRefused(NOT_FOUND)."""
+    def artifact(self, digest: str) -> bytes | None:
+        """The bytes an artifact's digest stands for."""
+    def fsck(self, progress: Callable[[int], None] | None = None) -> Report:
+        """Compares every history with what is kept beside it, and with the invariants; see `runtime.fsck`."""
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_exception: object) -> None: ...
+    def close(self) -> None: ...
+
+class Engine(Client):
+    """`treadle.runtime.engine.Engine`, whose methods wait."""
+
+    name: str
+    settings: EngineSettings
+    registry: Registry
+    @property
+    def is_open(self) -> bool: ...
+    def close(self) -> None:
+        """Lets work in hand end for `grace_ms`, then stops; what is left goes on when an engine opens the store."""
+    def listen(self, heard: Callable[[], None]) -> Callable[[], None]:
+        """Calls `heard` whenever something was committed; returns how to stop that."""
+    def deploy(self, definition: Definition) -> Deployed:
+        """Makes a version, after checking that this engine can do what it asks: functions and their signatures, kinds.
+        The functions of a `Flow` are known from now on. Deploying the newest again changes nothing. Raises
+        DefinitionError with every problem; then nothing has changed."""
+
+def open(
+    store: str | Path | Store = "treadle.db",
+    *,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    registry: Registry | None = None,
+    settings: EngineSettings | None = None,
+    name: str | None = None,
+    wait_for_ownership: bool = False,
+) -> Engine:
+    """An open engine whose methods wait; `with` closes it."""

@@ -1,0 +1,30 @@
+"""What the garbage collector of an engine's process has to walk through.
+
+A step makes some dozen objects that reference counting frees, and a thousand runs in flight are some ten thousand that
+live for a while: to the collector both look like a leak to be looked for, again and again, in everything that was ever
+imported. Measured with 1,000 runs of 5 steps: 77 µs of processor time per step, 62 once imports are set aside, 51 with a
+larger youngest generation as well; 58 without any collection.
+
+Owns the settings of the process, which nobody else's code should have to notice: garbage in circles is still found.
+"""
+
+from __future__ import annotations
+
+import gc
+
+YOUNG = 20_000
+"""Objects made and not freed before the youngest are looked at: those of a few hundred steps. Python's own is 700."""
+
+_spared = False
+
+
+def spare_collector() -> None:
+    """Sets what is there aside and looks less often. Once per process: the first engine comes after the imports. Settings
+    somebody has made already are left alone."""
+    global _spared  # noqa: PLW0603
+    if _spared:
+        return
+    _spared = True
+    gc.freeze()
+    if gc.isenabled() and gc.get_threshold()[0] in (700, 2_000):  # Python's own, up to 3.13 and later
+        gc.set_threshold(YOUNG, *gc.get_threshold()[1:])

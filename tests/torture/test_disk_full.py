@@ -1,0 +1,93 @@
+"""No room on the disk: the engine says so, loses nothing, and goes on by itself when there is room again. A sync that
+failed is another matter: nothing is written through that connection any more."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.torture.engine import DATABASE
+from tests.torture.processes import ROOT
+from tests.torture.tight import TightDisk, fill_and_free
+from treadle.errors import StoreUnavailable
+from treadle.store.sqlite import SqliteStore
+
+
+@pytest.fixture
+def disk() -> Iterator[TightDisk]:
+    made = TightDisk()
+    yield made
+    made.unregister()
+
+
+@pytest.mark.slow
+def test_a_full_disk_stops_the_engine_only_while_it_is_full(
+    tmp_path: Path, disk: TightDisk, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seed = random.SystemRandom().randrange(1 << 31)
+    chance = random.Random(seed)
+
+    def fill() -> None:
+        disk.room = chance.randrange(40_000)  # it ends somewhere in the middle of a transaction
+
+    def free() -> None:
+        disk.room = None
+
+    verdict = asyncio.run(fill_and_free(tmp_path, fill, free, seed))
+    assert not verdict.findings, f"seed {seed}:\n" + "\n".join(verdict.findings[:10])
+    assert disk.refusals and verdict.runs > 20
+    assert "the disk is full: make room" in capsys.readouterr().out, "it is reported, with what to do"
+
+
+def in_a_small_filesystem(place: Path, command: list[str]) -> list[str]:
+    """The command in a mount namespace of its own, with two MiB of memory mounted at `small`."""
+    mount = f"mount -t tmpfs -o size=2m none {shlex.quote(str(place / 'small'))}"
+    return ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", f"{mount} && exec {shlex.join(command)}"]
+
+
+def can_mount(place: Path) -> bool:
+    (place / "small").mkdir()
+    if shutil.which("unshare") is None:
+        return False
+    return subprocess.run(in_a_small_filesystem(place, ["true"]), capture_output=True).returncode == 0
+
+
+@pytest.mark.slow
+def test_a_real_filesystem_without_room_loses_nothing(tmp_path: Path) -> None:
+    if not can_mount(tmp_path):
+        pytest.skip("this machine lets nobody mount a filesystem of their own")
+    command = in_a_small_filesystem(tmp_path, [sys.executable, "-m", "tests.torture.tight", str(tmp_path)])
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=120)
+    assert done.returncode == 0, done.stdout[-2_000:] + done.stderr[-2_000:]
+    assert "0 findings" in done.stdout and "the disk is full: make room" in done.stdout
+
+
+def test_after_a_failed_sync_the_connection_writes_nothing_any_more(tmp_path: Path, disk: TightDisk) -> None:
+    """The pages that were not synced may be gone, and the next sync would succeed without them."""
+
+    async def play() -> None:
+        store = await SqliteStore.open(tmp_path / DATABASE)
+        await store.put_document("note", "a", "1", {"n": 1})
+        disk.sync_fails = True
+        with pytest.raises(StoreUnavailable) as failed:
+            await store.put_document("note", "a", "2", {"n": 2})
+        assert failed.value.outcome_unknown
+        disk.sync_fails = False
+        with pytest.raises(StoreUnavailable, match="restart"):
+            await store.put_document("note", "a", "3", {"n": 3})
+        await store.close()
+        again = await SqliteStore.open(tmp_path / DATABASE)
+        (note,) = await again.documents("note")
+        assert note.version in (1, 2) and await again.integrity() == []
+        await again.close()
+
+    asyncio.run(play())
+    assert disk.refusals
