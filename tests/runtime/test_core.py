@@ -242,3 +242,15 @@ async def test_an_operator_retries_what_has_failed() -> None:
         assert (await run.wait(10)).status is RunStatus.COMPLETED
         with pytest.raises(CommandRefused, match="nothing to retry"):
             await run.retry()
+
+
+@on_loop
+async def test_starting_with_the_definition_in_hand_deploys_it_once() -> None:
+    store, workflow = FaultyStore(), chain("a")
+    async with running(store, {"a": Counting()("a")}) as here:
+        for _ in range(3):
+            await here.client.start(workflow)
+        assert await here.client.deploy(chain("a")) == await here.client.deploy(workflow)
+        other = await here.client.deploy(chain("a", "b"))
+        again = await here.client.deploy(workflow)
+    assert (other.version, again.version) == (2, 3), "what is not the newest any more becomes it again"

@@ -69,8 +69,11 @@ class Client:
 
     async def deploy(self, definition: Definition) -> Deployed:
         """Makes a version; deploying the newest again changes nothing. Raises DefinitionError."""
-        graph = await self._commander.library.deploy(workflow_of(definition))
-        self._commander.changed()
+        workflow, library = workflow_of(definition), self._commander.library
+        before = library.newest(workflow.workflow)
+        graph = await library.deploy(workflow)
+        if graph.version != before:
+            self._commander.changed()
         return Deployed(graph.workflow_name, graph.version, graph.hash)
 
     async def workflows(self) -> list[Deployed]:

@@ -36,6 +36,8 @@ class Library:
         self._newest: dict[str, Document] = {}
         self._graphs: dict[tuple[str, int], ExecutionGraph] = {}
         self._absent: set[tuple[str, int]] = set()
+        self._given: dict[str, tuple[Workflow, ExecutionGraph]] = {}
+        """What was last deployed under each name: people start runs with the definition in hand, again and again."""
         self._deployed = 0
 
     async def refresh(self) -> None:
@@ -52,7 +54,10 @@ class Library:
         return sorted(self._newest)
 
     async def deploy(self, workflow: Workflow) -> ExecutionGraph:
-        """Makes a version of it; deploying the newest again changes nothing."""
+        """Makes a version of it; deploying the newest again changes nothing, and the same object costs nothing."""
+        same = self._given.get(workflow.workflow)
+        if same is not None and same[0] is workflow and same[1].version == self.newest(workflow.workflow):
+            return same[1]
         graph = compile_graph(workflow)
         document = await self._store.put_document(KIND, workflow.workflow, graph.hash, as_document(workflow))
         self._newest[document.name] = document
@@ -61,7 +66,13 @@ class Library:
         if key not in self._graphs:
             graph.version = document.version
             self._graphs[key] = graph
+        self._given[workflow.workflow] = (workflow, self._graphs[key])
         return self._graphs[key]
+
+    def newest(self, name: str) -> int | None:
+        """Which version is the newest, as far as is known here."""
+        document = self._newest.get(name)
+        return document.version if document is not None else None
 
     async def graph(self, name: str, version: int | None = None) -> ExecutionGraph | None:
         """The graph of a version, the newest for None; read from the store if need be."""
