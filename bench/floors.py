@@ -1,14 +1,14 @@
 """What the bare machine does with the rows an engine wrote: the same file, the same statements, no kernel, no engine.
 
-A floor opens its file as the store does (`connect`, `migrate`: every table, index, check and pragma, `synchronous=FULL`)
+A floor opens its file as the store does (`connect`, `migrate`: every table, index, check, pragma, `synchronous=FULL`)
 and replays what the engine has just written with the store's own statements, the fence checked in every transaction:
 `create_run` for a run's first block, `step_run` for the next ones, `turn_run` for the last, `append_history` for each.
 Blocks are ready as bytes: packing, deciding, executing and the step's own function cost a floor nothing.
 
 Two floors. `one_by_one`: a loop with one commit per step, nothing else, on one thread. `together`: coroutines over a
 writer thread that commits everything queued at once (group commit), each waiting until its step is durable before it
-writes the next. A fan-out has no next: there each branch is one row with its share of the bytes, all branches are queued
-at once, and the run's own row is written once per commit (`branches`). An engine folds branches that share a commit into
+writes the next. A fan-out has no next: there each branch is one row with its share of the bytes, all are queued at
+once, and the run's own row is written once per commit (`branches`). An engine folds branches that share a commit into
 one row; a writer without a kernel does not know that it may.
 """
 

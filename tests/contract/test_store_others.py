@@ -254,3 +254,20 @@ def test_a_run_that_is_not_over_cannot_be_forgotten(store: Any) -> None:
         store.forget([RUN], fence, history=history)
     assert store.runs() == [RUN]
     assert len(store.outbox(SHARD)) == 1
+
+
+def test_a_request_for_a_dead_letter_waits_like_any_other(store: Any) -> None:
+    wish = Request("q", RUN, None, 5, None, 7)
+    assert store.submit(wish) is None
+    assert store.inbox(SHARD) == [wish]
+
+
+@pytest.mark.parametrize("value", [2**70, "\ud800"])
+def test_a_batch_with_something_that_cannot_be_packed_changes_nothing(store: Any, value: Any) -> None:
+    fence = store.held()
+    good, bad = started(OTHER), e.Custom(2, 2, "x", value, TOKEN, 1)
+    store.commit(begin(), fence)
+    with pytest.raises((OverflowError, UnicodeEncodeError)):
+        store.commit(Batch([commit(0, good, run=OTHER), commit(1, bad)]), fence)
+    assert store.history(OTHER) == []
+    assert [row.run for row in store.find_runs(RunQuery())] == [RUN]

@@ -41,6 +41,12 @@ def chain(*nodes: str, name: str = "chain", **options: Any) -> Workflow:
     return load_value(document).require()
 
 
+def one(name: str, action: dict[str, Any], **more: Any) -> Workflow:
+    """A workflow of one node with one action."""
+    nodes = {"n": {"task": {"steps": [{"ref": "do", "action": action}]}}}
+    return load_value({"workflow": name, "nodes": nodes, **more}).require()
+
+
 class Letters:
     """A courier that keeps what it is given, or fails as told."""
 

@@ -34,8 +34,7 @@ def torture(place: Path, seed: int, kills: int, seconds: float, settle_s: float 
     killed = Torture(place, seed, lambda text: say(f"{time.monotonic() - began:7.1f} s  {text}")).run(
         kills, seconds, settle_s
     )
-    deaths = {str(kill.pid): kill.at for kill in killed.kills}
-    return killed, judge(asyncio.run(gather(place, deaths)))
+    return killed, judge(asyncio.run(gather(place)))
 
 
 def cut_power(place: Path, count: int, seed: int) -> Cuts:
@@ -50,7 +49,7 @@ def cut_power(place: Path, count: int, seed: int) -> Cuts:
 def report(killed: Killed, verdict: Verdict, seed: int) -> dict[str, object]:
     return {
         "seed": seed,
-        "kills": len(killed.kills),
+        "kills": killed.kills,
         "while_starting": killed.early,
         "takeovers": killed.takeovers,
         "seconds": round(killed.seconds, 1),

@@ -21,7 +21,6 @@ from tests.torture.engine import DATABASE
 from tests.torture.inside import play
 from tests.torture.journeys import KINDS
 from tests.torture.power import Disk, Op, Recorder
-from treadle.errors import StoreUnavailable, TreadleError
 from treadle.runtime.fsck import check_store
 from treadle.store.port import Batch, Document, Fence, Json, OutboxRow, RunQuery
 from treadle.store.sqlite import SqliteStore
@@ -106,8 +105,8 @@ async def _losses(database: Path, promised: dict[str, int]) -> list[str]:
         return ["there is no database"]
     try:
         store = await SqliteStore.open(database)
-    except TreadleError as problem:
-        return [f"cannot be opened: {problem}"]
+    except Exception as problem:  # whatever a damaged file makes of reading it is the loss
+        return [f"cannot be opened: {problem!r}"]
     try:
         found = {row.run: row.seq for row in await store.find_runs(RunQuery(limit=100_000))}
         for kind in {what.partition(" ")[0] for what in promised if " " in what}:
@@ -119,8 +118,8 @@ async def _losses(database: Path, promised: dict[str, int]) -> list[str]:
         ]
         checked = await check_store(store)
         return losses + await store.integrity() + [f"fsck: {finding.message}" for finding in checked.findings]
-    except StoreUnavailable as problem:
-        return [f"cannot be read: {problem}"]
+    except Exception as problem:
+        return [f"cannot be read: {problem!r}"]
     finally:
         await store.close()
 

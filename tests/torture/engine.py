@@ -20,12 +20,16 @@ from tests.torture.workflows import workflows
 from treadle.errors import OwnedElsewhere
 from treadle.runtime.engine import Engine
 
-DATABASE, WORK, CLIENT = "treadle.db", "work.jsonl", "client.jsonl"
+DATABASE, WORK, CLIENT, KILLS = "treadle.db", "work.jsonl", "client.jsonl", "kills.jsonl"
+
+
+events = 1
+"""The descriptor events go to; standard output is for logs where somebody else reads them."""
 
 
 def tell(**event: object) -> None:
     """One line, in one write: several processes share the pipe."""
-    os.write(1, msgspec.json.encode({"pid": os.getpid(), **event}) + b"\n")
+    os.write(events, msgspec.json.encode({"pid": os.getpid(), **event}) + b"\n")
 
 
 async def serve(place: Path, wait: bool) -> int:

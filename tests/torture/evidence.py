@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.torture import journal
-from tests.torture.engine import CLIENT, DATABASE, WORK
+from tests.torture.engine import CLIENT, DATABASE, KILLS, WORK
 from tests.torture.verdict import Evidence
 from treadle.runtime.fsck import check_store
 from treadle.store.port import RunQuery, RunRow, Store
@@ -15,7 +15,7 @@ from treadle.store.sqlite import SqliteStore
 PAGE = 1_000
 
 
-async def gather(place: Path, deaths: dict[str, int]) -> Evidence:
+async def gather(place: Path) -> Evidence:
     """Of a directory a torture has left."""
     store = await SqliteStore.open(place / DATABASE)
     try:
@@ -26,7 +26,7 @@ async def gather(place: Path, deaths: dict[str, int]) -> Evidence:
         return Evidence(
             client=journal.read(place / CLIENT),
             work=journal.read(place / WORK),
-            deaths=deaths,
+            deaths=_deaths(place),
             runs=runs,
             histories={run: await store.history(row.run) for run, row in runs.items()},
             left=await _left(store),
@@ -34,6 +34,13 @@ async def gather(place: Path, deaths: dict[str, int]) -> Evidence:
         )
     finally:
         await store.close()
+
+
+def _deaths(place: Path) -> dict[int, list[int]]:
+    deaths: dict[int, list[int]] = {}
+    for kill in journal.read(place / KILLS):
+        deaths.setdefault(kill["pid"], []).append(kill["at"])
+    return deaths
 
 
 async def _runs(store: Store) -> dict[str, RunRow]:

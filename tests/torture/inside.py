@@ -54,7 +54,7 @@ async def play(
     await store.close()
     journal.close()
     assert (place / DATABASE).samefile(store.path)
-    return await gather(place, {})
+    return await gather(place)
 
 
 async def _all(journeys: Journeys, kinds: Sequence[str]) -> None:

@@ -126,8 +126,7 @@ def _executions(evidence: Evidence, verdict: Verdict) -> None:
     for key, lines in executed.items():
         verdict.repeated += len(lines) - 1
         for before, after in itertools.pairwise(lines):
-            died = evidence.deaths.get(before["engine"].partition("-")[0])
-            if before["engine"] == after["engine"] or died is None or died > after["at"] + LATE_MS:
+            if before["engine"] == after["engine"] or not _died_between(before, after, evidence):
                 verdict.find(f"{key} was executed again at {after['at']} although nobody had been killed: {before}")
     for run, history in evidence.histories.items():
         for key, recorded in _results(run, history):
@@ -136,6 +135,11 @@ def _executions(evidence: Evidence, verdict: Verdict) -> None:
                 verdict.find(f"{key} has a result and was never executed")
             elif lines[-1]["at"] > recorded + LATE_MS:
                 verdict.find(f"{key} was executed at {lines[-1]['at']}, after its result was recorded at {recorded}")
+
+
+def _died_between(before: Line, after: Line, evidence: Evidence) -> bool:
+    deaths = evidence.deaths.get(int(before["engine"].partition("-")[0]), [])
+    return any(before["at"] - LATE_MS <= death <= after["at"] + LATE_MS for death in deaths)
 
 
 def _results(run: str, history: list[e.Event]) -> Iterator[tuple[str, int]]:

@@ -3,7 +3,7 @@
     ready ── 50…500 ms ──► SIGKILL ──► the next one, from scratch or a standby that has been waiting
       └ sometimes before it is ready: recovery is interrupted too
 
-Owns the rhythm and the list of kills. In the end one engine is left alive until everything has finished, within a
+Owns the rhythm and the journal of kills. In the end one engine is left alive until everything has finished, within a
 bound, and is closed properly; then the judge looks.
 """
 
@@ -17,7 +17,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from tests.torture.journal import now_ms
+from tests.torture.engine import KILLS
+from tests.torture.journal import Journal
 from tests.torture.processes import Processes
 
 RHYTHM_S = (0.05, 0.5)
@@ -30,17 +31,10 @@ START_S = 60.0
 """How long a start may take on a machine that is busy with other things."""
 
 
-class Kill(Struct, frozen=True):
-    """One engine's end."""
-
-    pid: int
-    at: int
-
-
 class Killed(Struct):
     """What a torture has done."""
 
-    kills: list[Kill] = []
+    kills: int = 0
     takeovers: int = 0
     early: int = 0
     seconds: float = 0.0
@@ -55,7 +49,8 @@ class Torture:
         self._random = random.Random(seed)
         self._seed = seed
         self._say = say
-        self.done = Killed(kills=[])
+        self._kills = Journal(place / KILLS)
+        self.done = Killed()
 
     def run(self, kills_max: int, seconds_max: float, settle_s: float) -> Killed:
         """Kills so often or so long, then lets everything finish."""
@@ -78,20 +73,21 @@ class Torture:
         """The engine that is alive in the end, ready or not."""
         standby: int | None = None
         early = True  # the first engine has to make the file
-        while len(self.done.kills) < kills_max and time.monotonic() < until:
+        while self.done.kills < kills_max and time.monotonic() < until:
             early = not early and self._random.random() < EARLY
             if not early:
                 processes.wait_ready(engine, START_S)
                 if self._random.random() < STANDBY:
                     standby = processes.start("engine", self._place, "--wait")
             processes.rest(self._random.uniform(*((0, RHYTHM_S[0]) if early else RHYTHM_S)))
-            self.done.kills.append(Kill(engine, now_ms()))
+            self._kills.say(pid=engine)
             processes.kill(engine)
+            self.done.kills += 1
             self.done.early += early
             self.done.takeovers += standby is not None
             engine, standby = standby or processes.start("engine", self._place), None
-            if len(self.done.kills) % 50 == 0:
-                self._say(f"{len(self.done.kills)} kills")
+            if self.done.kills % 50 == 0:
+                self._say(f"{self.done.kills} kills")
         if standby is not None:
             processes.kill(standby)
         return engine

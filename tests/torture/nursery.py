@@ -2,8 +2,8 @@
 
 Owns the children: a second of imports for each of a thousand engines would leave no time to kill them. Real processes
 all the same: they share nothing but code. Asked in lines of JSON on standard input (`{"role", "arguments"}`), answers
-on standard output: `born`, whatever the child says (`ready`), and `gone` with the exit code (−9 after SIGKILL). When
-its standard input ends, so do all children, and it.
+on standard output: `born`, whatever the child says (`ready`), and `gone` with the exit code (−9 after SIGKILL); logs go
+to standard error. When its standard input ends, so do all children, and it.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ ROLES = {"engine": engine.main, "client": client.main}
 
 
 def main() -> int:
+    engine.events = os.dup(1)
+    os.dup2(2, 1)  # what engines log
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing)
@@ -81,7 +83,7 @@ def _fork(asked: dict[str, object]) -> int:
 
 
 def _say(**event: object) -> None:
-    os.write(1, msgspec.json.encode(event) + b"\n")
+    os.write(engine.events, msgspec.json.encode(event) + b"\n")
 
 
 if __name__ == "__main__":

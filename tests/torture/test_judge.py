@@ -93,8 +93,14 @@ def execute_again_without_a_kill(evidence: Evidence) -> None:
 
 def execute_after_the_result(evidence: Evidence) -> None:
     line = evidence.work[0]
-    evidence.deaths[line["engine"].partition("-")[0]] = line["at"]
-    evidence.work.append({**line, "engine": "other-1", "at": line["at"] + 60_000})
+    evidence.deaths[int(line["engine"].partition("-")[0])] = [line["at"]]
+    evidence.work.append({**line, "engine": "1-other", "at": line["at"] + 60_000})
+
+
+def execute_again_before_the_kill(evidence: Evidence) -> None:
+    line = evidence.work[0]
+    evidence.deaths[int(line["engine"].partition("-")[0])] = [line["at"] + 60_000]
+    evidence.work.insert(1, {**line, "engine": "1-other"})
 
 
 def never_execute(evidence: Evidence) -> None:
@@ -124,6 +130,7 @@ FORGERIES = [
     undo_in_the_wrong_order,
     execute_again_without_a_kill,
     execute_after_the_result,
+    execute_again_before_the_kill,
     never_execute,
     leave_a_timer,
     start_for_nobody,

@@ -18,8 +18,8 @@ class Evidence(Struct):
     """What the client intended and was told."""
     work: list[Line]
     """Every execution of a task function."""
-    deaths: dict[str, int]
-    """When each engine that was killed died, by its name's process number."""
+    deaths: dict[int, list[int]]
+    """When engines were killed, by process number; numbers are used again."""
     runs: dict[str, RunRow]
     histories: dict[str, list[Event]]
     left: dict[str, int]

@@ -102,8 +102,7 @@ class Committer:
     def flush(self) -> None:
         """Writes what was gathered, at once or when the batch under way is done."""
         if self._writing is None and self._gathering and not self._stopped:
-            gathered = self._take()
-            self._writing = self._loop.create_task(self._write(gathered, self._begin(gathered)))
+            self._writing = self._loop.create_task(self._write(self._take()))
 
     async def drained(self) -> None:
         """Everything gathered so far is durable, or was handed back. What is gathered later is not waited for: under
@@ -134,17 +133,10 @@ class Committer:
             if not future.done():
                 future.set_result(None)
 
-    def _begin(self, gathered: Gathering) -> Awaitable[list[OutboxRow]] | None:
-        """A commit under way: the store works while this loop comes round to waiting for it. None: nothing to write."""
-        try:
-            return self.store.commit(gathered.batch(), self.fence) if gathered.writes else None
-        except Exception as problem:
-            return _raised(problem)
-
-    async def _write(self, gathered: Gathering, under_way: Awaitable[list[OutboxRow]] | None) -> None:
+    async def _write(self, gathered: Gathering) -> None:
         try:
             while True:
-                rows = await self._commit(gathered, under_way)
+                rows = await self._commit(gathered)
                 if rows is not None:
                     self._durable(gathered, rows)
                 if not self._parts:
@@ -154,21 +146,18 @@ class Committer:
                 if not (self._parts or self._gathering) or self._stopped:
                     return
                 gathered = self._take()
-                under_way = self._begin(gathered)
         except StoreUnavailable:
             if not self._stopped:
                 raise
         finally:
             self._writing = None
 
-    async def _commit(
-        self, gathered: Gathering, under_way: Awaitable[list[OutboxRow]] | None
-    ) -> list[OutboxRow] | None:
+    async def _commit(self, gathered: Gathering) -> list[OutboxRow] | None:
         """The new rows; None if the batch has to be decided again, or never."""
-        if under_way is None:
+        if not gathered.writes:
             return []
         try:
-            rows = await under_way
+            rows = await self.store.commit(gathered.batch(), self.fence)
             self._last_row = rows[-1].id if rows else self._last_row
             return rows
         except StoreConflict as conflict:
@@ -230,10 +219,6 @@ class Committer:
             await reliably(lambda: self.store.commit(Batch(), self.fence), lambda: self._stopped)
         except StoreConflict as conflict:
             self._lost(conflict)
-
-
-async def _raised(problem: Exception) -> list[OutboxRow]:
-    raise problem
 
 
 async def reliably(ask: Callable[[], Awaitable[T]], is_over: Callable[[], bool]) -> T:

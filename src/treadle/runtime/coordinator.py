@@ -88,9 +88,8 @@ class Coordinator:
         self._asked: set[asyncio.Future[Answer]] = set()
         self._refusals = refusals = Refusals(self.settle, self._answer, self.put)
         self._committer = Committer(store, fence, self._durable, self._decide_again, self.stop, refusals.unwritable)
-        is_over = lambda: self.stopped is not None  # noqa: E731
         self._loading = Loading(
-            self._committer, library, self._hots, self.spawn, self._give_back, refusals.unreadable, is_over
+            self._committer, library, self._hots, self.spawn, self._give_back, refusals.unreadable, self._is_over
         )
 
     # How things come in
@@ -188,6 +187,9 @@ class Coordinator:
             task.cancel()
         self.feed.wake_everybody()
         self._wake_quiet()
+
+    def _is_over(self) -> bool:
+        return self.stopped is not None
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)

@@ -64,7 +64,6 @@ class Core:
 
     async def look(self) -> None:
         """Somebody else has written: requests, or a new version of a workflow."""
-        await self._reliably(self.library.refresh)
         await self._reliably(self.recovery.read_inbox)
 
     async def wait_quiet(self) -> None:

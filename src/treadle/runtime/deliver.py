@@ -11,6 +11,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
+import structlog
+
 from treadle.kernel.state import RunState
 from treadle.model import commands as c
 from treadle.model import effects as f
@@ -26,6 +28,8 @@ from treadle.runtime.ports import Executor
 from treadle.runtime.progress import Progress
 from treadle.runtime.timers import Timers
 from treadle.store.port import Answer, OutboxRow
+
+log = structlog.get_logger("treadle.delivery")
 
 
 class Delivery:
@@ -61,9 +65,15 @@ class Delivery:
         """The coordinator's `deliver`."""
         for one in decided:
             for effect in one.local:
-                self._act(one, effect)
+                try:
+                    self._act(one, effect)
+                except Exception as problem:
+                    self._could_not_act(one.item.run, effect, problem)
         for row in rows:
-            self.row(row)
+            try:
+                self.row(row)
+            except Exception as problem:  # it stays in the outbox
+                log.error("a row could not be delivered", run=row.run, row=row.id, exc_info=problem)
 
     def row(self, row: OutboxRow) -> None:
         """Something the world has to be told."""
@@ -110,6 +120,14 @@ class Delivery:
             self._timers.clear(run, effect.timer)  # type: ignore[attr-defined]
         else:
             self._stop(run, effect)  # type: ignore[arg-type]
+
+    def _could_not_act(self, run: RunId, effect: f.Effect, problem: Exception) -> None:
+        """A defect of ours. What else is durable must happen all the same, and nobody waits for work that cannot
+        begin."""
+        log.error("an effect could not be carried out", run=run, effect=type(effect).__name__, exc_info=problem)
+        if isinstance(effect, f.RunTask):
+            text = f"{effect.node!r} could not be begun: {type(problem).__name__}: {problem}"
+            self._coordinator.tell(run, c.FailAttempt(effect.token, effect.attempt, Error("TASK_FAILED", text)))
 
     def _begin(self, state: RunState, effect: f.RunTask) -> bool:
         attempt = self._facts.attempt(state, effect)

@@ -100,9 +100,10 @@ class LocalExecutor:
     def begin(self, attempt: Attempt) -> None:
         """Executes it when there is room. One that is in hand already, or of a queue that is not served, is left
         alone."""
-        if self._closing or attempt.identity in self._in_hand or not self.serves(attempt.queue):
+        identity = attempt.identity
+        if self._closing or identity in self._in_hand or not self.serves(attempt.queue):
             return
-        entry = self._in_hand[attempt.identity] = _Entry(attempt)
+        entry = self._in_hand[identity] = _Entry(attempt)
         self._ready.append(entry)
         self._wake()
 

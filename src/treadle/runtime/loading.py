@@ -55,6 +55,8 @@ class Loading:
         self._is_over = is_over
         self._runs: dict[RunId, list[Item]] = {}
         self._keys: dict[tuple[str, str], list[Item]] = {}
+        self._reading: dict[RunId, tuple[int, asyncio.Future[RunState | None]]] = {}
+        """Histories being folded for readers, with how much had been written when that began."""
 
     def __contains__(self, run: RunId) -> bool:
         return run in self._runs
@@ -99,7 +101,20 @@ class Loading:
         self._spawn(self._looked_up(item, place, found))
 
     async def state(self, run: RunId) -> RunState | None:
-        """A run's state, folded from its history; None if there is no such run."""
+        """A run's state for reading, None if there is no such run. A thousand who ask at once, as the rows of a wide
+        fan-out do after a restart, share one fold, as long as nothing was written meanwhile."""
+        written, reading = self._reading.get(run, (-1, None))
+        if reading is None or written != self._committer.settled:
+            reading = asyncio.ensure_future(self._read(run))
+            self._reading[run] = (self._committer.settled, reading)
+            reading.add_done_callback(lambda done: self._forget_reading(run, done))
+        return await asyncio.shield(reading)
+
+    def _forget_reading(self, run: RunId, done: asyncio.Future[RunState | None]) -> None:
+        if self._reading.get(run, (0, None))[1] is done:
+            del self._reading[run]
+
+    async def _read(self, run: RunId) -> RunState | None:
         history = await reliably(lambda: self._store.history(run), self._is_over)
         return await self._folded(history) if history else None
 
@@ -107,7 +122,7 @@ class Loading:
         try:
             if missing is not None:
                 await reliably(lambda: self._library.graph(missing.name, missing.version), self._is_over)
-            state = await self.state(run)
+            state = await self._read(run)  # one of its own: it will be changed
         except Exception as problem:
             log.error("a run cannot be read", run=run, exc_info=problem)
             for item in self._runs.pop(run):

@@ -7,13 +7,16 @@ something twice is harmless, so a recovery may itself be interrupted and repeate
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from functools import partial
 
 from treadle.kernel.state import RunState
 from treadle.model.commands import LoseWorker
 from treadle.model.effects import RunTask
 from treadle.model.ids import RunId, TokenId
 from treadle.model.states import TokenState
+from treadle.runtime.committer import reliably
 from treadle.runtime.coordinator import Coordinator
 from treadle.runtime.deliver import Delivery
 from treadle.runtime.gathering import Item
@@ -35,6 +38,7 @@ class Recovery:
         self._is_in_hand = is_in_hand
         self._taken: set[str] = set()
         """Requests being answered."""
+        self._looking = asyncio.Lock()
 
     async def recover(self) -> None:
         """Rows first: what they offer need not be looked for among the runs."""
@@ -44,16 +48,21 @@ class Recovery:
 
     async def read_inbox(self) -> None:
         """Takes up what other processes ask for. Requests being answered are still listed until that is durable."""
-        while True:
-            limit = PAGE + len(self._taken)
-            requests = await self._coordinator.store.inbox(self._coordinator.fence.shard, limit)
-            self._taken &= {request.id for request in requests}
-            for request in requests:
-                if request.id not in self._taken:
-                    self._taken.add(request.id)
-                    self._take_up(request)
-            if len(requests) < limit:
-                return
+        async with self._looking:
+            while await self._read_page():
+                pass
+
+    async def _read_page(self) -> bool:
+        """Whether there may be more."""
+        limit = PAGE + len(self._taken)
+        requests = await self._coordinator.store.inbox(self._coordinator.fence.shard, limit)
+        await self._coordinator.library.refresh()  # in this order: what was deployed before it was asked for is known
+        self._taken &= {request.id for request in requests}
+        for request in requests:
+            if request.id not in self._taken:
+                self._taken.add(request.id)
+                self._take_up(request)
+        return len(requests) == limit
 
     def _take_up(self, request: Request) -> None:
         if request.command is not None:
@@ -64,7 +73,8 @@ class Recovery:
     async def revive(self, row: int, request: str = "") -> None:
         """A dead letter is tried again; a row that is none is left alone."""
         store, shard = self._coordinator.store, self._coordinator.fence.shard
-        parked = await store.outbox(shard, row - 1, 1, parked=True)
+        read = partial(store.outbox, shard, row - 1, 1, parked=True)
+        parked = await reliably(read, lambda: self._coordinator.stopped is not None)
         known = bool(parked) and parked[0].id == row
         self._coordinator.revive(row if known else None, request)
         if known:

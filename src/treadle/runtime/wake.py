@@ -18,6 +18,8 @@ INBOX = b"inbox"
 WATCH = b"watch "
 NEWS = b"news"
 
+HOME_MAX = 90
+"""The address of a Unix socket has some hundred bytes; a temporary directory may be deeper than that."""
 SUBSCRIBERS_MAX = 256
 NEWS_EVERY_S = 0.02
 """News are coalesced: a watcher redraws fifty times a second at most."""
@@ -30,6 +32,9 @@ class Bell:
         self._rung = rung
         self._loop = asyncio.get_running_loop()
         self._home = Path(tempfile.mkdtemp(prefix="treadle-"))  # only this user may enter
+        if len(bytes(self._home)) > HOME_MAX:
+            self._home.rmdir()
+            self._home = Path(tempfile.mkdtemp(prefix="treadle-", dir="/tmp"))
         self.address = str(self._home / "wake")
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.setblocking(False)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from treadle.errors import StoreConflict
-from treadle.model.codec import unpack_events
+from treadle.model.codec import pack_events, unpack_events
 from treadle.model.effects import ClearTimer, CloseGate, Effect, OpenGate, SetTimer
 from treadle.model.events import Event, RunStarted, TimerFired
 from treadle.model.ids import RunId, TimerId, TokenId
@@ -60,11 +60,12 @@ class MemoryStore:
         self._check_fence(fence)
         commits = batch.commits
         self._check_commits(commits)
+        blocks = [pack_events(list(commit.events)) for commit in commits]  # what cannot be packed changes nothing
         for row in batch.done:
             self._outbox.pop(row, None)
         rows: list[OutboxRow] = []
-        for commit in commits:
-            self._write(commit, rows)
+        for commit, block in zip(commits, blocks, strict=True):
+            self._write(commit, block, rows)
         for row in batch.revived:
             self._park(row, None)
         for row, reason in batch.parked:
@@ -198,9 +199,9 @@ class MemoryStore:
             raise StoreConflict("DUPLICATE", f"a run of {key[0]} with the idempotency key {key[1]!r} exists already")
         taken.add(key)
 
-    def _write(self, commit: Commit, rows: list[OutboxRow]) -> None:
+    def _write(self, commit: Commit, block: bytes, rows: list[OutboxRow]) -> None:
         run = self._runs.get(commit.run) or self._create(commit)
-        run.append(commit)
+        run.append(commit, block)
         if self._timers:
             for event in commit.events:
                 if isinstance(event, TimerFired):

@@ -31,12 +31,12 @@ class KeptRun:
     blocks: list[bytes] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
 
-    def append(self, commit: Commit) -> None:
+    def append(self, commit: Commit, block: bytes) -> None:
         self.status = commit.status
         self.busy = commit.busy
         events = commit.events
         if events:
-            self.blocks.append(pack_events(list(events)))
+            self.blocks.append(block)
             last = events[-1]
             self.seq = last.seq
             self.changed = last.at

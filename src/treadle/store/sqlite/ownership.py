@@ -25,8 +25,9 @@ from pathlib import Path
 
 import msgspec
 
-PROBE_PAUSES_S = (0.001, 0.004, 0)
-"""Whoever asks who the owner is holds the lock for some microseconds and must not be taken for it."""
+ASKER_PAUSE_S, ASKERS_MAX_S = 0.001, 5.0
+"""Whoever asks who the owner is shares the lock for some microseconds, longer on a busy machine, and must not be taken
+for the owner, who shares it with nobody. Waiting for askers has an end all the same."""
 
 
 class Other(msgspec.Struct, frozen=True):
@@ -69,16 +70,15 @@ class Ownership:
         if self._held is not None:
             return None
         lock = _open(self._path)
-        for pause in PROBE_PAUSES_S:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                time.sleep(pause)
-            else:
-                self._keep(lock)
-                return None
-        os.close(lock)
-        return _read(self._path)
+        until = time.monotonic() + ASKERS_MAX_S
+        while not _lock(lock, fcntl.LOCK_EX):
+            if not _lock(lock, fcntl.LOCK_SH) or time.monotonic() > until:
+                os.close(lock)
+                return _read(self._path)
+            fcntl.flock(lock, fcntl.LOCK_UN)
+            time.sleep(ASKER_PAUSE_S)
+        self._keep(lock)
+        return None
 
     async def wait_gone(self) -> None:
         """Returns when the other is gone, and the lock is ours. Cancelling it leaves the lock to others."""
@@ -182,6 +182,15 @@ def lock_path(place: str | Path) -> Path:
 
 def _open(path: Path) -> int:
     return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+
+
+def _lock(lock: int, kind: int) -> bool:
+    """Whether it could be had at once."""
+    try:
+        fcntl.flock(lock, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _read(path: Path) -> Other:

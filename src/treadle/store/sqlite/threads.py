@@ -50,12 +50,12 @@ SHARED_MAX = 256
 class Job(Generic[T]):
     """Something to do on a connection, and who waits for it."""
 
-    __slots__ = ("_failure", "_loop", "_result", "future", "work")
+    __slots__ = ("_failure", "_future", "_loop", "_result", "work")
 
     def __init__(self, work: Work[T]) -> None:
         self.work = work
         self._loop = asyncio.get_running_loop()
-        self.future: asyncio.Future[T] = self._loop.create_future()
+        self._future: asyncio.Future[T] = self._loop.create_future()
         self._result: T | None = None
         self._failure: BaseException | None = None
 
@@ -77,12 +77,15 @@ class Job(Generic[T]):
             return  # the loop is closed, nobody waits any more
 
     def _settle(self) -> None:
-        if self.future.done():
+        if self._future.done():
             return  # whoever waited was cancelled
         if self._failure is not None:
-            self.future.set_exception(self._failure)
+            self._future.set_exception(self._failure)
         else:
-            self.future.set_result(self._result)  # type: ignore[arg-type]
+            self._future.set_result(self._result)  # type: ignore[arg-type]
+
+    async def outcome(self) -> T:
+        return await self._future
 
 
 class Reader:
@@ -102,7 +105,7 @@ class Reader:
             raise StoreUnavailable(f"{self._path}: the store is closed")
         job = Job(work)
         self._queue.put(job)
-        return await job.future
+        return await job.outcome()
 
     async def close(self) -> None:
         """Does what has been asked, then closes the connection."""
