@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 # No deadline: a loaded machine is not a bug. Fresh examples every time, in CI too: a property that holds
@@ -14,3 +18,12 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("treadle")
+
+
+@pytest.fixture(scope="session")
+def database() -> Iterator[Any]:
+    """A `tests.postgres.Database`; imported here, because most runs need no PostgreSQL."""
+    from tests import postgres
+
+    with postgres.new_database() as dsn:
+        yield postgres.Database(dsn)

@@ -77,12 +77,13 @@ class StoreConflict(TreadleError):
 
 class StoreUnavailable(TreadleError):
     """A store cannot be read or written now: disk full, connection lost. Whether the last write happened may be
-    unknown: look before you repeat what is not idempotent."""
+    unknown: look before you repeat what is not idempotent. `final`: no other try will help before a person does."""
 
-    def __init__(self, message: str, *, outcome_unknown: bool = False) -> None:
+    def __init__(self, message: str, *, outcome_unknown: bool = False, final: bool = False) -> None:
         super().__init__(f"{message}; whether the last write happened is unknown" if outcome_unknown else message)
         self.outcome_unknown = outcome_unknown
         """False: nothing of it has happened."""
+        self.final = final
 
 
 class StorePlaceError(TreadleError):

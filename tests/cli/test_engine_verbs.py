@@ -249,3 +249,22 @@ def test_a_dead_letter_is_shown_with_its_reason_and_tried_again_by_the_owner(alo
         assert alone.json("dead", "requeue", str(letters[0]["id"])) == {"requeued": [letters[0]["id"]]}
     assert "is kept" in alone("dead", "requeue", "--all", code=5).stderr
     assert alone.json("fsck")["ok"]
+
+
+def test_a_second_engine_is_told_how_to_wait(owned: Shell) -> None:
+    assert "--wait" in owned("engine", code=5).stderr
+
+
+def test_a_schedule_is_shown_in_its_own_time_zone_and_must_say_when(owned: Shell) -> None:
+    assert "--every-ms" in owned("schedules", "add", "zoned", "sleepy", code=3).stderr
+    added = owned("schedules", "add", "zoned", "sleepy", "--cron", "0 3 * * *", "--timezone", "Asia/Tokyo")
+    assert "03:00:00 JST" in added.stderr
+    assert "03:00:00 JST" in owned("schedules", "next", "zoned").stdout
+    owned("schedules", "remove", "zoned")
+
+
+def test_what_an_engine_finds_wrong_with_a_definition_looks_as_validate_shows_it(alone: Shell) -> None:
+    alone.write("bad.yaml", "workflow: bad\nnodes: {only: {action: {kind: python, function: nobody}}}\n")
+    said = alone("run", "bad.yaml", code=3).stderr
+    assert said.startswith("error UNKNOWN_FUNCTION")
+    assert said.splitlines()[-1] == "treadle: 1 error; nothing was deployed"

@@ -20,12 +20,16 @@ def runner() -> Iterator[asyncio.Runner]:
         yield made
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
 def store(request: pytest.FixtureRequest, tmp_path: Path, runner: asyncio.Runner) -> Iterator[Any]:
     if request.param == "memory":
         yield Spoken(MemoryStore(), runner)
         return
-    made = Spoken(runner.run(SqliteStore.open(tmp_path / "t.db", payload_max=200)), runner)
+    if request.param == "postgres":
+        opening = request.getfixturevalue("database").open(payload_max=200)
+    else:
+        opening = SqliteStore.open(tmp_path / "t.db", payload_max=200)
+    made = Spoken(runner.run(opening), runner)
     yield made
     assert made.integrity() == []
     made.close()

@@ -1,8 +1,9 @@
-"""Random batches on the reference store and on a file: the same answers, the same refusals, the same rows."""
+"""Random batches on the reference store, on a file and on a server: the same answers, refusals and rows."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -145,19 +146,26 @@ class Pair:
         }
 
 
-async def _play(played: list[tuple[str, Any]], place: Path) -> None:
-    async with await SqliteStore.open(place, payload_max=100) as file:
+async def _play(played: list[tuple[str, Any]], opening: Awaitable[Any]) -> None:
+    async with await opening as real:
         memory = MemoryStore()
-        pair = Pair(memory, file, Fence("nobody", SHARD, 1))
+        pair = Pair(memory, real, Fence("nobody", SHARD, 1))
         await pair.move("lease", "one")
         for kind, given_ in played:
             await pair.move(kind, given_)
             await pair.compare()
-        assert await file.integrity() == []
+        assert await real.integrity() == []
 
 
 @settings(max_examples=40)
 @given(moves)
 def test_random_batches_mean_the_same_to_every_store(played: list[tuple[str, Any]]) -> None:
     with TemporaryDirectory() as directory:
-        asyncio.run(_play(played, Path(directory) / "t.db"))
+        asyncio.run(_play(played, SqliteStore.open(Path(directory) / "t.db", payload_max=100)))
+
+
+# Few: every question is a round trip to a server. What the stores share is played above.
+@settings(max_examples=8)
+@given(moves)
+def test_random_batches_mean_the_same_to_a_server(database: Any, played: list[tuple[str, Any]]) -> None:
+    asyncio.run(_play(played, database.open(payload_max=100)))

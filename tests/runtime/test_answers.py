@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from treadle.model.events import Event
 from treadle.model.ids import RunId, TokenId
 from treadle.model.states import RunStatus
 from treadle.runtime import loading
+from treadle.runtime.engine import Engine, EngineSettings
 from treadle.runtime.gathering import Item
 from treadle.store.port import Batch, Document, Fence, OutboxRow, RunQuery, RunRow
 from treadle.store.rows import SHARD
@@ -203,3 +205,78 @@ async def test_a_result_that_leads_to_something_unwritable_fails_its_attempt() -
         run = await here.client.start(chain("a", output={"y": {"cel": "input.x * input.x"}}), {"x": 2**40})
         ended = await run.wait(5)
     assert ended.status in (RunStatus.FAILED, RunStatus.COMPLETED), "and does not hang"
+
+
+@on_loop
+async def test_whoever_waits_for_a_run_is_told_when_the_engine_closes(tmp_path: Path) -> None:
+    async with Engine(tmp_path / "t.db", functions={"a": hangs}, settings=EngineSettings(grace_ms=0)) as engine:
+        run = await engine.start(chain("a"))
+
+        async def follows() -> None:
+            async for _event in run.events():
+                pass
+
+        waiting = [asyncio.create_task(run.wait()), asyncio.create_task(follows())]
+        await turns(20)
+    with pytest.raises(EngineStopped):
+        await waiting[0]
+    with pytest.raises((EngineStopped, StoreUnavailable)):
+        await waiting[1]
+
+
+@on_loop
+async def test_whoever_waits_is_told_of_an_end_that_came_with_the_closing() -> None:
+    leave = asyncio.Event()
+
+    async def ends() -> dict[str, Any]:
+        await leave.wait()
+        return {}
+
+    async with running(FaultyStore(), {"a": ends}) as here:
+        run = await here.client.start(chain("a"))
+        waiting = asyncio.create_task(run.wait())
+        await turns(20)
+        leave.set()
+        while here.core.executor.executing:
+            await turns(1)
+    assert (await waiting).status is RunStatus.COMPLETED
+
+
+@on_loop
+async def test_an_engine_whose_store_is_broken_for_good_stops_and_tells_everybody() -> None:
+    class Broken(FaultyStore):
+        broken = False
+
+        async def commit(self, batch: Batch, fence: Fence) -> list[OutboxRow]:
+            if self.broken:
+                raise StoreUnavailable("a sync failed: restart", outcome_unknown=True, final=True)
+            return await super().commit(batch, fence)
+
+    store = Broken()
+    async with running(store, {"a": hangs}) as here:
+        run = await here.client.start(chain("a"))
+        store.broken = True
+        with pytest.raises(EngineStopped, match="a sync failed"):
+            await run.cancel()
+        with pytest.raises(EngineStopped):
+            await run.wait()
+
+
+@on_loop
+async def test_a_run_whose_content_is_gone_for_good_is_refused() -> None:
+    class Damaged(FaultyStore):
+        damaged: RunId | None = None
+
+        async def history(self, run: RunId, after: int = 0, limit: int | None = None) -> list[Event]:
+            if run == self.damaged:
+                raise StoreUnavailable("content is missing: restore a backup", final=True)
+            return await super().history(run, after, limit)
+
+    store = Damaged()
+    async with running(store, {}) as here:
+        run = await here.client.start(ASKS)
+        await here.core.coordinator.wait_quiet()
+        here.core.coordinator._hots.clear()
+        store.damaged = run.id
+        with pytest.raises(CommandRefused, match="restore a backup"):
+            await run.cancel()

@@ -163,3 +163,25 @@ async def test_a_bell_that_rings_while_an_engine_opens_harms_nobody() -> None:
 
     async with Opening(":memory:") as engine:
         assert await engine.workflows() == []
+
+
+@on_loop
+async def test_a_disk_that_is_full_is_not_tried_without_a_pause() -> None:
+    """It can be read, and a transaction that writes nothing succeeds: that must not look as if it were well again."""
+
+    class Full(FaultyStore):
+        refusals = 0
+
+        async def commit(self, batch: Batch, fence: Fence) -> list[OutboxRow]:
+            if batch.commits and self.refusals < 4:
+                self.refusals += 1
+                raise StoreUnavailable("disk full")
+            return await super().commit(batch, fence)
+
+    store = Full()
+    loop = asyncio.get_running_loop()
+    async with running(store, {}) as here:
+        began = loop.time()
+        await here.client.start(workflow({"ask": {"action": {"kind": "human"}}}))
+        assert store.refusals == 4
+        assert loop.time() - began >= 0.05 + 0.1 + 0.2, "the first try again is at once, the others wait ever longer"

@@ -12,7 +12,7 @@ import pytest
 
 from tests.runtime.cores import FaultyStore, calls, chain, running
 from tests.runtime.executing import on_loop, turns
-from treadle.errors import StoreUnavailable
+from treadle.errors import EngineStopped, StoreUnavailable
 from treadle.kernel.state import RunState
 from treadle.language import load_value
 from treadle.model import commands as c
@@ -138,3 +138,23 @@ async def test_an_engine_opens_however_deep_the_temporary_directory_is(
         run = await client.start(chain("a"))
         assert (await run.wait(10)).status is RunStatus.COMPLETED
     assert list(deep.iterdir()) == []
+
+
+@on_loop
+async def test_an_engine_that_lost_its_lease_stops_its_work() -> None:
+    store, begun, stopped = FaultyStore(), asyncio.Event(), asyncio.Event()
+
+    async def notices() -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+
+    async with running(store, {"a": notices}) as here:
+        run = await here.client.start(chain("a"))
+        await begun.wait()
+        await store.lease(SHARD, "other", 0, 1 << 50, evict=True)
+        with pytest.raises(EngineStopped):
+            await run.cancel()
+        await stopped.wait()

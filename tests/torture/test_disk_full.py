@@ -4,6 +4,7 @@ failed is another matter: nothing is written through that connection any more.""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import shlex
 import shutil
@@ -17,7 +18,10 @@ import pytest
 from tests.torture.engine import DATABASE
 from tests.torture.processes import ROOT
 from tests.torture.tight import TightDisk, fill_and_free
-from treadle.errors import StoreUnavailable
+from treadle.errors import EngineStopped, StoreUnavailable
+from treadle.language import load_value
+from treadle.runtime import core
+from treadle.runtime.engine import Engine
 from treadle.store.sqlite import SqliteStore
 
 
@@ -88,6 +92,30 @@ def test_after_a_failed_sync_the_connection_writes_nothing_any_more(tmp_path: Pa
         (note,) = await again.documents("note")
         assert note.version in (1, 2) and await again.integrity() == []
         await again.close()
+
+    asyncio.run(play())
+    assert disk.refusals
+
+
+def test_an_engine_on_a_full_disk_can_be_closed_and_lets_go_of_the_file(
+    tmp_path: Path, disk: TightDisk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(core, "PATIENCE_S", 0.05)
+
+    async def play() -> None:
+        async with asyncio.timeout(30):
+            with contextlib.suppress(StoreUnavailable):  # it may say so, as long as it ends
+                async with Engine(tmp_path / DATABASE) as engine:
+                    await engine.deploy(load_value({"workflow": "w", "nodes": {"a": {"action": {"kind": "human"}}}}))
+                    disk.room = 0
+                    starting = asyncio.create_task(engine.start("w"))
+                    while not disk.refusals:
+                        await asyncio.wait([starting], timeout=0.01)
+            with pytest.raises(EngineStopped):
+                await starting
+            disk.room = None
+            async with Engine(tmp_path / DATABASE) as again:
+                await (await again.start("w")).cancel()
 
     asyncio.run(play())
     assert disk.refusals

@@ -6,9 +6,11 @@ import asyncio
 import fcntl
 import os
 import signal
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.torture.engine import DATABASE
@@ -16,7 +18,7 @@ from tests.torture.killing import START_S
 from tests.torture.processes import Processes
 from treadle.model.states import RunStatus
 from treadle.runtime.engine import connect
-from treadle.store.sqlite import Ownership, ownership
+from treadle.store.sqlite import Other, Ownership, ownership
 from treadle.store.sqlite.ownership import lock_path
 
 
@@ -46,6 +48,27 @@ def test_whoever_only_asks_is_not_taken_for_the_owner(tmp_path: Path, monkeypatc
     other = late.try_take()
     assert other is not None and other.owner == "engine" and len(pauses) == 20, "an owner is believed at once"
     engine.release()
+
+
+@pytest.mark.parametrize("old", ["", '{"pid": 1073741824, "owner": "gone"}'])
+def test_an_owner_that_has_not_written_its_note_yet_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str
+) -> None:
+    place = tmp_path / DATABASE
+    lock_path(place).write_text(old.replace("{", f'{{"host": "{socket.gethostname()}", '))
+    owner, pauses = os.open(lock_path(place), os.O_RDWR), list[float]()
+    fcntl.flock(owner, fcntl.LOCK_EX)
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        if len(pauses) == 20:
+            note = Other(os.getpid(), socket.gethostname(), "new")
+            lock_path(place).write_bytes(msgspec.json.encode(note))
+
+    monkeypatch.setattr(ownership.time, "sleep", pause)
+    other = Ownership(place, owner="late").try_take()
+    assert other is not None and other.owner == "new"
+    os.close(owner)
 
 
 @pytest.mark.slow

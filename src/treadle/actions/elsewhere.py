@@ -9,6 +9,8 @@ from __future__ import annotations
 from treadle.actions.protocol import Call, Failed, failed
 
 OUTSIDE = ("http", "shell", "llm", "mcp")
+CONFIGURED = {"llm": "llm.profiles", "mcp": "mcp.servers"}
+"""Kinds that an engine, too, executes only if its operator has set something."""
 SUSPENDING = ("human", "wait", "signal", "workflow_call", "webhook")
 
 
@@ -21,8 +23,12 @@ class OutsideKind:
     def run(self, call: Call) -> Failed:
         return failed(
             f"an action of kind {self.name!r} reaches outside and is not executed here: "
-            f"mock {_addresses(call)} in a scenario; the engine executes it"
+            f"mock {_addresses(call)} in a scenario; {self._remedy()}"
         )
+
+    def _remedy(self) -> str:
+        setting = CONFIGURED.get(self.name)
+        return f"an engine executes it where `{setting}` is set (treadle.toml)" if setting else "the engine executes it"
 
 
 class SuspendingKind:

@@ -109,7 +109,7 @@ async def _deploy(engine: Engine, file: Path) -> None:
 
 async def _tell(engine: Engine) -> None:
     """One line per run that begins or ends, for logs."""
-    said: dict[str, str] = {}
+    said = {row.run: row.status.value for row in await engine.runs(limit=100) if row.status not in GOING}
     while True:
         for row in reversed(await engine.runs(limit=100)):
             if said.get(row.run) != row.status.value:

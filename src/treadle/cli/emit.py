@@ -10,7 +10,9 @@ import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 import msgspec
 
@@ -139,8 +141,10 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def clock_time(instant: int | None) -> str | None:
-    """An instant in the user's own time zone."""
+def clock_time(instant: int | None, zone: str | None = None) -> str | None:
+    """An instant in the user's own time zone, or in a named one, which is said then."""
+    if instant is not None and zone is not None:
+        return datetime.fromtimestamp(instant / 1_000, ZoneInfo(zone)).strftime("%Y-%m-%d %H:%M:%S %Z")
     return None if instant is None else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(instant / 1_000))
 
 

@@ -13,7 +13,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from treadle.cli.configuration import Configuration
-from treadle.cli.exits import OK
+from treadle.cli.exits import OK, STORE, Failure
 from treadle.cli.options import StoreOption, configuration
 
 
@@ -33,6 +33,7 @@ async def _serve(config: Configuration, wait: bool, files: tuple[Path, ...]) -> 
     from treadle.cli.emit import say
     from treadle.cli.loading import read_definitions
     from treadle.cli.opening import importable, new_engine
+    from treadle.errors import OwnedElsewhere
 
     importable(*files)
     definitions = [definition for file in files for definition in read_definitions(file)]
@@ -43,6 +44,10 @@ async def _serve(config: Configuration, wait: bool, files: tuple[Path, ...]) -> 
                 say(f"deployed {deployed.workflow} v{deployed.version}")
             say(f"engine {opened.name} coordinates {config.store}; Ctrl-C stops it")
             await asyncio.get_running_loop().create_future()
+    except OwnedElsewhere as elsewhere:
+        raise Failure(
+            STORE, f"{config.store} is coordinated by {elsewhere.owner}: stop that one, or --wait for its end"
+        ) from None
     except asyncio.CancelledError:
         say("stopped; what was under way goes on when an engine opens the store again")
     return OK

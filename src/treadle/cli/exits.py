@@ -1,7 +1,8 @@
 """What goes wrong becomes one line and an exit code.
 
 Owns the codes every verb uses (docs/reference/cli.md lists them, a test compares) and which error means which. Must not
-print anything but that one line; `--debug` adds the traceback.
+print anything but that one line, and before it the problems of a definition as `validate` shows them; `--debug` adds
+the traceback.
 """
 
 from __future__ import annotations
@@ -54,9 +55,25 @@ def conclude(problem: BaseException, *, debug: bool) -> int:
     if code == BUG:
         line = f"this is a bug: {type(problem).__name__}: {problem}" + ("" if debug else " (--debug shows where)")
     else:
-        line = str(problem)
+        line = _problems(problem) or str(problem)
     print(f"treadle: {line}", file=sys.stderr)
     return code
+
+
+def _problems(problem: BaseException) -> str:
+    """Shows what is wrong with a definition, one by one, and counts it; nothing for any other exception."""
+    from treadle.errors import DefinitionError
+    from treadle.language import Problem
+
+    if not isinstance(problem, DefinitionError):
+        return ""
+    from treadle.cli.emit import console
+    from treadle.cli.render import show_problems
+
+    shown = [one for one in problem.problems if isinstance(one, Problem)]
+    show_problems(console(stderr=True), shown, None)
+    errors = sum(one.severity == "error" for one in shown)
+    return f"{errors} {'errors' if errors > 1 else 'error'}; nothing was deployed" if errors else ""
 
 
 def code_of(problem: BaseException) -> int:

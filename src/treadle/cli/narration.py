@@ -46,7 +46,7 @@ class Narrator:
 
     def _line(self, event: e.Event, node: str, words: str) -> str:
         began = self._view.started.at if self._view.started is not None else event.at
-        return f"{duration(event.at - began):>9}  {node:<16} {words}"
+        return f"{duration(event.at - began):>11}  {node:<16} {words}"
 
     def _of_visit(self, event: e.Event, visit: Live) -> str:
         fan = self._view.expected(self._view.node(visit.node))
@@ -58,7 +58,8 @@ class Narrator:
         if fan is not None:
             return self._progress(visit, fan) or self._waits(event, visit, few=fan <= STEPS)
         if isinstance(event, e.TokenDispatched):
-            return "running" + (f" (attempt {event.attempt})" if event.attempt > 1 else "")
+            again = " again: whoever did it before is gone" if event.recovery else ""
+            return "running" + (f" (attempt {event.attempt})" if event.attempt > 1 else "") + again
         if isinstance(event, e.TokenCompleted):
             return "done"
         if isinstance(event, e.TokenCancelled):

@@ -130,7 +130,7 @@ def _run_compensating(view: Overview, _event: e.RunCompensating) -> None:
 
 
 def _created(view: Overview, event: e.TokenCreated) -> None:
-    ref = f"undo {event.node}" if event.mode is Mode.COMPENSATION else event.node
+    ref = f"compensate({event.node})" if event.mode is Mode.COMPENSATION else event.node
     node = view.node(ref)
     visit = Live(event.token, ref, event.frames, since=event.at)
     view.visits[event.token] = node.live[event.token] = visit

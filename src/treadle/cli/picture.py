@@ -71,6 +71,8 @@ def reason(visit: Live, now: int) -> str:
         return f"waits for a worker of queue {detail.get('queue', '?')!r}"
     if visit.waiting is Waiting.MUTEX:
         return f"waits for mutex {detail.get('mutex', '?')!r}"
+    if visit.waiting is Waiting.EXTERNAL:
+        return f"waits for the callback of its webhook{left}"
     if visit.waiting is Waiting.TRIGGER:
         return f"waits for {', '.join(detail.get('triggers', ())) or 'a trigger'}"
     return f"waits for {visit.waiting.value if visit.waiting else 'its turn'}{left}"

@@ -29,7 +29,10 @@ def run(
     input: Annotated[
         str | None, Parameter(name=["--input", "-i"], help="JSON, @FILE, or - for standard input.")
     ] = None,
-    wait: Annotated[bool, Parameter(help="Watch it until it ends. Without an owner: execute it, too.")] = True,
+    wait: Annotated[
+        bool,
+        Parameter(help="Watch it until it ends, and execute it if nobody else does."),
+    ] = True,
     key: Annotated[str | None, Parameter(help="The same key gives the same run again.")] = None,
     tag: Annotated[tuple[str, ...], Parameter(help="What to find it by; may be repeated.", negative="")] = (),
     version: Annotated[int | None, Parameter(help="Of a workflow given by name; else the newest.")] = None,
@@ -88,7 +91,7 @@ def _tell(reached: Reached, started: Run, out: Any) -> None:
     if reached.engine is not None:
         from treadle.cli.emit import say
 
-        say("started; it goes on when an engine opens the store: treadle engine")
+        say("started; nobody coordinates the store now: it goes on when an engine does (treadle engine)")
 
 
 def _goes_on(reached: Reached, started: Run) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from treadle.cli.exits import OK, REFUSED, Failure
+from treadle.cli.exits import INVALID, OK, REFUSED, Failure
 from treadle.cli.options import OutputOption, StoreOption, configuration
 
 if TYPE_CHECKING:
@@ -61,6 +61,8 @@ def add(
     from treadle.cli.loading import read_json
     from treadle.runtime.schedule import read_schedule
 
+    if (cron is None) == (every_ms is None):
+        raise Failure(INVALID, f"{name}: say when it is due: --cron or --every-ms, one of them")
     schedule = read_schedule(
         {
             "name": name,
@@ -127,7 +129,7 @@ def next_(
         due: int | None = now
         rows: list[dict[str, Any]] = []
         while len(rows) < count and due is not None and (due := next_due(schedule, due)) is not None:
-            rows.append({"due": due, "at": clock_time(due), "in": duration(due - now)})
+            rows.append({"due": due, "at": clock_time(due, schedule.timezone), "in": duration(due - now)})
         out.rows(("at", "in"), rows, "it is never due again")
         return OK
 
@@ -158,7 +160,7 @@ def _row(schedule: Schedule, *, words: bool = False) -> dict[str, Any]:
     from treadle.runtime.schedule_times import next_due
 
     due = None if schedule.paused else next_due(schedule, now_ms())
-    row = {**builtins(schedule), "next": clock_time(due) if words else due}
+    row = {**builtins(schedule), "next": clock_time(due, schedule.timezone) if words else due}
     if words:
         row |= {"when": schedule.cron or f"every {duration(schedule.every_ms or 0)}"}
         row |= {"timezone": schedule.timezone, "overlap": schedule.overlap, "catch_up": schedule.catch_up}

@@ -7,6 +7,7 @@ exists, and whether CEL compiles, is not decided here: that needs the whole work
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from typing import Any
 
 from treadle.errors import PathSyntax
@@ -148,7 +149,13 @@ class TargetPath(PathText):
             reading.problem("INPUT_NOT_WRITABLE", at, f"`{value}` cannot be written: input never changes", hint)
             return BAD
         if not steps or steps[0] not in self.roots or len(steps) < 2:
-            near = f"did you mean `state.{value.removeprefix('$.')}`?"
+            written = value.removeprefix("$.")
+            meant = get_close_matches(written.partition(".")[0], self.roots, n=1) if "." in written else []
+            near = (
+                f"did you mean `{meant[0]}.{written.partition('.')[2]}`?"
+                if meant
+                else f"did you mean `state.{written}`?"
+            )
             return self.wrong(value, at, reading, None if steps[:1] in (("state",), ("output",)) else near)
         return path
 

@@ -44,7 +44,7 @@ class Committer:
         fence: Fence,
         durable: Callable[[Gathering, list[OutboxRow]], None],
         again: Callable[[list[Item]], None],
-        lost: Callable[[StoreConflict], None],
+        lost: Callable[[StoreConflict | StoreUnavailable], None],
         refused: Callable[[Item, Exception], None],
     ) -> None:
         self.store = store
@@ -53,7 +53,7 @@ class Committer:
         self._again = again
         """Items of batches that failed, in their order: decide them on what the store really has."""
         self._lost = lost
-        """The lease belongs to somebody else."""
+        """The lease belongs to somebody else, or the store will not take anything any more."""
         self._refused = refused
         """No store could take what was decided about this item."""
         self._loop = asyncio.get_running_loop()
@@ -65,6 +65,9 @@ class Committer:
         self._settling: list[asyncio.Future[None]] = []
         self._writing: asyncio.Task[None] | None = None
         self._stopped = False
+        self._written = 0
+        self._failures = 0
+        """In a row. A full disk can be asked and not be written: reaching it is no reason to hurry."""
         self._last_row = 0
         """Of the outbox rows this committer has written."""
 
@@ -74,8 +77,13 @@ class Committer:
 
     @property
     def settled(self) -> int:
-        """How many batches have been settled so far: whether there is progress."""
+        """How many batches have been dealt with so far, one way or the other."""
         return self._settled
+
+    @property
+    def written(self) -> int:
+        """How many batches the store has taken so far: whether there is progress."""
+        return self._written
 
     @property
     def waiting(self) -> list[Item]:
@@ -146,9 +154,8 @@ class Committer:
                 if not (self._parts or self._gathering) or self._stopped:
                     return
                 gathered = self._take()
-        except StoreUnavailable:
-            if not self._stopped:
-                raise
+        except StoreUnavailable as problem:  # for good: nobody may wait for it
+            self._lost(problem)
         finally:
             self._writing = None
 
@@ -159,6 +166,7 @@ class Committer:
         try:
             rows = await self.store.commit(gathered.batch(), self.fence)
             self._last_row = rows[-1].id if rows else self._last_row
+            self._written, self._failures = self._written + 1, 0
             return rows
         except StoreConflict as conflict:
             if conflict.kind == "LEASE_CONFLICT":
@@ -167,7 +175,10 @@ class Committer:
                 return None
             log.warning("the store refused a batch: deciding again", error=str(conflict))
         except StoreUnavailable as problem:
-            log.warning("the store is unavailable: trying again", error=str(problem))
+            delay = min(RETRY_FIRST_S * 2 ** (self._failures - 1), RETRY_LAST_S) if self._failures else 0
+            self._failures += 1
+            log.warning("the store is unavailable: trying again", error=str(problem), next_try_s=delay)
+            await asyncio.sleep(delay)
             found = await self._went_through(gathered)
             if found is not None:
                 return found
@@ -228,7 +239,7 @@ async def reliably(ask: Callable[[], Awaitable[T]], is_over: Callable[[], bool])
         try:
             return await ask()
         except StoreUnavailable as problem:
-            if is_over():
+            if is_over() or problem.final:
                 raise
             log.warning("the store is unavailable", error=str(problem), next_try_s=delay)
             await asyncio.sleep(delay)

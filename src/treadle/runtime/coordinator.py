@@ -37,7 +37,7 @@ from typing import Any
 import structlog
 from msgspec.structs import replace
 
-from treadle.errors import EngineStopped
+from treadle.errors import EngineStopped, StoreConflict
 from treadle.kernel.decide import decide
 from treadle.kernel.state import RunState
 from treadle.model import commands as c
@@ -78,6 +78,8 @@ class Coordinator:
         """Called when requests of the inbox have been answered."""
         self.recover: Callable[[], Coroutine[Any, Any, None]] | None = None
         """Called after a commit whose outcome is unknown, once the store answers again."""
+        self.fenced: Callable[[], None] = lambda: None
+        """Called when the runs belong to somebody else: what is at work here is at work there, too."""
         self.stopped: BaseException | None = None
         self._loop = asyncio.get_running_loop()
         self._queue = Incoming()
@@ -151,9 +153,9 @@ class Coordinator:
         return hot is not None and hot.state.status not in ENDED
 
     @property
-    def settled(self) -> int:
-        """How many batches have been dealt with: whether there is progress."""
-        return self._committer.settled
+    def written(self) -> int:
+        """How many batches the store has taken: whether there is progress."""
+        return self._committer.written
 
     def has_handed_out(self, run: RunId, token: TokenId) -> bool:
         """Whether the visit's work was handed out by a decision of this coordinator, durable yet or not."""
@@ -185,8 +187,10 @@ class Coordinator:
         self._queue.clear()
         for task in self._tasks:
             task.cancel()
-        self.feed.wake_everybody()
+        self.feed.close(reason)
         self._wake_quiet()
+        if isinstance(reason, StoreConflict):
+            self.fenced()
 
     def _is_over(self) -> bool:
         return self.stopped is not None

@@ -55,6 +55,8 @@ class Core:
         self.recovery = Recovery(self.coordinator, self.delivery, self._has_in_hand)
         self.coordinator.deliver = self.delivery.durable
         self.coordinator.recover = self._recover
+        self.coordinator.fenced = self._fenced
+        self._stopping: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         """Takes up what is there. Returns when everything left behind has been said again, not when it is done."""
@@ -74,9 +76,15 @@ class Core:
                 return
             await self.coordinator.wait_quiet()
 
+    def _fenced(self) -> None:
+        self.timers.close()
+        self._stopping = asyncio.get_running_loop().create_task(self.executor.close(0))
+
     async def close(self, grace_ms: int = 0) -> None:
         """Lets work in hand end for so long, commits what it reports, then stops. What is left will be recovered."""
         self.timers.close()
+        if self._stopping is not None:
+            await self._stopping
         await self.executor.close(grace_ms)
         await self.outgoing.close()
         await self._wait_written()
@@ -86,9 +94,9 @@ class Core:
         """Until everything is durable, or the store has not taken anything for a while: what it does not have was never
         promised to anybody."""
         quiet = asyncio.ensure_future(self.coordinator.wait_quiet())
-        settled = -1
-        while not quiet.done() and settled != self.coordinator.settled:
-            settled = self.coordinator.settled
+        written = -1
+        while not quiet.done() and written != self.coordinator.written:
+            written = self.coordinator.written
             await asyncio.wait([quiet], timeout=PATIENCE_S)
         quiet.cancel()
 

@@ -9,6 +9,7 @@ from typing import Self
 import structlog
 from msgspec import Struct
 
+from treadle.errors import EngineStopped
 from treadle.model.events import Event
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
@@ -37,6 +38,7 @@ class Watch:
         self._run = run
         self._rung = asyncio.Event()
         self._news: News | None = None
+        self._has_looked = False
         self.only: frozenset[RunStatus] | None = None
         """Which statuses are news; None: all. Who waits for an end is not woken for every step."""
         feed.watches.setdefault(run, []).append(self)
@@ -52,9 +54,17 @@ class Watch:
             self._feed.watches.pop(self._run, None)
 
     async def news(self) -> News | None:
-        """The next news; None: something may have changed, look yourself."""
+        """The next news; None: something may have changed, look yourself. Raises EngineStopped once there will be none
+        any more, after a last look."""
+        closed = self._feed.closed
+        if closed is not None and not self._rung.is_set():
+            if self._has_looked:
+                raise EngineStopped(f"this engine has stopped, it will not hear of it: {closed}")
+            self._has_looked = True
+            return None
         await self._rung.wait()
         self._rung.clear()
+        self._has_looked = self._feed.closed is not None
         news, self._news = self._news, None
         return news
 
@@ -68,6 +78,7 @@ class Feed:
 
     def __init__(self) -> None:
         self.watches: dict[RunId, list[Watch]] = {}
+        self.closed: BaseException | None = None
         self._listeners: list[Listener] = []
 
     def listen(self, listener: Listener) -> Callable[[], None]:
@@ -90,6 +101,11 @@ class Feed:
                 listener(run, last.seq, status)
             except Exception as problem:  # whoever listens must not keep others from hearing it
                 log.error("a listener failed", run=run, exc_info=problem)
+
+    def close(self, reason: BaseException) -> None:
+        """There will be no more news here."""
+        self.closed = reason
+        self.wake_everybody()
 
     def wake_everybody(self) -> None:
         """Something may have changed that nobody here saw."""

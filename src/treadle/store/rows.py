@@ -7,9 +7,11 @@ one a commit carries.
 from __future__ import annotations
 
 import hashlib
+import zlib
 
 from treadle.model.effects import OpenGate
 from treadle.model.events import GateOpened
+from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
 from treadle.store.port import Commit, GateRow
 
@@ -28,6 +30,11 @@ ENDED = frozenset(
 )
 OPEN = tuple(status for status in RunStatus if status not in ENDED)
 """Of runs that may still do something by themselves."""
+
+
+def shard_of(run: RunId, shards: int) -> int:
+    """Where a run belongs in a store of many engines. Fixed for ever: rows carry the number."""
+    return zlib.crc32(run.encode()) % shards
 
 
 def digest_of(content: bytes) -> str:

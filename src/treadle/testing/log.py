@@ -19,7 +19,7 @@ from treadle.testing.projection import Projection
 DETAIL_MAX = 100
 """Columns of the last field: with the others a line fits a wide terminal."""
 
-LEGEND = "#  ms  event  token node[branch]  path  detail   (ms: virtual, since the first run began)"
+LEGEND = "#  ms  event  visit node[branch]  path  detail   (ms: virtual, since the first run began)"
 
 _SHORT = {
     "token.": "",

@@ -31,7 +31,8 @@ def check(flow: Flow, reading: Reading) -> None:
             compiled = compiled_use(use, flow)
         except ExpressionError as error:
             where = f" ({error.where})" if error.where else ""
-            reading.problem_in(error.code, use.at, f"{error.message}{where}")
+            hint = "`==` compares" if error.message.startswith("token recognition error at: '= ") else None
+            reading.problem_in(error.code, use.at, f"{error.message}{where}", hint)
             continue
         _names(use, compiled.reads, flow, reading)
         for ref in compiled.marking - flow.workflow.nodes.keys():
@@ -41,7 +42,7 @@ def check(flow: Flow, reading: Reading) -> None:
         try:
             compile_schema(schema)
         except ExpressionError as error:
-            reading.problem_in("BAD_SCHEMA", at, error.message)
+            reading.problem_in("BAD_SCHEMA", at, f"{error.where}: {error.message}" if error.where else error.message)
 
 
 def compiled_use(use: Use, flow: Flow) -> Any:

@@ -33,7 +33,8 @@ def unavailable(problem: apsw.Error, path: str, *, outcome_unknown: bool = False
     """The exception callers see; the problem itself if it is a bug."""
     for kind, remedy in _REMEDIES.items():
         if isinstance(problem, kind):
-            made = StoreUnavailable(f"{path}: {problem}: {remedy}", outcome_unknown=outcome_unknown)
+            text = f"{path}: {problem}: {remedy}"
+            made = StoreUnavailable(text, outcome_unknown=outcome_unknown, final=is_final(problem))
             made.__cause__ = problem
             return made
     return problem

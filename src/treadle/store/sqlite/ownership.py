@@ -25,6 +25,7 @@ from pathlib import Path
 
 import msgspec
 
+NOTE_TRIES = 100
 ASKER_PAUSE_S, ASKERS_MAX_S = 0.001, 5.0
 """Whoever asks who the owner is shares the lock for some microseconds, longer on a busy machine, and must not be taken
 for the owner, who shares it with nobody. Waiting for askers has an end all the same."""
@@ -74,7 +75,7 @@ class Ownership:
         while not _lock(lock, fcntl.LOCK_EX):
             if not _lock(lock, fcntl.LOCK_SH) or time.monotonic() > until:
                 os.close(lock)
-                return _read(self._path)
+                return _holder(self._path)
             fcntl.flock(lock, fcntl.LOCK_UN)
             time.sleep(ASKER_PAUSE_S)
         self._keep(lock)
@@ -190,6 +191,29 @@ def _lock(lock: int, kind: int) -> bool:
         fcntl.flock(lock, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
+    return True
+
+
+def _holder(path: Path) -> Other:
+    """Whoever has just been seen to hold the lock. It may not have written its note yet: then there is none, or that of
+    an owner that is gone."""
+    for _ in range(NOTE_TRIES):
+        other = _read(path)
+        if other.pid and _is_alive(other):
+            return other
+        time.sleep(ASKER_PAUSE_S)
+    return Other()
+
+
+def _is_alive(other: Other) -> bool:
+    if other.host != socket.gethostname():
+        return True
+    try:
+        os.kill(other.pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
     return True
 
 

@@ -41,7 +41,8 @@ def fetch_blob(connection: apsw.Connection, digest: bytes) -> bytes:
     """Bytes a record refers to; without them the file is damaged."""
     content: bytes | None = connection.execute(SQL["get_blob"], (digest,)).get
     if content is None:
-        raise StoreUnavailable(f"{connection.filename}: content {digest.hex()} is missing: restore a backup")
+        text = f"{connection.filename}: content {digest.hex()} is missing: restore a backup"
+        raise StoreUnavailable(text, final=True)
     return content
 
 

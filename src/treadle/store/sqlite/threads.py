@@ -23,6 +23,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
@@ -121,7 +122,8 @@ class Reader:
             jobs, last = self._take()
             if jobs:
                 self._run(jobs)
-        self._connection.close()
+        with suppress(apsw.Error):  # no room to tidy up: the log keeps what was committed, the next opening finds it
+            self._connection.close()
 
     def _take(self) -> tuple[list[Job[Any]], bool]:
         """Everything that waits, at least one; and whether it was the last."""
@@ -204,7 +206,8 @@ class Writer(Reader):
         except apsw.Error as worse:
             problem = problem or worse
         if problem is not None and is_final(problem):
-            self._broken = StoreUnavailable(f"{self._path}: not used again after: {problem}; restart the engine")
+            text = f"{self._path}: not used again after: {problem}; restart the engine"
+            self._broken = StoreUnavailable(text, final=True)
 
     @staticmethod
     def _fail(jobs: list[Job[Any]], failure: BaseException) -> None:

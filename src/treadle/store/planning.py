@@ -1,0 +1,130 @@
+"""A batch as rows, before any database has seen it.
+
+Owns what a batch comes to: decisions about the same run become one, timers and gates are reduced to what is left of
+them, everything is packed and large values have left. Promises that what cannot be packed raises here, before a
+transaction has begun. Must not know a database: a store writes the rows, and asks `stale` for its words of refusal.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from treadle.errors import StoreConflict
+from treadle.model.codec import pack_events
+from treadle.model.effects import ClearTimer, CloseGate, Effect, OpenGate, SetTimer
+from treadle.model.events import Event, RunStarted, TimerFired
+from treadle.model.ids import RunId, TimerId, TokenId
+from treadle.store.packing import pack
+from treadle.store.port import Batch, Commit, GateRow
+from treadle.store.rows import ENDED, gate_row
+from treadle.store.spill import Spill
+
+
+class Decided(msgspec.Struct):
+    """All decisions of a batch about one run."""
+
+    commit: Commit
+    """The newest; its status is the run's."""
+    expected: int
+    events: list[Event]
+
+    @property
+    def last(self) -> int:
+        return self.expected + len(self.events)
+
+    @property
+    def started(self) -> RunStarted:
+        """The first event of a run that begins here."""
+        first = self.events[0]
+        assert isinstance(first, RunStarted)
+        return first
+
+
+class Plan:
+    """A batch, packed. See the module's docstring."""
+
+    def __init__(self, batch: Batch, payload_max: int) -> None:
+        self._payload_max = payload_max
+        self.batch = batch
+        self.runs: dict[RunId, Decided] = {}
+        self.timers: dict[tuple[RunId, TimerId], int | None] = {}
+        self.gates: dict[tuple[RunId, TokenId], GateRow | None] = {}
+        self.ended: set[RunId] = set()
+        self.effects: list[tuple[RunId, Effect]] = []
+        self.flaw: StoreConflict | None = None
+        """Something no database could take; said once the fence and the versions are known to be right."""
+        try:
+            for commit in batch.commits:
+                self._decide(commit)
+        except StoreConflict as flaw:
+            self.flaw = flaw
+        self.blobs: list[tuple[RunId, bytes, bytes]] = []
+        blocks = [(run, decided.last, self._block(run, decided)) for run, decided in self.runs.items()]
+        self.blocks = [row for row in blocks if row[2]]
+        self.packed_effects = [self._packed(run, effect) for run, effect in self.effects]
+
+    def _decide(self, commit: Commit) -> None:
+        decided = self.runs.get(commit.run)
+        if decided is None:
+            decided = self.runs[commit.run] = Decided(commit, commit.expected_seq, [])
+        elif decided.last != commit.expected_seq:
+            raise stale(commit.run, decided.last, commit.expected_seq)
+        if decided.last == 0 and not (commit.events and isinstance(commit.events[0], RunStarted)):
+            raise StoreConflict("STALE_VERSION", f"run {commit.run} does not exist, and this does not start it")
+        decided.commit = commit
+        seq = decided.last
+        for event in commit.events:
+            seq += 1
+            if event.seq != seq:
+                raise StoreConflict("STALE_VERSION", f"run {commit.run}: event {event.seq} cannot follow {seq - 1}")
+            if isinstance(event, TimerFired):
+                self.timers[commit.run, event.timer] = None
+        decided.events += commit.events
+        for effect in commit.effects:
+            self._keep(commit, effect)
+        if commit.status in ENDED:
+            self.ended.add(commit.run)
+            self.gates = {key: row for key, row in self.gates.items() if key[0] != commit.run}
+
+    def _keep(self, commit: Commit, effect: Effect) -> None:
+        """Timers are found by their due time and gates by their run, so they live in rows of their own."""
+        if isinstance(effect, SetTimer):
+            self.timers[commit.run, effect.timer] = effect.due
+        elif isinstance(effect, ClearTimer):
+            self.timers[commit.run, effect.timer] = None
+        elif isinstance(effect, CloseGate):
+            self.gates[commit.run, effect.token] = None
+        else:
+            if isinstance(effect, OpenGate):
+                self.gates[commit.run, effect.token] = gate_row(commit, effect, "")
+            self.effects.append((commit.run, effect))
+
+    def _block(self, run: RunId, decided: Decided) -> bytes:
+        if not decided.events:
+            return b""
+        block = pack_events(decided.events)
+        if len(block) <= self._payload_max:
+            return block
+        spill = Spill(self._payload_max)
+        shrunk = [spill.shrunk(event) for event in decided.events]
+        if spill.blobs:  # else it is many small events: a fan-out's
+            block = pack_events(shrunk)
+            self._spilt(run, spill)
+        return block
+
+    def _packed(self, run: RunId, effect: Effect) -> bytes:
+        packed = pack(effect)
+        if len(packed) <= self._payload_max:
+            return packed
+        spill = Spill(self._payload_max)
+        packed = pack(spill.shrunk(effect))
+        self._spilt(run, spill)
+        return packed
+
+    def _spilt(self, run: RunId, spill: Spill) -> None:
+        self.blobs += [(run, digest, content) for digest, content in spill.blobs.items()]
+
+
+def stale(run: RunId, stands: int, seen: int) -> StoreConflict:
+    """A decision that was made on something else than what is there."""
+    return StoreConflict("STALE_VERSION", f"run {run} is at {stands}, the decision saw {seen}")

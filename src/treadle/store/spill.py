@@ -1,0 +1,153 @@
+"""Large values leave the records they came in: a block of history stays small, and the same content is kept once.
+
+Owns which values may leave (those an author chose, typed `Any` in `model`; never a field of ours) and the mark they
+leave behind: a msgpack extension of type 1 whose content is the raw SHA-256 of the value, packed. Promises that
+resolving every mark gives back what was packed. Must not touch a database: it hands out digests with bytes, and asks
+for bytes by digest.
+
+A value leaves if it is larger than the limit. Its parts go first: of {small: 1, scan: 20 MB} only the scan leaves, so
+that it is found to be the same when it turns up in another record.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import msgspec
+from msgspec import inspect
+from msgspec.msgpack import Ext
+from msgspec.structs import replace
+
+from treadle.store.packing import pack, unpack
+
+MARK = 1
+"""Extension type of a value that is kept elsewhere."""
+
+Change = Callable[[Any], Any]
+Swap = Callable[[Any, Change], Any]
+
+
+class Spill:
+    """Values that left, by digest."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self.blobs: dict[bytes, bytes] = {}
+
+    def shrunk(self, record: msgspec.Struct) -> Any:
+        """The record with a mark in place of every large value."""
+        if len(pack(record)) <= self._limit:
+            return record
+        swap = _swap_of(type(record))
+        return swap(record, self._shrink) if swap is not None else record
+
+    def _shrink(self, value: Any) -> Any:
+        if not isinstance(value, str | dict | list | tuple) or len(packed := pack(value)) <= self._limit:
+            return value
+        if isinstance(value, dict):
+            value = {key: self._shrink(part) for key, part in value.items()}
+        elif not isinstance(value, str):
+            value = [self._shrink(part) for part in value]
+        if not isinstance(value, str) and len(packed := pack(value)) <= self._limit:
+            return value
+        digest = hashlib.sha256(packed).digest()
+        self.blobs[digest] = packed
+        return Ext(MARK, digest)
+
+
+class Resolver:
+    """Marks → values, through whoever has the bytes."""
+
+    def __init__(self, fetch: Callable[[bytes], bytes]) -> None:
+        self._fetch = fetch
+        self._decode = msgspec.msgpack.Decoder(ext_hook=self).decode
+
+    def __call__(self, kind: int, content: memoryview) -> Any:
+        if kind != MARK:
+            raise ValueError(f"a stored value has the unknown extension type {kind}")
+        return self._decode(self._fetch(bytes(content)))
+
+
+def marks_in(block: bytes, fetch: Callable[[bytes], bytes]) -> Iterator[bytes]:
+    """Digests a block needs, those inside values that left included."""
+    pending = [unpack(block)]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, Ext):
+            digest = bytes(value.data)
+            yield digest
+            pending.append(unpack(fetch(digest)))
+        elif isinstance(value, dict):
+            pending += value.values()
+        elif isinstance(value, list):
+            pending += value
+
+
+@cache
+def _swap_of(kind: type) -> Swap | None:
+    """How to change every author's value inside a record of ours; None if it has none."""
+    return _swap(inspect.type_info(kind))
+
+
+def _swap(info: inspect.Type) -> Swap | None:
+    if isinstance(info, inspect.AnyType):
+        return lambda value, change: change(value)
+    if isinstance(info, inspect.ListType | inspect.VarTupleType):
+        return _each(_swap(info.item_type))
+    if isinstance(info, inspect.DictType):
+        return _values(_swap(info.value_type))
+    if isinstance(info, inspect.TupleType):
+        return _positions([_swap(item) for item in info.item_types])
+    if isinstance(info, inspect.StructType):
+        return _fields(info)
+    if isinstance(info, inspect.UnionType):
+        return _alternatives(info)
+    return None
+
+
+def _each(item: Swap | None) -> Swap | None:
+    if item is None:
+        return None
+    return lambda values, change: [item(value, change) for value in values]
+
+
+def _values(item: Swap | None) -> Swap | None:
+    if item is None:
+        return None
+    return lambda values, change: {key: item(value, change) for key, value in values.items()}
+
+
+def _positions(items: list[Swap | None]) -> Swap | None:
+    if not any(items):
+        return None
+    return lambda values, change: tuple(
+        item(value, change) if item else value for item, value in zip(items, values, strict=True)
+    )
+
+
+def _fields(info: inspect.StructType) -> Swap | None:
+    fields = [(field.name, swap) for field in info.fields if (swap := _swap(field.type)) is not None]
+    if not fields:
+        return None
+    return lambda record, change: replace(
+        record, **{name: swap(getattr(record, name), change) for name, swap in fields}
+    )
+
+
+def _alternatives(info: inspect.UnionType) -> Swap | None:
+    """Of a union of ours at most one alternative is a list, one a dict, and structs are told apart by their class."""
+    structs = {item.cls: _fields(item) for item in info.types if isinstance(item, inspect.StructType)}
+    rest = [way for item in info.types if not isinstance(item, inspect.StructType) and (way := _swap(item))]
+    if not rest and not any(structs.values()):
+        return None
+
+    def swap(value: Any, change: Change) -> Any:
+        if isinstance(value, msgspec.Struct):
+            chosen = structs.get(type(value))
+            return chosen(value, change) if chosen else value
+        return rest[0](value, change) if rest and value is not None else value
+
+    return swap

@@ -1,0 +1,34 @@
+"""The collector's settings are changed once, and only if they are Python's own."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+
+from treadle.runtime import garbage
+
+
+@pytest.fixture(autouse=True)
+def as_it_was(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    frozen: list[str] = []
+    before = gc.get_threshold()
+    monkeypatch.setattr(garbage, "_spared", False)
+    monkeypatch.setattr(gc, "freeze", lambda: frozen.append("frozen"))
+    yield frozen
+    gc.set_threshold(*before)
+
+
+def test_imports_are_set_aside_once_however_many_engines_open(as_it_was: list[str]) -> None:
+    gc.set_threshold(700, 10, 10)
+    garbage.spare_collector()
+    garbage.spare_collector()
+    assert as_it_was == ["frozen"]
+    assert gc.get_threshold() == (garbage.YOUNG, 10, 10)
+
+
+def test_thresholds_somebody_has_chosen_stay() -> None:
+    gc.set_threshold(123, 4, 5)
+    garbage.spare_collector()
+    assert gc.get_threshold() == (123, 4, 5)
