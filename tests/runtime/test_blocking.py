@@ -16,7 +16,7 @@ import pytest
 
 import treadle
 from tools import blocking as tool
-from treadle.errors import CommandRefused, TreadleError
+from treadle.errors import CommandRefused, EngineStopped, StorePlaceError, TreadleError
 from treadle.runtime import blocking, client, engine, run
 from treadle.runtime.blocking import WouldBlock
 
@@ -142,3 +142,16 @@ def test_a_store_is_read_without_owning_it(tmp_path: Path) -> None:
             assert client.run(started.id).wait(10).status == "cancelled"
         with pytest.raises(TreadleError, match="is coordinated by"):
             treadle.open(place)
+
+
+def test_after_its_with_a_blocking_engine_says_that_it_was_closed(tmp_path: Path) -> None:
+    with treadle.open(tmp_path / "treadle.db") as opened:
+        assert opened.runs() == []
+    with pytest.raises(EngineStopped, match="inside its `with`"):
+        opened.runs()
+
+
+def test_a_store_that_is_not_there_is_not_made_by_looking(tmp_path: Path) -> None:
+    with pytest.raises(StorePlaceError, match="no such store"), treadle.connect(tmp_path / "typo.db"):
+        pass
+    assert list(tmp_path.iterdir()) == []

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.runtime.cores import FaultyStore, calls, running
+from tests.runtime.cores import FaultyStore, calls, chain, running
 from tests.runtime.executing import on_loop
 from treadle.actions.failure import Retryable
 from treadle.actions.protocol import AttemptFacts
@@ -16,7 +17,7 @@ from treadle.errors import StoreUnavailable
 from treadle.language import load_value
 from treadle.model.definition import Workflow
 from treadle.model.states import RunStatus
-from treadle.runtime.engine import Engine
+from treadle.runtime.engine import Engine, EngineSettings
 from treadle.runtime.wake import INBOX
 from treadle.store.port import Batch, Fence, OutboxRow, RunQuery, RunRow, Store
 
@@ -185,3 +186,27 @@ async def test_a_disk_that_is_full_is_not_tried_without_a_pause() -> None:
         await here.client.start(workflow({"ask": {"action": {"kind": "human"}}}))
         assert store.refusals == 4
         assert loop.time() - began >= 0.05 + 0.1 + 0.2, "the first try again is at once, the others wait ever longer"
+
+
+@on_loop
+async def test_engines_that_were_closed_in_good_order_say_nothing_against_the_work(tmp_path: Path) -> None:
+    begun = asyncio.Event()
+
+    async def hangs() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    settings = EngineSettings(grace_ms=0)
+    run_id = None
+    for _ in range(8):  # the fifth lost worker would fail the visit
+        begun.clear()
+        async with Engine(tmp_path / "treadle.db", functions={"a": hangs}, settings=settings) as engine:
+            run_id = run_id or (await engine.start(chain("a"))).id
+            await begun.wait()
+
+    async def answers() -> dict[str, bool]:
+        return {"ok": True}
+
+    async with Engine(tmp_path / "treadle.db", functions={"a": answers}) as engine:
+        ended = await engine.run(run_id or "").wait(10)
+    assert ended.status is RunStatus.COMPLETED, ended

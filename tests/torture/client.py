@@ -25,7 +25,7 @@ async def travel(place: Path, seed: int) -> int:
     loop.add_signal_handler(signal.SIGTERM, over.set)
     tell(event="ready")
     journal = Journal(place / CLIENT)
-    async with connect(place / DATABASE) as client, asyncio.TaskGroup() as actors:
+    async with connect(place / DATABASE, create=True) as client, asyncio.TaskGroup() as actors:
         for actor in range(ACTORS):
             actors.create_task(Journeys(client, journal, seed * ACTORS + actor).go_on(over.is_set))
     journal.close()

@@ -1,8 +1,9 @@
 """Append-only journals of JSON lines: what a client was told, what a task function did.
 
 Owns the files beside the database that the judge believes. One line is one `write` on a descriptor opened for
-appending, so lines of several processes never mix, and a line that was written survives the kill of its writer. Must
-not be read while somebody writes.
+appending, so lines of several processes never mix, and a line that was written survives the kill of its writer. A kill
+in the middle of a write may leave the beginning of a line, with the next one behind it: its writer has not gone on, so
+nobody believes it was written. Must not be read while somebody writes.
 """
 
 from __future__ import annotations
@@ -44,4 +45,14 @@ def read(path: str | Path) -> list[Line]:
         content = Path(path).read_bytes()
     except FileNotFoundError:
         return []
-    return [msgspec.json.decode(line) for line in content.splitlines()]
+    return [line for text in content.splitlines() if (line := _whole(text)) is not None]
+
+
+def _whole(text: bytes) -> Line | None:
+    """The line that was written to its end; None if only a beginning was."""
+    begins = text.rfind(b'{"at":')
+    try:
+        line: Line = msgspec.json.decode(text[max(begins, 0) :])
+    except msgspec.DecodeError:
+        return None
+    return line

@@ -38,7 +38,7 @@ async def _deploy(config: Configuration, paths: list[Path]) -> int:
     importable(*files)
     definitions = [definition for file in files for definition in read_definitions(file)]
     out = Out(config["output"])
-    async with connect(config.store) as client:
+    async with connect(config.store, create=True) as client:
         before = {one.workflow: one.version for one in await client.workflows()}
         rows = []
         for definition in definitions:

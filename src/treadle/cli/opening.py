@@ -65,7 +65,7 @@ async def own_or_reach(config: Configuration) -> AsyncIterator[Reached]:
     try:
         await engine.__aenter__()
     except OwnedElsewhere as elsewhere:
-        async with connect(config.store) as client:
+        async with connect(config.store, create=True) as client:  # its owner may be about to
             yield Reached(client, None, elsewhere.owner)
         return
     try:

@@ -94,11 +94,12 @@ def dispatched(state: RunState, event: e.TokenDispatched) -> None:
     token = _moved(state, event.token, "token.dispatched")
     if event.recovery:
         token.recoveries = event.recovery
+        token.forgiven += event.forgiven
         token.worker = None
         drop_lease(state, token)
     else:
         token.attempts += 1
-        token.recoveries = 0
+        token.recoveries = token.forgiven = 0
     token.attempt = event.attempt
     token.input = event.input
     token.error = None

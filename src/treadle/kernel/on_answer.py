@@ -200,9 +200,7 @@ def apply_result(d: Deciding, token: Token, output: Json, tries: int, requests: 
 def lose_worker(d: Deciding, command: c.LoseWorker) -> None:
     """Whoever executed the attempt is gone: hand the same attempt out again, with the same key, unless it is poison."""
     token = d.state.tokens.get(command.token)
-    if token is None or token.attempt != command.attempt:
-        return
-    if command.recovery is not None and command.recovery != token.recoveries:
+    if token is None or token.attempt != command.attempt or command.recovery not in (None, token.recoveries):
         return
     if token.state not in (TokenState.EXECUTING, TokenState.DISPATCHED):
         return
@@ -210,9 +208,9 @@ def lose_worker(d: Deciding, command: c.LoseWorker) -> None:
         return
     if token.id in d.state.deferred:
         return  # its result is recorded and will be applied when the run resumes
-    if token.recoveries + 1 >= RECOVERIES_MAX and d.state.status is not RunStatus.PAUSED:
-        text = f"its worker was lost {token.recoveries + 1} times"
-        error = Error("WORKER_LOST", text)
+    losses = token.recoveries - token.forgiven + (not command.graceful)
+    if losses >= RECOVERIES_MAX and d.state.status is not RunStatus.PAUSED:
+        error = Error("WORKER_LOST", f"its worker was lost {losses} times")
         if token.mode is Mode.COMPENSATION:
             saga.compensation_token_failed(d, token, failure.located(token, error))
         else:
@@ -222,7 +220,8 @@ def lose_worker(d: Deciding, command: c.LoseWorker) -> None:
         if d.state.timers[timer].purpose == "lease":
             d.effect(x.ClearTimer(timer))
     queue = d.node(token).definition.queue if token.mode is Mode.FORWARD else None
-    d.emit(e.TokenDispatched(d.seq, d.now, token.id, token.attempt, token.input, queue, token.recoveries + 1))
+    lost = token.recoveries + 1
+    d.emit(e.TokenDispatched(d.seq, d.now, token.id, token.attempt, token.input, queue, lost, command.graceful))
     slot = begin.slot_of(d, token, d.node(token)) if token.mode is Mode.FORWARD else None
     if queue is None and slot is None:
         d.emit(e.TokenStarted(d.seq, d.now, token.id, token.attempt))

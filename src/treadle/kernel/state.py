@@ -51,6 +51,7 @@ class Token(Struct, gc=False):
     attempts: int = 0
     """Node attempts and task retries together (2.16)."""
     recoveries: int = 0
+    """How often its worker was lost in this attempt."""
     worker: str | None = None
     input: Json = None
     waiting: Waiting | None = None
@@ -70,6 +71,8 @@ class Token(Struct, gc=False):
     """The mutex it holds."""
     progress: tuple[int, int, int] = (0, 0, 0)
     """The newest part it has said while at work: (attempt, recoveries, part)."""
+    forgiven: int = 0
+    """Of the recoveries, those that say nothing against the work."""
 
 
 class Timer(Struct):

@@ -89,6 +89,8 @@ class LoseWorker(Command, tag="lose_worker", frozen=True):
     attempt: int
     recovery: int | None = None
     """How many losses of this attempt the sender knew of: makes a repeated delivery recognisable. None: unfenced."""
+    graceful: bool = False
+    """It was stopped in good order, with its engine: not counted against the work."""
 
 
 class FireTimer(Command, tag="fire_timer", frozen=True):

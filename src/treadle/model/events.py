@@ -128,6 +128,8 @@ class TokenDispatched(Event, tag="token.dispatched"):
     queue: str | None = None
     recovery: int = 0
     """How many times this attempt's worker was lost before."""
+    forgiven: bool = False
+    """The worker was stopped in good order this time: it says nothing against the work."""
 
 
 class TokenStarted(Event, tag="token.started"):

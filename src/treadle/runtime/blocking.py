@@ -23,7 +23,7 @@ from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from treadle.errors import TreadleError
+from treadle.errors import EngineStopped, TreadleError
 from treadle.runtime.client import Client
 from treadle.runtime.run import Run
 from treadle.store.port import Store
@@ -55,7 +55,9 @@ class Background:
         """What the work comes to. Interrupted (Ctrl-C), it is cancelled; what it has made durable stays so."""
         try:
             refuse_to_block()
-        except WouldBlock:
+            if not self._thread.is_alive():
+                raise EngineStopped("it was closed: use it inside its `with`")
+        except TreadleError:
             work.close()
             raise
         future = asyncio.run_coroutine_threadsafe(work, self._loop)

@@ -58,11 +58,12 @@ class Core:
         self.coordinator.fenced = self._fenced
         self._stopping: asyncio.Task[None] | None = None
 
-    async def open(self) -> None:
-        """Takes up what is there. Returns when everything left behind has been said again, not when it is done."""
+    async def open(self, graceful: bool = False) -> None:
+        """Takes up what is there. Returns when everything left behind has been said again, not when it is done.
+        `graceful`: the last owner was closed, not killed."""
         await self.library.refresh()
         await self.timers.open(lambda: self.coordinator.spawn(self._reliably(self.timers.turn_page)))
-        await self.recovery.recover()
+        await self.recovery.recover(graceful)
 
     async def look(self) -> None:
         """Somebody else has written: requests, or a new version of a workflow."""

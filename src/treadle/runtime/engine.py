@@ -143,7 +143,11 @@ class Engine(Client):
         self._closing.append(_later(bell.close))
         self._subscribers = Subscribers(bell)
         store = await self._own_store(bell.address)
-        fence = await store.lease(SHARD, self.name, clock.now(), FOREVER_MS, evict=True)
+        owner = f"{self.name}:{secrets.token_hex(4)}"  # unlike every one before, also after a restart under one name
+        free = await store.lease(
+            SHARD, owner, clock.now(), FOREVER_MS
+        )  # given back: the last one was closed, not killed
+        fence = free or await store.lease(SHARD, owner, clock.now(), FOREVER_MS, evict=True)
         assert fence is not None, "an evicting lease is always given"
         self._closing.append(lambda: store.release(fence))
         outside = install_outside(self.registry, self.settings.outside)
@@ -166,7 +170,7 @@ class Engine(Client):
         retention = Retention(store, fence, clock, coordinator.feed, rules, library.names, spawn)
         self._closing.append(_later(retention.close))
         self._is_listening = True
-        await self._core.open()
+        await self._core.open(graceful=free is not None)
         await self._scheduler.refresh()
         await retention.open()
 

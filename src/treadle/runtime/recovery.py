@@ -40,10 +40,11 @@ class Recovery:
         """Requests being answered."""
         self._looking = asyncio.Lock()
 
-    async def recover(self) -> None:
-        """Rows first: what they offer need not be looked for among the runs."""
+    async def recover(self, graceful: bool = False) -> None:
+        """Rows first: what they offer need not be looked for among the runs. `graceful`: the last owner has stopped its
+        work in good order."""
         offered = await self._redeliver()
-        await self._replace_workers(offered)
+        await self._replace_workers(offered, graceful)
         await self.read_inbox()
 
     async def read_inbox(self) -> None:
@@ -92,20 +93,20 @@ class Recovery:
             after = rows[-1].id
         return offered
 
-    async def _replace_workers(self, offered: set[tuple[RunId, TokenId]]) -> None:
+    async def _replace_workers(self, offered: set[tuple[RunId, TokenId]], graceful: bool) -> None:
         """Whoever executed something without a lease of its own is gone with its process."""
         query = RunQuery(busy=True, shard=self._coordinator.fence.shard, limit=PAGE)
         while runs := await self._coordinator.store.find_runs(query):
             for row in runs:
                 state = await self._coordinator.state(row.run)
                 if state is not None:
-                    self._lose(state, offered)
+                    self._lose(state, offered, graceful)
             query = RunQuery(busy=True, shard=query.shard, after=runs[-1].run, limit=PAGE)
 
-    def _lose(self, state: RunState, offered: set[tuple[RunId, TokenId]]) -> None:
+    def _lose(self, state: RunState, offered: set[tuple[RunId, TokenId]], graceful: bool) -> None:
         for token in state.tokens.values():
             if not is_executed_here(state, token) or self._is_in_hand(state.run, token.id, token.attempt):
                 continue
             if token.state is TokenState.DISPATCHED and (state.run, token.id) in offered:
                 continue
-            self._coordinator.tell(state.run, LoseWorker(token.id, token.attempt, token.recoveries))
+            self._coordinator.tell(state.run, LoseWorker(token.id, token.attempt, token.recoveries, graceful))
