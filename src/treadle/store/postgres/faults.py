@@ -1,0 +1,78 @@
+"""What PostgreSQL and the way to it complain about, in the port's words.
+
+Owns the translation. Promises that nothing is swallowed: what is neither the server's nor the network's trouble is a
+bug of ours and comes through as it is. Must not decide what to do about it, except which troubles a transaction is
+simply tried again for.
+"""
+
+from __future__ import annotations
+
+import re
+
+import asyncpg
+
+from treadle.errors import StorePlaceError, StoreUnavailable
+
+RETRIED = (
+    asyncpg.SerializationError,
+    asyncpg.DeadlockDetectedError,
+    asyncpg.InvalidCachedStatementError,
+    asyncpg.OutdatedSchemaCacheError,
+)
+"""40001, 40P01, and statements prepared before another node has migrated: nothing has happened, and the same again may
+succeed."""
+
+LOST = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
+"""Whatever goes wrong while a connection is made fit for the next user: it is not fit."""
+
+_REMEDIES: dict[type[BaseException], str] = {
+    asyncpg.DiskFullError: "the server's disk is full: make room, the store goes on by itself",
+    asyncpg.TooManyConnectionsError: "the server takes no more connections: raise max_connections, or use fewer",
+    asyncpg.InsufficientResourcesError: "the server has run out of something: look at its log",
+    asyncpg.OperatorInterventionError: "the server stops, starts or was told to cancel this: try again",
+    asyncpg.LockNotAvailableError: "a lock was not given in time: look for long transactions",
+    asyncpg.IdleInTransactionSessionTimeoutError: "this process stood still in the middle of a transaction",
+    asyncpg.ReadOnlySQLTransactionError: "the server only reads: is it a standby?",
+    # asyncpg's word for a connection whose server has said goodbye in between two statements.
+    asyncpg.InternalClientError: "the connection is gone: try again",
+    asyncpg.PostgresConnectionError: "the connection is gone: try again",
+    asyncpg.PostgresSystemError: "the server reports an error of its system: look at its log",
+    TimeoutError: "the server did not answer in time",
+    OSError: "the server cannot be reached",
+}
+
+_WRONG_PLACE: dict[type[BaseException], str] = {
+    asyncpg.InvalidCatalogNameError: "create the database first",
+    asyncpg.InvalidAuthorizationSpecificationError: "look at user and password",
+    asyncpg.InsufficientPrivilegeError: "let this user create tables there, or migrate with another",
+    asyncpg.DuplicateTableError: "choose another database, or a schema of its own (?search_path=…)",
+    asyncpg.InvalidSchemaNameError: "create the schema first",
+}
+
+
+def unavailable(problem: BaseException, place: str, *, outcome_unknown: bool = False) -> BaseException:
+    """The exception callers see; the problem itself if it is a bug."""
+    for kind, remedy in _REMEDIES.items():
+        if isinstance(problem, kind):
+            return _made(problem, place, remedy, outcome_unknown)
+    # asyncpg says in the same words that a caller is wrong; only these are the connection's.
+    if isinstance(problem, asyncpg.InterfaceError) and re.search("clos|released back to the pool", str(problem)):
+        return _made(problem, place, "the connection or the store is closed", outcome_unknown)
+    return problem
+
+
+def misplaced(problem: BaseException, place: str) -> BaseException:
+    """As `unavailable`, of a store that is being opened."""
+    for kind, remedy in _WRONG_PLACE.items():
+        if isinstance(problem, kind):
+            made = StorePlaceError(place, str(problem), remedy)
+            made.__cause__ = problem
+            return made
+    return unavailable(problem, place)
+
+
+def _made(problem: BaseException, place: str, remedy: str, outcome_unknown: bool) -> StoreUnavailable:
+    text = str(problem) or type(problem).__name__
+    made = StoreUnavailable(f"{place}: {text}: {remedy}", outcome_unknown=outcome_unknown)
+    made.__cause__ = problem
+    return made

@@ -1,0 +1,218 @@
+"""Questions to the database: rows → the port's records.
+
+Owns every SELECT that answers a verb, and how values that left their records come back. Each function is given a
+connection and asks one question. Must not write.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import asyncpg
+import msgspec
+from msgspec.msgpack import Ext
+
+from treadle.errors import StoreUnavailable
+from treadle.model.codec import unpacking
+from treadle.model.events import Event
+from treadle.model.ids import RunId, TimerId, TokenId
+from treadle.model.states import RunStatus
+from treadle.store.packing import unpack, unpack_answer, unpack_wish, unpacking_effects
+from treadle.store.port import Answer, Document, GateRow, OutboxRow, Request, RunQuery, RunRow, TimerRow
+from treadle.store.postgres.connect import without_nul
+from treadle.store.postgres.queries import SQL
+from treadle.store.spill import Resolver
+
+_tags = msgspec.json.Decoder(tuple[str, ...]).decode
+NEVER = (1 << 63) - 1
+_FIELDS = ("workflow", "idempotency_key", "run", "tag", "entity", "parent", "shard", "started_from", "started_until")
+"""Of a query, each with a condition of its name."""
+
+T = TypeVar("T")
+
+
+class _Missing(Exception):
+    """A value that left has not been fetched yet."""
+
+
+class Values:
+    """Decoders of one answer: values that left are fetched for all its records at once, layer by layer."""
+
+    def __init__(self, connection: asyncpg.Connection) -> None:
+        self._connection = connection
+        self.fetched: dict[bytes, bytes] = {}
+        resolver = Resolver(self._known)
+        self.events = unpacking(resolver)
+        self.effect = unpacking_effects(resolver)
+
+    def _known(self, digest: bytes) -> bytes:
+        try:
+            return self.fetched[digest]
+        except KeyError:
+            raise _Missing from None
+
+    async def decode(self, decoder: Callable[[bytes], T], runs: Sequence[RunId], packed: Sequence[bytes]) -> list[T]:
+        """The records of these runs."""
+        try:
+            return [decoder(one) for one in packed]
+        except _Missing:
+            await self.fetch(runs, packed)
+            return [decoder(one) for one in packed]
+
+    async def fetch(self, runs: Sequence[RunId], packed: Sequence[bytes]) -> set[bytes]:
+        """Everything the records refer to, directly or through each other; the digests."""
+        found: set[bytes] = set()
+        layer = {digest for one in packed for digest in marks(one)}
+        while layer := layer - found:
+            found |= layer
+            wanted = list(layer - self.fetched.keys())
+            rows = (
+                await self._connection.fetch(SQL["blobs_of_runs"], [without_nul(run) for run in set(runs)], wanted)
+                if wanted
+                else []
+            )
+            self.fetched.update((bytes(digest), bytes(content)) for digest, content in rows)
+            if lost := layer - self.fetched.keys():
+                raise StoreUnavailable(
+                    f"content {min(lost).hex()} is missing: forgotten just now, else restore a backup"
+                )
+            layer = {inner for digest in layer for inner in marks(self.fetched[digest])}
+        return found
+
+
+def marks(packed: bytes) -> set[bytes]:
+    """Digests a record refers to directly."""
+    found: set[bytes] = set()
+    pending = [unpack(packed)]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, Ext):
+            found.add(bytes(value.data))
+        elif isinstance(value, dict):
+            pending += value.values()
+        elif isinstance(value, list):
+            pending += value
+    return found
+
+
+async def history(connection: asyncpg.Connection, run: RunId, after: int, limit: int | None) -> list[Event]:
+    if limit is None:
+        rows = await connection.fetch(SQL["read_history"], run, after)
+    else:
+        rows = await connection.fetch(SQL["read_some_history"], run, after, limit)
+    values = Values(connection)
+    blocks = await values.decode(values.events, [run], [row[0] for row in rows])
+    return [event for block in blocks for event in block if event.seq > after][:limit]
+
+
+async def find_runs(connection: asyncpg.Connection, query: RunQuery) -> list[RunRow]:
+    sql, given = _runs_query(query)
+    return [_run(row) for row in await connection.fetch(sql, *given)]
+
+
+def _runs_query(query: RunQuery) -> tuple[str, list[Any]]:
+    conditions: list[str] = []
+    given: list[Any] = []
+
+    def add(name: str, *values: Any) -> None:
+        known = len(given)
+        conditions.append(re.sub(r"\$(\d)", lambda match: f"${known + int(match[1])}", SQL[name]))
+        given.extend(values)
+
+    by_key = query.workflow is not None and query.idempotency_key is not None
+    if by_key:  # a run that is found by its key has them; said twice, they lead the planner astray
+        add("if_key", query.workflow, query.idempotency_key)
+    for name in _FIELDS[2:] if by_key else _FIELDS:
+        if (value := getattr(query, name)) is not None:
+            add(f"if_{name}", value)
+    if query.statuses:
+        add("if_statuses", [status.value for status in query.statuses])
+    if query.busy is not None:
+        add("if_busy" if query.busy else "if_idle")
+    if query.after is not None:
+        add("if_before" if query.newest_first else "if_after", query.after)
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    given.append(query.limit)
+    direction = "DESC" if query.newest_first else "ASC"
+    return f"{SQL['find_runs']}{where} ORDER BY created {direction} LIMIT ${len(given)}", given
+
+
+def _run(row: Sequence[Any]) -> RunRow:
+    run, workflow, version, status, seq, key, started, changed, busy, entity, tags, parent = row
+    return RunRow(
+        run,
+        workflow,
+        version,
+        RunStatus(status),
+        seq,
+        key,
+        started,
+        changed,
+        busy,
+        entity,
+        _tags(tags) if tags is not None else (),
+        parent,
+    )
+
+
+async def find_gates(connection: asyncpg.Connection, run: RunId | None, limit: int) -> list[GateRow]:
+    if run is None:
+        rows = await connection.fetch(SQL["find_gates"], limit)
+    else:
+        rows = await connection.fetch(SQL["find_gates_of_run"], run, limit)
+    return [
+        GateRow(RunId(run), TokenId(token), node, workflow, opened, title, unpack(assign) if assign else None, due)
+        for run, token, node, workflow, opened, title, assign, due in rows
+    ]
+
+
+async def outbox(connection: asyncpg.Connection, shard: int, after: int, limit: int, parked: bool) -> list[OutboxRow]:
+    rows = await connection.fetch(SQL["read_parked" if parked else "read_outbox"], shard, after, limit)
+    values = Values(connection)
+    runs = [RunId(row["run"]) for row in rows]
+    effects = await values.decode(values.effect, runs, [row["effect"] for row in rows])
+    return [
+        OutboxRow(row["id"], run, effect, row["parked"]) for row, run, effect in zip(rows, runs, effects, strict=True)
+    ]
+
+
+async def timers(connection: asyncpg.Connection, shard: int, until: int | None, limit: int) -> list[TimerRow]:
+    rows = await connection.fetch(SQL["read_timers"], shard, NEVER if until is None else until, limit)
+    return [TimerRow(RunId(run), TimerId(timer), due) for run, timer, due in rows]
+
+
+async def inbox(connection: asyncpg.Connection, shard: int, limit: int) -> list[Request]:
+    rows = await connection.fetch(SQL["waiting_requests"], shard, limit)
+    found = [(id, RunId(run), at, workflow, *unpack_wish(wish)) for id, run, workflow, at, wish in rows]
+    return [Request(id, run, command, at, workflow, revive) for id, run, at, workflow, command, revive in found]
+
+
+async def answer_to(connection: asyncpg.Connection, run: RunId, request: str) -> tuple[bool, Answer | None]:
+    """Whether the request is there, and what became of it."""
+    row = await connection.fetchrow(SQL["read_answer"], run, request)
+    if row is None or row[0] is None:
+        return row is not None, None
+    return True, unpack_answer(request, row[0])
+
+
+async def documents(connection: asyncpg.Connection, kind: str, name: str | None, version: int | None) -> list[Document]:
+    if name is None and version is None:
+        rows = await connection.fetch(SQL["newest_documents"], kind)
+    elif name is None:
+        rows = await connection.fetch(SQL["documents_of_version"], kind, version)
+    elif version is None:
+        rows = await connection.fetch(SQL["newest_document"], kind, name)
+    else:
+        rows = await connection.fetch(SQL["document_version"], kind, name, version)
+    return [
+        Document(kind, name, version, hash, unpack(body))
+        for kind, name, version, hash, body in rows
+        if body is not None
+    ]
+
+
+async def blob(connection: asyncpg.Connection, digest: bytes) -> bytes | None:
+    content: bytes | None = await connection.fetchval(SQL["get_blob"], digest)
+    return content

@@ -1,0 +1,157 @@
+"""Connections, and what happens on them: one transaction per write, tried again where that is harmless.
+
+Owns the pool. Promises that a write has happened when its result is there, that nothing of it has happened when it
+raises, and that who cannot know says so (`StoreUnavailable.outcome_unknown`). Must not know what a transaction does.
+
+Invariants
+    1. A transaction is tried again only after 40001 or 40P01, which say that nothing has happened.
+    2. Trouble before COMMIT was sent: nothing has happened. From there to its answer: unknown, never tried again here.
+    3. A process that stands still in a transaction loses it after STILL_MS: the lease it has locked can be taken over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import NoReturn, TypeVar
+
+import asyncpg
+
+from treadle.errors import StoreUnavailable
+from treadle.store.postgres.connect import prepare, settings, shown, tidy
+from treadle.store.postgres.faults import LOST, RETRIED, misplaced, unavailable
+
+TRIES = 10
+"""With pauses that double from PAUSE_S: about five seconds of conflicts, then somebody should hear of it."""
+PAUSE_S = 0.005
+STILL_MS = 10_000
+LOCK_MS = 15_000
+"""Longer than STILL_MS, so that who waits for the lock of a still process gets it."""
+BEGIN = (
+    "BEGIN ISOLATION LEVEL READ COMMITTED;"
+    f"SET LOCAL idle_in_transaction_session_timeout = {STILL_MS}; SET LOCAL lock_timeout = {LOCK_MS}"
+)
+
+T = TypeVar("T")
+Work = Callable[[asyncpg.Connection], Awaitable[T]]
+
+
+class Passing(Exception):
+    """A conflict that is over before anybody could say what it was."""
+
+
+_RETRIED = (*RETRIED, Passing)
+
+
+class Misfit(Exception):
+    """A transaction found that the database is not as it expected. What exactly is asked once its writes are undone."""
+
+    def __init__(self, explain: Callable[[asyncpg.Connection], Awaitable[BaseException]]) -> None:
+        super().__init__("does not fit")
+        self.explain = explain
+
+
+class Connections:
+    """A pool. Made by `open`."""
+
+    def __init__(self, pool: asyncpg.Pool, place: str) -> None:
+        self._pool = pool
+        self.place = place
+
+    @classmethod
+    async def open(cls, dsn: str, connections_max: int) -> Connections:
+        """Raises `StoreUnavailable` or `StorePlaceError`."""
+        try:
+            pool = await asyncpg.create_pool(
+                dsn, min_size=1, max_size=connections_max, init=prepare, reset=tidy, **settings()
+            )
+        except Exception as problem:
+            made = misplaced(problem, shown(dsn))
+            if made is problem:
+                raise
+            raise made from problem
+        return cls(pool, shown(dsn))
+
+    async def close(self) -> None:
+        """Waits for what is under way."""
+        await self._pool.close()
+
+    async def read(self, work: Work[T]) -> T:
+        """Each statement sees what is committed when it begins."""
+        return await self._again(work, self._read)
+
+    async def write(self, work: Work[T]) -> T:
+        """One transaction. `work` may run more than once."""
+        return await self._again(work, self._write)
+
+    async def write_alone(self, work: Work[T]) -> T:
+        """One statement that is its own transaction: from the first byte on, trouble leaves its outcome unknown."""
+        return await self._again(work, self._write_alone)
+
+    async def _again(self, work: Work[T], once: Callable[[asyncpg.Connection, Work[T]], Awaitable[T]]) -> T:
+        for tries in range(TRIES):
+            connection = await self._acquire()
+            try:
+                return await once(connection, work)
+            except _RETRIED as problem:
+                refused = problem
+            finally:
+                await self._release(connection)
+            await asyncio.sleep(random.uniform(0, PAUSE_S * 2**tries))
+        raise StoreUnavailable(f"{self.place}: refused {TRIES} times: {refused}") from refused
+
+    async def _read(self, connection: asyncpg.Connection, work: Work[T]) -> T:
+        try:
+            return await work(connection)
+        except _RETRIED:
+            raise
+        except Exception as problem:
+            self._tell(problem)
+
+    async def _write_alone(self, connection: asyncpg.Connection, work: Work[T]) -> T:
+        try:
+            return await work(connection)
+        except _RETRIED:
+            raise
+        except Exception as problem:
+            self._tell(problem, outcome_unknown=True)
+
+    async def _write(self, connection: asyncpg.Connection, work: Work[T]) -> T:
+        committing = False
+        try:
+            try:
+                await connection.execute(BEGIN)
+                result = await work(connection)
+                committing = True
+                await connection.execute("COMMIT")
+            except Misfit as misfit:
+                await tidy(connection)
+                raise await misfit.explain(connection) from None
+            return result
+        except _RETRIED:
+            raise
+        except Exception as problem:
+            self._tell(problem, outcome_unknown=committing)
+
+    async def _acquire(self) -> asyncpg.Connection:
+        try:
+            return await self._pool.acquire()
+        except Exception as problem:
+            self._tell(problem)
+
+    def _tell(self, problem: BaseException, outcome_unknown: bool = False) -> NoReturn:
+        made = unavailable(problem, self.place, outcome_unknown=outcome_unknown)
+        if made is problem:
+            raise problem
+        raise made from problem
+
+    async def _release(self, connection: asyncpg.Connection) -> None:
+        try:
+            await tidy(connection)
+        except LOST:  # what went wrong has been said
+            with suppress(asyncpg.InterfaceError):
+                connection.terminate()
+        with suppress(*LOST):
+            await self._pool.release(connection)

@@ -1,0 +1,95 @@
+"""Many engines on one database: shards keep them apart, and where they meet one of them is first."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.contract.making import WORK, Spoken, begin
+from tests.postgres import Database, new_database
+from treadle.errors import StoreConflict
+from treadle.model import commands as c
+from treadle.model.ids import RunId
+from treadle.store.port import Request
+from treadle.store.postgres import PostgresStore
+from treadle.store.rows import SHARD, shard_of
+
+NAMES = [RunId(f"run-{i}") for i in range(200)]
+
+
+@pytest.fixture
+def store(database: Database, runner: asyncio.Runner) -> Iterator[Any]:
+    made = Spoken(runner.run(database.open(payload_max=200)), runner)
+    yield made
+    assert made.integrity() == []
+    made.close()
+
+
+@pytest.fixture
+def spread(runner: asyncio.Runner) -> Iterator[Any]:
+    """A store of eight shards."""
+    with new_database() as dsn:
+        made = Spoken(runner.run(PostgresStore.open(dsn, shards=8)), runner)
+        yield made
+        made.close()
+
+
+def test_runs_belong_to_shards_and_a_fence_reaches_no_further(spread: Any) -> None:
+    homes = {shard_of(run, 8) for run in NAMES}
+    assert homes == set(range(8))
+    fences = {shard: spread.lease(shard, "a", 0, 100) for shard in homes}
+    for run in NAMES[:20]:
+        home = shard_of(run, 8)
+        with pytest.raises(StoreConflict, match=f"belongs to shard {home}") as refused:
+            spread.commit(begin(run), fences[(home + 1) % 8])
+        assert refused.value.kind == "LEASE_CONFLICT"
+        (row,) = spread.commit(begin(run, WORK), fences[home])
+        assert row in spread.outbox(home)
+        spread.submit(Request(f"q-{run}", run, c.PauseRun(), 0))
+        assert f"q-{run}" in [request.id for request in spread.inbox(home)]
+    found = [run for shard in homes for run in spread.runs(shard=shard)]
+    assert sorted(found) == sorted(NAMES[:20])
+    assert spread.runs() == NAMES[:20], "in order of creation, whatever the shard"
+
+
+def test_of_engines_that_start_one_key_at_once_one_wins(spread: Any, runner: asyncio.Runner) -> None:
+    async def race() -> list[Any]:
+        store = spread.store
+        fences = [await store.lease(shard, "a", 0, 100) for shard in range(8)]
+        batches = [(begin(run, key="k"), fences[store.shard_of(run)]) for run in NAMES[:8]]
+        return await asyncio.gather(*(store.commit(*batch) for batch in batches), return_exceptions=True)
+
+    outcomes = runner.run(race())
+    lost = [outcome for outcome in outcomes if isinstance(outcome, StoreConflict)]
+    assert [conflict.kind for conflict in lost] == ["DUPLICATE"] * 7
+    assert len(spread.runs()) == len(spread.runs(workflow="w", idempotency_key="k")) == 1
+
+
+def test_nodes_that_deploy_at_once_agree_on_the_versions(store: Any, runner: asyncio.Runner) -> None:
+    async def deploy() -> list[Any]:
+        return await asyncio.gather(
+            *(store.store.put_document("workflow", "w", f"h{i % 3}", {"i": i}) for i in range(12))
+        )
+
+    made = runner.run(deploy())
+    versions = {(document.version, document.hash) for document in made}
+    assert sorted(version for version, _ in versions) == list(range(1, len(versions) + 1))
+
+
+def test_an_outbox_read_while_others_commit_misses_nothing(store: Any, runner: asyncio.Runner) -> None:
+    """Numbers are given before commit; the lock on the lease puts the commits of a shard in a row all the same."""
+    fence = store.held()
+
+    async def tail() -> list[int]:
+        writing = asyncio.gather(*(store.store.commit(begin(run, WORK, WORK), fence) for run in NAMES[:40]))
+        seen: list[int] = []
+        while not writing.done() or len(seen) < 80:
+            rows = await store.store.outbox(SHARD, after=seen[-1] if seen else 0)
+            seen += [row.id for row in rows]
+        await writing
+        return seen
+
+    assert runner.run(tail()) == list(range(1, 81))
