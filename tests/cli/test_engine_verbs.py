@@ -69,6 +69,19 @@ def started(shell: Shell, workflow: str, *options: str) -> str:
     return shell("run", workflow, "--no-wait", *options).stdout.strip()
 
 
+def test_a_run_asked_for_while_nobody_coordinates_is_started_by_the_next_engine(alone: Shell) -> None:
+    file = alone.write("review.yaml", REVIEW)
+    slip = alone("run", file, "--no-wait", "--input", "{}", code=3)
+    assert "SCHEMA" in slip.stderr
+    asked = alone("run", file, "--no-wait", "--input", '{"draft": "Hello"}')
+    assert "an engine will start it" in asked.stderr
+    assert alone.json("runs", "list") == [], "nothing was executed by asking"
+    with alone.going("engine", until="coordinates"):
+        while not (runs := alone.json("runs", "list")):
+            pass  # the engine has just begun to read what it was asked
+    assert [run["run"] for run in runs] == [asked.stdout.strip()]
+
+
 def test_a_run_is_executed_by_the_owner_and_answered_from_another_process(owned: Shell) -> None:
     run = started(owned, "review", "--input", '{"draft": "Hello"}', "--tag", "tried")
     watching = owned.begin("runs", "watch", run)

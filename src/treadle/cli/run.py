@@ -1,8 +1,9 @@
 """`treadle run FILE|WORKFLOW`: starts a run and watches it.
 
 If somebody coordinates the store, the run is theirs and this process looks on; else this process coordinates and
-executes until the run has ended. Exit codes: 0 completed (or started, with --no-wait) · 1 it ended otherwise · 3 the
-definition or the input is invalid · 4 no such workflow · 5 the store cannot be used · 130 interrupted.
+executes until the run has ended. With --no-wait the run is only asked for, and nothing is executed here. Exit codes: 0
+completed (or asked for, with --no-wait) · 1 it ended otherwise · 3 the definition or the input is invalid · 4 no such
+workflow · 5 the store cannot be used · 130 interrupted.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ from treadle.cli.exits import INTERRUPTED, OK, STORE, Failure
 from treadle.cli.options import OutputOption, StoreOption, configuration
 
 if TYPE_CHECKING:
+    from treadle.cli.emit import Out
     from treadle.cli.opening import Reached
+    from treadle.model.definition import Workflow
+    from treadle.runtime.client import Client
     from treadle.runtime.run import Run
 
 
@@ -60,17 +64,13 @@ async def _run(config: Configuration, workflow: str, value: Any, wait: bool, opt
     if not definitions and not config.store.exists():
         raise Failure(STORE, f"there is no store {config.store}, so nothing is deployed: name a file, or --store")
     importable(*([file] if definitions else []))
+    if not wait:
+        return await _hand_in(config, definitions, workflow, value, options, out)
     async with own_or_reach(config) as reached:
         if reached.owner is not None:
             say(f"{config.store} is coordinated by {reached.owner}; the run is executed there")
-        for definition in definitions:  # the first is run; the others are what it calls
-            deployed = await reached.client.deploy(definition)
-            options["version"] = deployed.version if definition is definitions[0] else options["version"]
-        name = definitions[0].workflow if definitions else workflow
+        name = await _deployed(reached.client, definitions, workflow, options)
         started = await reached.client.start(name, value, **options)
-        if not wait:
-            _tell(reached, started, out)
-            return OK
         try:
             return await watch(reached.client, started, out)
         except asyncio.CancelledError:
@@ -78,20 +78,36 @@ async def _run(config: Configuration, workflow: str, value: Any, wait: bool, opt
             return INTERRUPTED
 
 
+async def _deployed(client: Client, definitions: list[Workflow], workflow: str, options: dict[str, Any]) -> str:
+    """The name of what is run: the first definition; the others are what it calls."""
+    for definition in definitions:
+        deployed = await client.deploy(definition)
+        options["version"] = deployed.version if definition is definitions[0] else options["version"]
+    return definitions[0].workflow if definitions else workflow
+
+
+async def _hand_in(
+    config: Configuration, definitions: list[Workflow], workflow: str, value: Any, options: dict[str, Any], out: Out
+) -> int:
+    """Asks for a run without executing anything here: whoever coordinates the store does, now or later."""
+    from treadle.cli.emit import say
+    from treadle.errors import EngineStopped
+    from treadle.runtime.connecting import connect
+
+    async with connect(config.store, create=True) as client:
+        name = await _deployed(client, definitions, workflow, options)
+        run_id = client.new_run_id()
+        try:
+            run_id = (await client.start(name, value, run_id=run_id, **options)).id
+        except EngineStopped:
+            say("asked for; nobody coordinates the store now: an engine will start it (treadle engine)")
+    print(run_id) if out.text else out.json({"run": run_id})
+    return OK
+
+
 def _is_file(text: str) -> bool:
     """A path exists, or looks like one."""
     return Path(text).is_file() or text.endswith((".yaml", ".yml", ".json"))
-
-
-def _tell(reached: Reached, started: Run, out: Any) -> None:
-    if out.text:
-        print(started.id)
-    else:
-        out.json({"run": started.id})
-    if reached.engine is not None:
-        from treadle.cli.emit import say
-
-        say("started; nobody coordinates the store now: it goes on when an engine does (treadle engine)")
 
 
 def _goes_on(reached: Reached, started: Run) -> str:

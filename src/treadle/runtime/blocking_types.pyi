@@ -89,6 +89,9 @@ class Client:
     ) -> Run:
         """Starts a run, durably. A definition is deployed first. The same `key` gives the same run again. Raises
         CommandRefused for an input against the schema or an unknown workflow."""
+    @staticmethod
+    def new_run_id() -> str:
+        """An id nobody has: for whoever wants to know it before the run is started."""
     def run(self, run_id: str) -> Run:
         """A handle on a run that exists."""
     def runs(

@@ -114,7 +114,7 @@ class Client:
         if not isinstance(workflow, str):
             deployed = await self.deploy(workflow)
             workflow, version = deployed.workflow, deployed.version
-        run = RunId(run_id if run_id is not None else str(uuid_utils.uuid7()))
+        run = RunId(run_id if run_id is not None else self.new_run_id())
         command = c.StartRun(
             run=run,
             input=input,
@@ -129,6 +129,11 @@ class Client:
         if answer.rejection is not None:
             raise CommandRefused(answer.rejection.kind, answer.rejection.message)
         return Run(self._commander, RunId(answer.result), workflow)
+
+    @staticmethod
+    def new_run_id() -> str:
+        """An id nobody has: for whoever wants to know it before the run is started."""
+        return str(uuid_utils.uuid7())
 
     def run(self, run_id: str) -> Run:
         """A handle on a run that exists."""

@@ -14,7 +14,8 @@ import uuid_utils
 
 from treadle.errors import CommandRefused, EngineStopped
 from treadle.kernel.state import RunState
-from treadle.model.commands import Command
+from treadle.model.commands import Command, StartRun
+from treadle.model.errors import Rejection
 from treadle.model.events import RunStarted
 from treadle.model.ids import RunId
 from treadle.runtime.feed import Feed, News, Watch
@@ -81,6 +82,8 @@ class Remote:
 
     async def ask(self, run: RunId, command: Command, workflow: str | None = None, fresh: bool = False) -> Answer:  # noqa: ARG002
         """Waits for the owner. If there is none the request stays in the inbox and `EngineStopped` says so."""
+        if isinstance(command, StartRun) and (refused := await self._refusal(command, workflow or "")) is not None:
+            return Answer("", refused)
         return await self._asked(Request(str(uuid_utils.uuid7()), run, command, self.clock.now(), workflow))
 
     async def revive(self, letter: OutboxRow) -> None:
@@ -88,6 +91,14 @@ class Remote:
         answer = await self._asked(request)
         if answer.rejection is not None:
             raise CommandRefused(answer.rejection.kind, answer.rejection.message)
+
+    async def _refusal(self, command: StartRun, workflow: str) -> Rejection | None:
+        """What the owner would say at once: nobody should wait for it to hear of a slip."""
+        graph = await self.library.graph(workflow, command.version or None)
+        if graph is None:
+            return Rejection("NOT_FOUND", f"there is no workflow {workflow!r}: deploy it first")
+        problem = graph.input_schema.problem(command.input or {}) if graph.input_schema is not None else None
+        return None if problem is None else Rejection("SCHEMA", f"input of {workflow!r}: {problem}")
 
     async def _asked(self, request: Request) -> Answer:
         answer = await self.store.submit(request)
