@@ -112,7 +112,7 @@ def test_what_nobody_knows_is_refused(world: EngineWorld) -> None:
 def test_an_engine_that_does_not_recover_is_noticed(monkeypatch: pytest.MonkeyPatch, store: Any) -> None:
     assert [result.verdict for result in run_text(CRASHING, store=store)] == ["passed"]
 
-    async def forget(_self: Recovery, _offered: object) -> None:
+    async def forget(_self: Recovery, *_given: object) -> None:
         return
 
     monkeypatch.setattr(Recovery, "_replace_workers", forget)
