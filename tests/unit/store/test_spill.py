@@ -16,7 +16,7 @@ from treadle.model.errors import Error
 from treadle.model.ids import GroupId, TokenId
 from treadle.model.requests import Emit
 from treadle.store.packing import AnyEffect, pack, unpacking_effects
-from treadle.store.sqlite.spill import MARK, Resolver, Spill, marks_in
+from treadle.store.spill import MARK, Resolver, Spill, marks_in
 
 T = TokenId(1)
 BIG = "x" * 500

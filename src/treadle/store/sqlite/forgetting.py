@@ -13,10 +13,10 @@ import apsw
 from treadle.model.codec import pack_events, unpack_events
 from treadle.model.ids import RunId
 from treadle.store.port import Fence
+from treadle.store.spill import marks_in
 from treadle.store.sqlite.batches import check_fence
 from treadle.store.sqlite.queries import SQL
 from treadle.store.sqlite.reading import fetch_blob
-from treadle.store.sqlite.spill import marks_in
 
 
 def forget(connection: apsw.Connection, runs: Sequence[RunId], fence: Fence, history: bool) -> None:

@@ -19,8 +19,8 @@ from treadle.model.states import RunStatus
 from treadle.store.packing import unpack, unpack_answer, unpack_wish, unpacking_effects
 from treadle.store.port import Answer, Document, GateRow, OutboxRow, Request, RunQuery, RunRow, TimerRow
 from treadle.store.rows import SHARD
+from treadle.store.spill import Resolver
 from treadle.store.sqlite.queries import SQL
-from treadle.store.sqlite.spill import Resolver
 
 _tags = msgspec.json.Decoder(tuple[str, ...]).decode
 NEVER = (1 << 63) - 1
