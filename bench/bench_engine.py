@@ -50,8 +50,8 @@ def chain(length: int) -> Workflow:
 
 def fan_out(size: int) -> Workflow:
     """Branches joined, their outputs merged in order."""
-    branch = {**CALL, "output_mapping": {"state.n": "$.n"}}
-    merge = {"source": "_branch.state.n", "target": "state.all", "strategy": "append"}
+    branch = {**CALL, "output_mapping": {"output.n": "$.n"}}
+    merge = {"source": "_branch.output.n", "target": "state.all", "strategy": "append"}
     return load_value(
         {
             "workflow": f"fan{size}",

@@ -30,7 +30,9 @@ class Spoken:
         self._runner = runner
 
     def __getattr__(self, verb: str) -> Callable[..., Any]:
-        spoken = getattr(self.store, verb)
+        async def spoken(*given: Any, **named: Any) -> Any:
+            return await getattr(self.store, verb)(*given, **named)
+
         return lambda *given, **named: self._runner.run(spoken(*given, **named))
 
     def held(self) -> Fence:

@@ -73,13 +73,14 @@ def test_a_full_disk_refuses_the_write_and_goes_on_when_there_is_room(tmp_path: 
     made = runner.run(SqliteStore.open(tmp_path / "t.db"))
     store: Any = Spoken(made, runner)
     fence = store.held()
-    pages = runner.run(made._writer.do(lambda db: db.pragma("page_count")))
-    runner.run(made._writer.do(lambda db: db.pragma("max_page_count", pages + 2)))
+    writer: Any = Spoken(made._writer, runner)
+    pages = writer.do(lambda db: db.pragma("page_count"))
+    writer.do(lambda db: db.pragma("max_page_count", pages + 2))
     with pytest.raises(StoreUnavailable, match="the disk is full") as refused:
         store.commit(begin(input="x" * 60_000), fence)
     assert not refused.value.outcome_unknown
     assert store.runs() == []
-    runner.run(made._writer.do(lambda db: db.pragma("max_page_count", 1 << 30)))
+    writer.do(lambda db: db.pragma("max_page_count", 1 << 30))
     store.commit(begin(input="x" * 60_000), fence)
     assert store.integrity() == []
     store.close()

@@ -42,18 +42,20 @@ async def test_an_ended_run_that_is_in_memory_is_not_waited_for() -> None:
     """A command about it makes it hot once more; its end was news long ago."""
 
     class Slow(FaultyStore):
-        async def history(self, run: RunId, after: int = 0, limit: int | None = None) -> list[Event]:
-            await turns(5)
-            return await super().history(run, after, limit)
+        async def commit(self, batch: Batch, *fences: Fence) -> list[OutboxRow]:
+            await turns(50)
+            return await super().commit(batch, *fences)
 
     async with running(Slow(), {"a": works}) as here:
         run = await here.client.start(chain("a"))
         await run.wait(5)
+        other = asyncio.create_task(here.client.start(chain("a")))
+        await turns(20)  # a commit is under way: what is decided now waits for it
         cancelling = asyncio.create_task(run.cancel())
         while here.core.coordinator._hots.get(run.id) is None:
             await turns(1)
         assert (await run.wait(5)).status is RunStatus.COMPLETED
-        await asyncio.wait([cancelling])
+        await asyncio.wait([cancelling, other])
 
 
 @on_loop

@@ -19,6 +19,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TypeVar
 
 import structlog
@@ -63,7 +64,8 @@ class Committer:
         self._number, self._settled = 1, 0
         """Of the batch in the making, and of the last one of which is known what became of it."""
         self._settling: list[asyncio.Future[None]] = []
-        self._writing: asyncio.Task[None] | None = None
+        self._writing: asyncio.Future[list[OutboxRow]] | asyncio.Task[None] | None = None
+        """What is under way: a batch at the store, or coping with one that went wrong."""
         self._stopped = False
         self._written = 0
         self._failures = 0
@@ -109,8 +111,8 @@ class Committer:
 
     def flush(self) -> None:
         """Writes what was gathered, at once or when the batch under way is done."""
-        if self._writing is None and self._gathering and not self._stopped:
-            self._writing = self._loop.create_task(self._write(self._take()))
+        while self._writing is None and (self._parts or self._gathering) and not self._stopped:
+            self._write(self._take())
 
     async def drained(self) -> None:
         """Everything gathered so far is durable, or was handed back. What is gathered later is not waited for: under
@@ -141,40 +143,65 @@ class Committer:
             if not future.done():
                 future.set_result(None)
 
-    async def _write(self, gathered: Gathering) -> None:
-        try:
-            while True:
-                rows = await self._commit(gathered)
-                if rows is not None:
-                    self._durable(gathered, rows)
-                if not self._parts:
-                    self._settled = self._number - 1
-                    if self._settling:
-                        self._settle()
-                if not (self._parts or self._gathering) or self._stopped:
-                    return
-                gathered = self._take()
-        except StoreUnavailable as problem:  # for good: nobody may wait for it
-            self._lost(problem)
-        finally:
-            self._writing = None
+    # Called back, not awaited: a task would cost a lone chain two turns of the loop with every commit.
 
-    async def _commit(self, gathered: Gathering) -> list[OutboxRow] | None:
-        """The new rows; None if the batch has to be decided again, or never."""
+    def _write(self, gathered: Gathering) -> None:
         if not gathered.writes:
-            return []
+            self._over(gathered, [])
+            return
         try:
-            rows = await self.store.commit(gathered.batch(), self.fence)
+            writing = asyncio.ensure_future(self.store.commit(gathered.batch(), self.fence))
+        except Exception as problem:
+            self._writing = self._loop.create_task(self._cope(gathered, problem))
+            return
+        if writing.done():  # a store may be done at once
+            self._heard(gathered, writing)
+        else:
+            self._writing = writing
+            writing.add_done_callback(partial(self._heard, gathered))
+
+    def _heard(self, gathered: Gathering, writing: asyncio.Future[list[OutboxRow]]) -> None:
+        self._writing = None
+        if writing.cancelled():
+            return  # the loop is being closed
+        problem = writing.exception()
+        if problem is None:
+            rows = writing.result()
             self._last_row = rows[-1].id if rows else self._last_row
             self._written, self._failures = self._written + 1, 0
-            return rows
-        except StoreConflict as conflict:
-            if conflict.kind == "LEASE_CONFLICT":
+            self._over(gathered, rows)
+            self.flush()
+        elif isinstance(problem, Exception):
+            self._writing = self._loop.create_task(self._cope(gathered, problem))
+
+    def _over(self, gathered: Gathering, rows: list[OutboxRow] | None) -> None:
+        """It is known what became of a batch; None: it has to be decided again, or never."""
+        if rows is not None:
+            self._durable(gathered, rows)
+        if not self._parts:
+            self._settled = self._number - 1
+            if self._settling:
+                self._settle()
+
+    async def _cope(self, gathered: Gathering, problem: Exception) -> None:
+        try:
+            rows = await self._after(gathered, problem)
+            self._over(gathered, rows)
+        except StoreUnavailable as final:  # for good: nobody may wait for it
+            self._lost(final)
+        finally:
+            self._writing = None
+        self.flush()
+
+    async def _after(self, gathered: Gathering, problem: Exception) -> list[OutboxRow] | None:
+        """What became of a batch the store did not take: its rows if it did, None if it did not."""
+        if isinstance(problem, StoreConflict):
+            if problem.kind == "LEASE_CONFLICT":
                 self._gathering.decided[:0] = gathered.decided
-                self._lost(conflict)
+                self._lost(problem)
                 return None
-            log.warning("the store refused a batch: deciding again", error=str(conflict))
-        except StoreUnavailable as problem:
+            log.warning("the store refused a batch: deciding again", error=str(problem))
+        elif isinstance(problem, StoreUnavailable):
             delay = min(RETRY_FIRST_S * 2 ** (self._failures - 1), RETRY_LAST_S) if self._failures else 0
             self._failures += 1
             log.warning("the store is unavailable: trying again", error=str(problem), next_try_s=delay)
@@ -182,7 +209,7 @@ class Committer:
             found = await self._went_through(gathered)
             if found is not None:
                 return found
-        except Exception as problem:
+        else:
             await self._isolate(gathered, problem)
             return None
         await self._start_over(gathered)

@@ -33,7 +33,7 @@ Invariants
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -190,8 +190,9 @@ class Document(Struct, frozen=True):
 class Store(Protocol):
     """The port. Every verb is one round trip; those that write are one transaction."""
 
-    async def commit(self, batch: Batch, fence: Fence) -> list[OutboxRow]:
-        """Writes a batch; the new outbox rows, in order. Raises `StoreConflict`."""
+    def commit(self, batch: Batch, fence: Fence) -> Awaitable[list[OutboxRow]]:
+        """Writes a batch; the new outbox rows, in order. Raises `StoreConflict`. A future that is done already says
+        that there is nothing to wait for."""
 
     async def history(self, run: RunId, after: int = 0, limit: int | None = None) -> list[Event]:
         """A run's events with seq > `after`, oldest first; empty for an unknown run."""

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import Any, Protocol, TypeVar
+from collections.abc import Awaitable
+from typing import Protocol, TypeVar
 
 T = TypeVar("T")
 
 
 class Wait(Protocol):
-    """Drives a coroutine to its result."""
+    """Drives what somebody would await to its result."""
 
-    def __call__(self, coroutine: Coroutine[Any, Any, T], /) -> T: ...
+    def __call__(self, work: Awaitable[T], /) -> T: ...
 
 
-def instantly(coroutine: Coroutine[Any, Any, T]) -> T:
+def instantly(work: Awaitable[T]) -> T:
     """The result of a coroutine that finishes at its first step; one that would suspend is a bug here."""
+    steps = work.__await__()
     try:
-        coroutine.send(None)
+        next(steps)
     except StopIteration as finished:
         value: T = finished.value
         return value
-    coroutine.close()
+    steps.close()
     raise RuntimeError("a coroutine of the virtual world tried to wait for the real one")

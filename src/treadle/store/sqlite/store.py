@@ -14,7 +14,8 @@ Theory of operation
                                      COMMIT                       ──►  one sync for all that waited
         await  ◄── call_soon_threadsafe
 
-    one thread owns the only connection that writes, and one another for questions that may take a while. A question
+    one thread owns the only connection that writes, and one another for questions that may take a while. A lone chain's
+    next step is written on the caller's side, while the thread sleeps (`threads.Writer.at_once`). A question
     that is one step into one index (a run by its id or key) is asked on the caller's side: 18 µs there, 40 to 100 µs
     through a thread. In WAL mode readers never wait for the writer nor it for them.
 
@@ -38,8 +39,9 @@ Known limits: answers to requests about runs that never came to be stay in the f
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -75,13 +77,17 @@ from treadle.store.sqlite.threads import Reader, Writer
 PAYLOAD_MAX = 64 * 1024
 """A larger value is kept once, outside history. Smaller ones cost less to copy than to look up."""
 
+BRIEF = 4
+"""Decisions that need no thread of their own: a chain's next step, one more beside it. More of them are a crowd, which
+gathers the next batch while this one syncs."""
+
 T = TypeVar("T")
 
 
 class SqliteStore:
     """See the module's docstring; the verbs are documented in `store.port`. Made by `open`."""
 
-    def __init__(self, path: Path, payload_max: int, read_only: bool) -> None:
+    def __init__(self, path: Path, payload_max: int, read_only: bool, loop: asyncio.AbstractEventLoop) -> None:
         self.path = path
         self._payload_max = payload_max
         with ExitStack() as opened:
@@ -93,13 +99,14 @@ class SqliteStore:
             behind = opened.enter_context(closing(connect(path, read_only=read_only)))
             opened.pop_all()
         self._values = reading.Values(behind)
-        self._reader = Reader(behind, str(path), "treadle-reader")
-        self._writer = Writer(owned, str(path), "treadle-writer") if owned is not None else None
+        self._reader = Reader(behind, str(path), "treadle-reader", loop)
+        self._writer = Writer(owned, str(path), "treadle-writer", loop) if owned is not None else None
 
     @classmethod
     async def open(cls, path: str | Path, *, payload_max: int = PAYLOAD_MAX, read_only: bool = False) -> SqliteStore:
-        """Opens the file, creates it or brings it up to date. Raises `StorePlaceError` if it cannot be there."""
-        return await asyncio.to_thread(cls, Path(path), payload_max, read_only)
+        """Opens the file, creates it or brings it up to date, for callers on this event loop. Raises `StorePlaceError`
+        if it cannot be there."""
+        return await asyncio.to_thread(cls, Path(path), payload_max, read_only, asyncio.get_running_loop())
 
     async def close(self) -> None:
         """Finishes what was asked, then closes the file."""
@@ -118,9 +125,10 @@ class SqliteStore:
 
     # Writing
 
-    async def commit(self, batch: Batch, fence: Fence) -> list[OutboxRow]:
+    def commit(self, batch: Batch, fence: Fence) -> Awaitable[list[OutboxRow]]:
         plan = Plan(batch, self._payload_max)
-        return await self._write(lambda connection: plan.write(connection, fence))
+        work = partial(plan.write, fence=fence)
+        return self._writes.at_once(work) if len(batch.commits) <= BRIEF else self._writes.do(work)
 
     async def lease(self, shard: int, owner: str, now: int, ttl_ms: int, evict: bool = False) -> Fence | None:
         return await self._write(lambda connection: writing.lease(connection, shard, owner, now, ttl_ms, evict))
@@ -196,10 +204,14 @@ class SqliteStore:
         """Versions, settings and sizes, for a doctor."""
         return await asyncio.to_thread(upkeep.facts, self.path)
 
-    async def _write(self, work: Callable[[apsw.Connection], T]) -> T:
+    @property
+    def _writes(self) -> Writer:
         if self._writer is None:
             raise StoreUnavailable(f"{self.path} was opened for reading only")
-        return await self._writer.do(work)
+        return self._writer
+
+    async def _write(self, work: Callable[[apsw.Connection], T]) -> T:
+        return await self._writes.do(work)
 
     async def _read(self, work: Callable[[apsw.Connection], T]) -> T:
         return await self._reader.do(work)

@@ -7,9 +7,12 @@ store wakes nobody. Must not know what a job does.
     loop ── put ──► SimpleQueue ──► writer: BEGIN IMMEDIATE, job, job, job, COMMIT ── call_soon_threadsafe ──► loop
                                        each after the first that shares a transaction inside a savepoint
 
-A hand-off there and back costs 35 to 90 µs beside a sync of 150 to 400 µs; a step's packing 6 µs and its statements
-30 µs (`bench/bench_store.py`). Packing happens on the caller's side: here it would fight the loop for the interpreter,
-which SQLite lets go of while it works.
+A step's packing costs 6 µs and its statements 30 µs (`bench/bench_store.py`). Packing happens on the caller's side: on
+the thread it would fight the loop for the interpreter, which SQLite lets go of while it works.
+
+Brief work of a lone caller skips the hand-off (`Writer.at_once`, decision 0009): two threads that sleep in turns cost a
+chain 100 to 200 µs a step beside a sync of 250, more than everything else it does. The loop then waits for the sync
+itself, so it is done only while nobody else waits for the writer and the disk has lately been quick.
 
 Invariants
     1. A write job's effects are durable before its future has a result.
@@ -25,6 +28,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from queue import SimpleQueue
+from time import perf_counter
 from typing import Any, Generic, TypeVar
 
 import apsw
@@ -46,17 +50,25 @@ class Misfit(Exception):
 
 SHARED_MAX = 256
 """Jobs in one transaction. An engine's batch is one job; many come only from a crowd of requests."""
+QUICK_S = 0.002
+"""A disk whose commits of late took longer is not waited for on the event loop: who shares the loop must not notice.
+Longer than a sync of an SSD (0.1 to 0.5 ms), shorter than anything a timer or a socket would feel."""
+RECENT = 8
+"""Commits that count as of late: a moving average over so many."""
+WAL_PAGES = 1_000
+"""A log of so many pages is carried over into the file. Not within a commit, as SQLite would do it by itself: nobody
+waits for it then."""
 
 
 class Job(Generic[T]):
     """Something to do on a connection, and who waits for it."""
 
-    __slots__ = ("_failure", "_future", "_loop", "_result", "work")
+    __slots__ = ("_failure", "_loop", "_result", "future", "work")
 
-    def __init__(self, work: Work[T]) -> None:
+    def __init__(self, work: Work[T], loop: asyncio.AbstractEventLoop) -> None:
         self.work = work
-        self._loop = asyncio.get_running_loop()
-        self._future: asyncio.Future[T] = self._loop.create_future()
+        self._loop = loop
+        self.future: asyncio.Future[T] = loop.create_future()
         self._result: T | None = None
         self._failure: BaseException | None = None
 
@@ -70,43 +82,56 @@ class Job(Generic[T]):
     def has_failed(self) -> bool:
         return self._failure is not None
 
-    def tell(self) -> None:
-        """From the thread: the outcome is final."""
+    def tell(self, told: Callable[[], None]) -> None:
+        """From the thread: the outcome is final. `told` is called on the loop."""
         try:
-            self._loop.call_soon_threadsafe(self._settle)
+            self._loop.call_soon_threadsafe(self._settle_and, told)
         except RuntimeError:
             return  # the loop is closed, nobody waits any more
 
-    def _settle(self) -> None:
-        if self._future.done():
+    def _settle_and(self, told: Callable[[], None]) -> None:
+        told()
+        self.settle()
+
+    def settle(self) -> None:
+        """On the loop: whoever waits is told."""
+        if self.future.done():
             return  # whoever waited was cancelled
         if self._failure is not None:
-            self._future.set_exception(self._failure)
+            self.future.set_exception(self._failure)
         else:
-            self._future.set_result(self._result)  # type: ignore[arg-type]
-
-    async def outcome(self) -> T:
-        return await self._future
+            self.future.set_result(self._result)  # type: ignore[arg-type]
 
 
 class Reader:
     """One connection, one thread, job after job."""
 
-    def __init__(self, connection: apsw.Connection, path: str, name: str) -> None:
+    def __init__(self, connection: apsw.Connection, path: str, name: str, callers: asyncio.AbstractEventLoop) -> None:
         self._connection = connection
         self._path = path
+        self._callers = callers
         self._queue: SimpleQueue[Job[Any] | None] = SimpleQueue()
+        self._pending = 0
+        """Jobs of which the loop has not heard the end. Counted on the loop alone: at 0 the thread sleeps."""
         self._closed = False
         self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
         self._thread.start()
 
-    async def do(self, work: Work[T]) -> T:
+    def do(self, work: Work[T]) -> asyncio.Future[T]:
         """The result of `work`, which runs on the thread."""
+        self._check_open()
+        job = Job(work, self._callers)
+        self._pending += 1
+        self._queue.put(job)
+        return job.future
+
+    def _check_open(self) -> None:
         if self._closed:
             raise StoreUnavailable(f"{self._path}: the store is closed")
-        job = Job(work)
-        self._queue.put(job)
-        return await job.outcome()
+
+    def _told(self) -> None:
+        """On the loop: the thread is done with a job."""
+        self._pending -= 1
 
     async def close(self) -> None:
         """Does what has been asked, then closes the connection."""
@@ -142,7 +167,7 @@ class Reader:
                 job.succeeded(job.work(self._connection))
             except BaseException as problem:
                 job.failed(self._translated(problem))
-            job.tell()
+            job.tell(self._told)
 
     def _translated(self, problem: BaseException, outcome_unknown: bool = False) -> BaseException:
         if isinstance(problem, apsw.Error):
@@ -153,17 +178,55 @@ class Reader:
 class Writer(Reader):
     """The only connection of this process that writes: whatever waits shares one transaction."""
 
-    def __init__(self, connection: apsw.Connection, path: str, name: str) -> None:
+    def __init__(self, connection: apsw.Connection, path: str, name: str, callers: asyncio.AbstractEventLoop) -> None:
         self._broken: StoreUnavailable | None = None
-        super().__init__(connection, path, name)
+        self._pace_s = 0.0
+        """What a transaction took of late."""
+        self._log_pages = 0
+        connection.set_wal_hook(self._grown)  # instead of SQLite's own, which carries over within a commit
+        super().__init__(connection, path, name, callers)
+
+    def at_once(self, work: Work[T]) -> asyncio.Future[T]:
+        """Like `do`, for brief work: on this very thread if that is quick, and then the result is there already."""
+        self._check_open()
+        if self._pending or self._pace_s > QUICK_S:
+            return self.do(work)
+        job = Job(work, self._callers)
+        self._transact_or_fail([job])
+        job.settle()
+        self._carry_over()
+        return job.future
+
+    def _told(self) -> None:
+        super()._told()
+        self._carry_over()
+
+    def _grown(self, _connection: apsw.Connection, _schema: str, pages: int) -> int:
+        self._log_pages = pages
+        return apsw.SQLITE_OK
+
+    def _carry_over(self) -> None:
+        if self._log_pages >= WAL_PAGES and not self._closed:
+            self._log_pages = 0
+            self.do(carry_over)
 
     def _run(self, jobs: list[Job[Any]]) -> None:
+        writing = [job for job in jobs if job.work is not carry_over]
+        if writing:
+            self._transact_or_fail(writing)
+        for job in writing:
+            job.tell(self._told)
+        for job in jobs:
+            if job.work is carry_over:
+                super()._run([job])
+
+    def _transact_or_fail(self, jobs: list[Job[Any]]) -> None:
         if self._broken is not None:
             self._fail(jobs, self._broken)
-        else:
-            self._transact(jobs)
-        for job in jobs:
-            job.tell()
+            return
+        began = perf_counter()
+        self._transact(jobs)
+        self._pace_s += (perf_counter() - began - self._pace_s) / RECENT
 
     def _transact(self, jobs: list[Job[Any]]) -> None:
         execute = self._connection.execute
@@ -214,3 +277,10 @@ class Writer(Reader):
         for job in jobs:
             if not job.has_failed:
                 job.failed(failure)
+
+
+def carry_over(connection: apsw.Connection) -> None:
+    """The log's pages into the file, as far as no reader needs the old ones. Nobody waits for it, and there is always a
+    next time; a disk that is broken says so to the next commit."""
+    with suppress(apsw.Error):
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
