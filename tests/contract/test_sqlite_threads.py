@@ -1,4 +1,4 @@
-"""Who writes on which thread: brief work of a lone caller on its own, everything else on the writer's (decision 0009)."""
+"""Who writes on which thread: brief work of a lone caller on its own, the rest on the writer's (decision 0009)."""
 
 from __future__ import annotations
 
