@@ -79,8 +79,8 @@ MUTANTS = [
     Mutant(
         "retry-resets-the-attempt",
         "begin.py",
-        "    attempt = token.attempt + 1\n    queue = node.definition.queue",
-        "    attempt = 1\n    queue = node.definition.queue",
+        "    attempt = token.attempt + 1\n    if node.prompt:",
+        "    attempt = 1\n    if node.prompt:",
     ),
     Mutant("duplicate-signal-received", "evolve_runs.py", "        state.seen.add(event.command)", "        pass"),
     Mutant("signal-taken-twice", "evolve_runs.py", "    del state.signals[event.signal]", "    pass"),
@@ -106,7 +106,7 @@ MUTANTS = [
     ),
     Mutant(
         "max-in-flight-ignored",
-        "fan_out.py",
+        "spawning.py",
         "in_flight(group) < group.max_in_flight",
         "in_flight(group) < group.total + 1",
     ),
@@ -141,9 +141,7 @@ MUTANTS = [
         '        cancel.cancel_branch(d, group, frame[1], "branch failed", error.kind)\n',
         "",
     ),
-    Mutant(
-        "any-worker-may-answer", "on_answer.py", "if token.worker is not None and worker != token.worker:", "if False:"
-    ),
+    Mutant("any-worker-may-answer", "on_answer.py", "if worker != token.worker:", "if False:"),
     Mutant(
         "sync-clock-restarts-with-every-arrival", "deliver.py", "is not None and state.timer is None:", "is not None:"
     ),
@@ -188,4 +186,18 @@ MUTANTS = [
         "    state.answers[token.id] = (token.attempt, event.data)\n",
         "",
     ),
+    Mutant(
+        "short-way-to-a-join-is-not-counted",
+        "units.py",
+        "        site.waiting[index] = (arrival.id,)\n        site.arrived += 1",
+        "        site.waiting[index] = (arrival.id,)",
+    ),
+    Mutant("resting-join-does-not-notice-a-failure", "standing.py", "or group.failed or group.open", "or group.open"),
+    Mutant(
+        "hop-over-the-limit",
+        "complete.py",
+        "    if d.state.visits >= d.graph.definition.limits.max_tokens_per_run:\n        return False",
+        "    if False:\n        return False",
+    ),
+    Mutant("consumed-arrivals-stay-members", "units.py", "            del members[index]\n", ""),
 ]

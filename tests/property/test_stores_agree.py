@@ -10,6 +10,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from treadle.errors import StoreConflict
 from treadle.model import commands as c
@@ -18,7 +19,7 @@ from treadle.model import events as e
 from treadle.model.ids import RunId, TimerId, TokenId
 from treadle.model.states import RunStatus
 from treadle.store.memory import MemoryStore
-from treadle.store.port import Answer, Batch, Commit, Fence, Request, RunQuery
+from treadle.store.port import Answer, Batch, Commit, Fence, OutboxRow, Request, RunQuery
 from treadle.store.rows import SHARD
 from treadle.store.sqlite import SqliteStore
 
@@ -67,18 +68,20 @@ moves = st.lists(
 
 
 class Pair:
-    """Both stores, asked the same."""
+    """Both stores, asked the same. Of `step` are the numbers of the second one's outbox, where the first counts."""
 
-    def __init__(self, one: Any, two: Any, fence: Fence) -> None:
+    def __init__(self, one: Any, two: Any, fence: Fence, step: int) -> None:
         self.stores = (one, two)
         self.fence = fence
+        self.step = step
         self.now = 0
 
     async def ask(self, verb: str, *given: Any, **named: Any) -> Any:
         answers = []
-        for store in self.stores:
+        for store, step in zip(self.stores, (1, self.step), strict=True):
             try:
-                answers.append(await getattr(store, verb)(*given, **named))
+                answer = await getattr(store, verb)(*(_numbered(one, step) for one in given), **named)
+                answers.append(_counted(answer, step))
             except StoreConflict as conflict:
                 # A batch with two faults may be refused for either; the fence comes before both.
                 answers.append(("refused", conflict.kind == "LEASE_CONFLICT"))
@@ -146,10 +149,26 @@ class Pair:
         }
 
 
-async def _play(played: list[tuple[str, Any]], opening: Awaitable[Any]) -> None:
+def _numbered(given: Any, step: int) -> Any:
+    """Rows as a store numbers them."""
+    if not isinstance(given, Batch):
+        return given
+    parked = [(row * step, why) for row, why in given.parked]
+    return replace(
+        given, done=[row * step for row in given.done], parked=parked, revived=[row * step for row in given.revived]
+    )
+
+
+def _counted(answer: Any, step: int) -> Any:
+    if not isinstance(answer, list):
+        return answer
+    return [replace(row, id=row.id // step) if isinstance(row, OutboxRow) else row for row in answer]
+
+
+async def _play(played: list[tuple[str, Any]], opening: Awaitable[Any], step: int) -> None:
     async with await opening as real:
         memory = MemoryStore()
-        pair = Pair(memory, real, Fence("nobody", SHARD, 1))
+        pair = Pair(memory, real, Fence("nobody", SHARD, 1), step)
         await pair.move("lease", "one")
         for kind, given_ in played:
             await pair.move(kind, given_)
@@ -161,11 +180,11 @@ async def _play(played: list[tuple[str, Any]], opening: Awaitable[Any]) -> None:
 @given(moves)
 def test_random_batches_mean_the_same_to_every_store(played: list[tuple[str, Any]]) -> None:
     with TemporaryDirectory() as directory:
-        asyncio.run(_play(played, SqliteStore.open(Path(directory) / "t.db", payload_max=100)))
+        asyncio.run(_play(played, SqliteStore.open(Path(directory) / "t.db", payload_max=100), 1))
 
 
 # Few: every question is a round trip to a server. What the stores share is played above.
 @settings(max_examples=8)
 @given(moves)
 def test_random_batches_mean_the_same_to_a_server(database: Any, played: list[tuple[str, Any]]) -> None:
-    asyncio.run(_play(played, database.open(payload_max=100)))
+    asyncio.run(_play(played, database.open(payload_max=100), 1024))

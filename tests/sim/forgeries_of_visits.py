@@ -163,6 +163,7 @@ ANSWERS = [
     Forged("attempts", "recovery 3", lambda: chain().do(c.LoseWorker(ONE, 1), changed(e.TokenDispatched, recovery=3))),
     Forged("attempts", "skips to 5", lambda: chain().finish(1, None, changed(e.TokenDispatched, attempt=5))),
     Forged("attempts", "starts attempt 5", lambda: chain().finish(1, None, changed(e.TokenStarted, attempt=5))),
+    Forged("attempts", "starts again", lambda: chain().show(e.TokenStarted(0, AT, ONE, 1))),
     Forged("attempts", "will try 9", retried),
     Forged("results", "not the recorded output", deferred),
     Forged("results", "succeeded by NoneType", lambda: chain().show(e.TokenCompleted(0, AT, ONE))),

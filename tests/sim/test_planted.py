@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from treadle.kernel import cancel, join_verdict, on_answer, timers, writing
-from treadle.store.memory import MemoryStore
+from treadle.store.memory_parts import Leases
 from treadle.testing.simulator import housekeeping
 from treadle.testing.simulator.engine import Engine
 from treadle.testing.simulator.simulate import simulate
@@ -66,7 +66,7 @@ def overlay_leaks(patch: pytest.MonkeyPatch) -> None:
 
 
 def zombies_commit(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(MemoryStore, "_check_fence", lambda *_: None)
+    patch.setattr(Leases, "check", lambda *_: None)
 
 
 def states_outlive_the_lease(patch: pytest.MonkeyPatch) -> None:

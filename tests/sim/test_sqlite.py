@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from treadle.testing.simulator.coverage import Coverage
@@ -41,7 +43,7 @@ def test_a_dead_engine_leaves_its_connections_and_the_next_life_opens_new_ones()
 
 
 def histories(seed: int, store: ShelfName) -> dict[str, list[str]]:
-    plan = plan_of(seed)
+    plan = replace(plan_of(seed), shards=1)
     world = World(plan, generate(plan), Coverage(), make_shelves(store))
     world.live()
     found = {str(run): [repr(event) for event in world.depot.history(run)] for run in world.runs}

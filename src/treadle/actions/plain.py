@@ -46,12 +46,20 @@ def _copied(value: Any) -> Any:
     if kind is int and INT_MIN <= value <= INT_MAX:
         return value
     if kind is dict:
-        for key in value:
+        copy = {}
+        for key, part in value.items():
             if type(key) is not str:
                 raise _Unusual
             if not key.isascii():
                 key.encode()
-        return {key: _copied(part) for key, part in value.items()}
+            kind = type(part)
+            if kind is str:
+                if not part.isascii():
+                    part.encode()
+            elif kind is not bool and part is not None and not (kind is int and INT_MIN <= part <= INT_MAX):
+                part = _copied(part)
+            copy[key] = part
+        return copy
     if kind is list or kind is tuple:
         return [_copied(part) for part in value]
     if kind is float and math.isfinite(value):

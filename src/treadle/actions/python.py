@@ -32,19 +32,29 @@ class PythonKind:
 
     def __init__(self, functions: Mapping[str, Function]) -> None:
         self._functions = functions
+        self._read: dict[str, tuple[Function, Signature | None]] = {}
+        """Registered functions with their signatures, as last seen."""
 
     def run(self, call: Call) -> Reply:
-        try:
-            function = find_function(call.config["function"], self._functions)
-        except UnknownFunction as problem:
-            return failed(str(problem), "NOT_FOUND")
-        signature = signature_of(function)
+        name = call.config["function"]
+        function, signature = self._read.get(name, _UNREAD)
+        if function is None or self._functions.get(name) is not function:
+            try:
+                function = find_function(name, self._functions)
+            except UnknownFunction as problem:
+                return failed(str(problem), "NOT_FOUND")
+            signature = signature_of(function)
+            if name in self._functions:
+                self._read[name] = (function, signature)
         bound = _bound(function, signature, call)
         if isinstance(bound, Failed):
             return bound
         if signature is not None and signature.asynchronous:
             return _awaited(bound)
         return Work(partial(_called, bound), "process" if call.config.get("process") else "thread")
+
+
+_UNREAD: tuple[None, None] = (None, None)
 
 
 def _bound(function: Function, signature: Signature | None, call: Call) -> Bound | Failed:
@@ -99,6 +109,8 @@ async def _awaited(bound: Bound) -> Done | Failed:
 
 
 def _as_output(value: Any) -> Json:
+    if type(value) is dict:
+        return plain(value)
     if inspect.iscoroutine(value):
         value.close()
         raise TaskFailure("the function returned a coroutine without being `async def`; a decorator hides it?")

@@ -23,6 +23,7 @@ from treadle.expression.sources import (
     compile_targets,
 )
 from treadle.graph.execution_graph import ExecutionGraph, GraphNode, GraphTransition, JoinSite
+from treadle.graph.plain import mark_plain
 from treadle.graph.reach import fill_reach, fill_resets, fill_site_reach
 from treadle.model import definition as d
 
@@ -71,10 +72,12 @@ def compile_graph(workflow: d.Workflow) -> ExecutionGraph:
         declared_groups=declared,
         join_nodes=tuple(ref for ref, node in workflow.nodes.items() if node.join is not None),
         has_when=any(t.trigger and t.trigger.when for t in workflow.transitions),
+        has_mutex=any(node.mutex is not None for node in workflow.nodes.values()),
+        has_queue=any(node.queue is not None or node.concurrency is not None for node in workflow.nodes.values()),
         _sites_by_key=_by_key(sites.values()),
     )
     _mark_reads(graph)
-    _mark_next(graph)
+    mark_plain(graph)
     return graph
 
 
@@ -106,6 +109,7 @@ def _compile_node(ref: str, index: int, node: d.Node, names: tuple[str, ...]) ->
     return GraphNode(
         ref=ref,
         index=index,
+        bit=1 << index,
         definition=node,
         task=task,
         suspends=suspends,
@@ -120,6 +124,7 @@ def _compile_node(ref: str, index: int, node: d.Node, names: tuple[str, ...]) ->
         concurrency_key=compile_source(node.concurrency.key, names)
         if node.concurrency is not None and node.concurrency.key is not None
         else None,
+        queue_key=compile_source(node.turn.key, names) if node.turn is not None and node.turn.key is not None else None,
         compensate_input=compile_mapping(undo.input_mapping, (*names, "input", "output"))
         if undo is not None and undo.input_mapping is not None
         else None,
@@ -189,7 +194,13 @@ def _site_of(
             quorum=quorum,
             merge_source=parse_path(sync.merge.source) if sync.merge else None,
             merge_target=parse_path(sync.merge.target) if sync.merge else None,
+            patient=sync.strategy.kind == "all",
         )
+        if site.merge_source is not None and site.merge_source[:2] == ("_branch", "output"):
+            site.branch_path = site.merge_source[2:]
+        site.collects = site.merge_target is not None and site.merge_target[0] == "_visit"
+        streams = sync.merge is not None and sync.merge.streaming and not site.collects
+        site.notices = streams or sync.timeout_ms is not None
         sites[target.ref, key] = site
     return site
 
@@ -259,27 +270,3 @@ def _mark_reads(graph: ExecutionGraph) -> None:
     wanted = {path[1] for path in reads if len(path) > 1 and path[0] == "nodes"}
     for node in graph.nodes.values():
         node.read = everything or node.ref in wanted
-
-
-def _mark_next(graph: ExecutionGraph) -> None:
-    for node in graph.nodes.values():
-        if len(node.success) == 1 and len(node.success[0]) == 1 and not node.forks:
-            t = node.success[0][0]
-            node.next = t if _is_plain(t) else None
-
-
-def _is_plain(t: GraphTransition) -> bool:
-    definition = t.definition
-    return (
-        t.condition is None
-        and not t.replicates
-        and t.site is None
-        and definition.sibling_group is None
-        and definition.loop_max_iterations is None
-        and definition.cancels is None
-        and t.target.definition.join is None
-        and t.source.definition.mutex is None
-        and t.source.definition.compensate is None
-        and t.source.definition.terminates is None
-        and not t.resets
-    )

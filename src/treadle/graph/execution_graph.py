@@ -36,13 +36,16 @@ class JoinSite:
     quorum: CompiledCel | None
     merge_source: Path | None
     merge_target: Path | None
+    branch_path: Path | None = None
+    """`merge_source` below `_branch.output`, if it begins there."""
+    collects: bool = False
+    """A canvas collector: visits' outputs become the target visit's output."""
     reach: int = 0
     """Bit i: a token at node i can still arrive here without leaving the group first."""
-
-    @property
-    def collects(self) -> bool:
-        """A canvas collector: visits' outputs become the target visit's output."""
-        return self.merge_target is not None and self.merge_target[0] == "_visit"
+    patient: bool = False
+    """It waits for `all`: while a branch can still come and none has failed there is nothing to judge."""
+    notices: bool = False
+    """An arrival may do more than wait: start the join's clock, or be written into a streaming merge."""
 
 
 @dataclass(slots=True, eq=False)
@@ -64,6 +67,9 @@ class GraphTransition:
     site: JoinSite | None = None
     replicates: bool = False
     """It makes a group of its own (2.3)."""
+    bears: bool = False
+    """Whoever takes it begins a visit of its target, and there is nothing to note on the way: no join, loop, mutex or
+    trigger."""
     resets: tuple[str, ...] = ()
     """Loops that are entered anew along it: their count begins again."""
 
@@ -88,6 +94,7 @@ class GraphNode:
     form: Validator | None
     compensate_input: CompiledMapping | None
     concurrency_key: CompiledSource | None
+    queue_key: CompiledSource | None
     success: tuple[tuple[GraphTransition, ...], ...] = ()
     failure: tuple[tuple[GraphTransition, ...], ...] = ()
     triggers: tuple[GraphTransition, ...] = ()
@@ -97,6 +104,8 @@ class GraphNode:
     next: GraphTransition | None = None
     """The only way on, if it is as plain as can be: no condition, group, join, loop, cancellation or mutex, and nothing
     but an entity's journey to note about leaving."""
+    meets: GraphTransition | None = None
+    """The only way on, if it is as plain as `next` would be but leads to a join of a group."""
     terminal: bool = False
     forks: bool = False
     """Some join names this node: each visit's dispatch is a group (A1)."""
@@ -104,6 +113,10 @@ class GraphNode:
     """Some expression reads `nodes.<ref>.output`."""
     edge_mapped: bool = False
     """Some inbound transition has a mapping."""
+    bare: bool = False
+    """Its input is the empty object: nothing is mapped to it."""
+    prompt: bool = False
+    """Its task is handed out as soon as a token comes: no trigger, mutex, queue, limit or deadline is in the way."""
     plucks: tuple[tuple[Path, Path], ...] | None = None
     """`outputs` as (target, path into the output), if they are no more than that and each writes a whole top-level
     key: they then need no view, and no trial of whether they fit."""
@@ -111,11 +124,8 @@ class GraphNode:
     """Bit i: node i can be reached in one hop or more."""
     deadline_ms: int | None = None
     """Of one attempt: the shorter of the node's and the task's `timeout_ms`."""
-
-    @property
-    def bit(self) -> int:
-        """This node's bit in a reachability mask."""
-        return 1 << self.index
+    bit: int = 0
+    """This node's bit in a reachability mask."""
 
 
 @dataclass(slots=True, eq=False)
@@ -140,6 +150,9 @@ class ExecutionGraph:
     join_nodes: tuple[str, ...] = ()
     """Nodes with a join of their own."""
     has_when: bool = False
+    has_mutex: bool = False
+    has_queue: bool = False
+    """Whether work of any node may have to wait for somebody to take it up: a queue, a limit across runs."""
     _sites_by_key: dict[str, tuple[JoinSite, ...]] = field(default_factory=dict)
 
     def group_key(self, name: str) -> str:

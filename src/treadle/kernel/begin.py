@@ -33,6 +33,9 @@ def begin(d: Deciding, token: Token) -> None:
     if state.status is not RUNNING:
         return
     node = d.graph.nodes[token.node]
+    if node.prompt and node.bare and state.entity is None:
+        dispatch(d, token, node, {})
+        return
     if state.entity is not None:
         entity.arrive(d, node, token.id)
     if node.triggers and triggers.on_arrival(d, token):
@@ -58,6 +61,11 @@ def dispatch(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
     """Hand the task to an executor. Local work starts with the commit that dispatched it; a queue's worker claims
     first."""
     attempt = token.attempt + 1
+    if node.prompt:
+        d.emit(e.TokenDispatched(d.seq, d.now, token.id, attempt, value))
+        d.emit(e.TokenStarted(d.seq, d.now, token.id, attempt))
+        d.effects.append(x.RunTask(token.id, attempt, node.ref, value))
+        return
     queue = node.definition.queue
     slot = slot_of(d, token, node) if node.definition.concurrency is not None else None
     d.emit(e.TokenDispatched(d.seq, d.now, token.id, attempt, value, queue))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from treadle.kernel import units
+from treadle.kernel import standing
 from treadle.kernel.deciding import Deciding
 from treadle.kernel.group_state import Group
 from treadle.kernel.state import Token
@@ -59,7 +59,7 @@ def clear_timers(d: Deciding, token: Token, *, triggers: bool = True) -> None:
 def cancel_units(d: Deciding, unit_ids: Iterable[int], by: str, reason: str | None = None) -> None:
     """Withdraw units: live tokens, and arrivals together with the visits that wait as them."""
     for unit in unit_ids:
-        lazy = units.cursor_group(unit)
+        lazy = standing.cursor_group(unit)
         if lazy is not None:
             withdraw_cursor(d, d.state.groups[lazy], by)
         elif unit > 0:
@@ -72,7 +72,7 @@ def cancel_units(d: Deciding, unit_ids: Iterable[int], by: str, reason: str | No
 
 def withdraw_cursor(d: Deciding, group: Group, by: str) -> None:
     """Branches that have not begun never will."""
-    if units.unspawned(group) or group.open:
+    if standing.unspawned(group) or group.open:
         d.emit(e.GroupClosed(d.seq, d.now, group.id, by, withdrawn=True))
         d.mark(group.id)  # it cannot grow any more: a quorum may have become unreachable
 
@@ -91,7 +91,7 @@ def _cancel_arrival(d: Deciding, identity: int, by: str, reason: str | None) -> 
 
 def cancel_branch(d: Deciding, group: Group, branch: int, by: str, reason: str | None = None) -> None:
     """Everything in one branch."""
-    withdraw(d, group, units.units_of(group, branch), by, reason)
+    withdraw(d, group, standing.units_of(group, branch), by, reason)
 
 
 def withdraw(d: Deciding, group: Group, unit_ids: list[int], by: str, reason: str | None = None) -> None:
@@ -105,9 +105,9 @@ def inner_groups(d: Deciding, group: Group, unit_ids: list[int]) -> list[GroupId
     """The groups between a group and its units, and those that are still only a cursor."""
     found: dict[GroupId, None] = {}
     for unit in unit_ids:
-        frames = units.standing(d.state, unit)[0]
-        found.update((identity, None) for identity, _ in frames[units.position(frames, group.id) + 1 :])
-        lazy = units.cursor_group(unit)
+        frames = standing.where(d.state, unit)[0]
+        found.update((identity, None) for identity, _ in frames[standing.position(frames, group.id) + 1 :])
+        lazy = standing.cursor_group(unit)
         if lazy is not None:
             found[lazy] = None
     return list(found)
@@ -133,7 +133,7 @@ def cancel_group_units(
     withdraw_cursor(d, group, by)
     for branch in list(group.members):
         if branch != keep:
-            inside = [u for u in units.units_of(group, branch) if u != spared]
+            inside = [u for u in standing.units_of(group, branch) if u != spared]
             chosen = inside if arrivals else [u for u in inside if held_at(d, u) not in around]
             withdraw(d, group, chosen, by)
 
@@ -172,11 +172,11 @@ def cancel_nodes(d: Deciding, refs: list[str], item: Frame | None, by: str, spar
 def item_units(d: Deciding, item: Frame | None) -> list[int]:
     """Every live unit of an item, everything nested inside included."""
     if item is not None:
-        return units.units_of(d.state.groups[GroupId(item[0])], item[1])
+        return standing.units_of(d.state.groups[GroupId(item[0])], item[1])
     live = [
         t.id for t in d.state.tokens.values() if not t.held and t.state not in (TokenState.FAILED, TokenState.TIMED_OUT)
     ]
-    cursors = [units.CURSOR - group for group in d.state.cursors]
+    cursors = [standing.CURSOR - group for group in d.state.cursors]
     return [*live, *(-identity for identity in d.state.arrivals), *cursors]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.graph.execution_graph import GraphTransition
-from treadle.kernel import cancel, deliver, entity, fan_out, saga
+from treadle.kernel import cancel, deliver, entity, fan_out, saga, standing
 from treadle.kernel.deciding import Deciding, RunFails
 from treadle.kernel.failure import fail_token
 from treadle.kernel.finish import terminate
@@ -18,6 +18,7 @@ from treadle.kernel.view import TokenView
 from treadle.kernel.writing import BadOutput, apply_output
 from treadle.model import events as e
 from treadle.model.errors import Error
+from treadle.model.ids import ArrivalId
 
 Json = Any
 
@@ -36,8 +37,9 @@ def complete_visit(d: Deciding, token: Token, output: Json, tries: int = 0) -> N
         except BadOutput as bad:
             fail_token(d, token, bad.error)
             return
-    if node.next is not None and d.state.entity is None:
-        _hop(d, token, node.next, output, tries)
+    if node.next is not None and d.state.entity is None and _hop(d, token, node.next, output, tries):
+        return
+    if node.meets is not None and d.state.entity is None and _meet(d, token, node.meets, output, tries):
         return
     if node.definition.terminates is not None:
         leave_behind(d, token, output)
@@ -67,14 +69,48 @@ def leave_behind(d: Deciding, token: Token, output: Json) -> None:
         entity.outcome(d, node, token.id, success=True)
 
 
-def _hop(d: Deciding, token: Token, t: GraphTransition, output: Json, tries: int) -> None:
-    """The commonest case, kept short: one unconditional way on, no group, no join, nothing to record."""
+def _hop(d: Deciding, token: Token, t: GraphTransition, output: Json, tries: int) -> bool:
+    """The commonest case, kept short: one unconditional way on, no group, no join, nothing to record. False if a limit
+    forbids it, and nothing has happened."""
     if d.state.visits >= d.graph.definition.limits.max_tokens_per_run:
-        fan_out.check_tokens(d, Origin(token.id, t.source, token.path, token.frames, token.loops), t, 1)
+        return False
     d.emit(e.TokenCompleted(d.seq, d.now, token.id, output, tries))
     deliver.follow(d, t, token, token.frames)
     if token.frames:
         d.touch(token.frames)
+    return True
+
+
+def _meet(d: Deciding, token: Token, t: GraphTransition, output: Json, tries: int) -> bool:
+    """The next commonest: the one way on leads to a join of a group around, and that holds the visit. False if it does
+    not, and nothing has happened."""
+    frames = token.frames
+    site = t.site
+    assert site is not None
+    group = deliver.answering(d, frames, site.key)
+    if group is None:
+        return False
+    state = standing.site_of(group, t.target.ref)
+    if state.status != "open":
+        return False
+    value = deliver.contribution(d, site, token.id, output, frames, group) if site.merge_source is not None else None
+    arrival = ArrivalId(d.state.last_arrival + 1)
+    ref = t.target.ref
+    d.emit(
+        e.JoinArrived(
+            d.seq, d.now, arrival, token.id, ref, t.id, token.path, frames, group.id, None, value, token.loops
+        )
+    )
+    if site.notices:
+        deliver.notice_arrival(d, site, state, group)
+    awaiting = len(state.live) if group.spawned == group.total else live_branches(d, group, state)
+    d.emit(e.TokenWaiting(d.seq, d.now, token.id, SIBLINGS, None, awaiting, output, {"at": [ref]}, tries))
+    if len(frames) > 1:
+        d.touch(frames)
+        choose_by_end(d, frames)
+    elif not standing.rests(group) or d.graph.join_nodes:
+        d.touch(frames)
+    return True
 
 
 def _chosen(d: Deciding, token: Token, origin: Origin) -> list[fan_out.Firing]:
@@ -125,7 +161,4 @@ def _awaiting(d: Deciding, token: Token) -> int | None:
     if arrival.group is None:
         return None
     group = d.state.groups[arrival.group]
-    for site in group.sites:
-        if d.graph.sites[site.index].target.ref == arrival.target:
-            return live_branches(d, group, site)
-    return None
+    return live_branches(d, group, standing.site_of(group, arrival.target))

@@ -21,6 +21,7 @@ from treadle.kernel import (
     node_join,
     on_answer,
     on_child,
+    on_claim,
     on_gate,
     on_operator,
     on_start,
@@ -36,8 +37,8 @@ from treadle.model.ids import GroupId
 
 _HANDLERS: dict[type[c.Command], Callable[[Deciding, Any], None]] = {
     c.StartRun: on_start.start_run,
-    c.StartAttempt: on_answer.start_attempt,
-    c.ExtendLease: on_answer.extend_lease,
+    c.StartAttempt: on_claim.start_attempt,
+    c.ExtendLease: on_claim.extend_lease,
     c.ReportProgress: on_answer.report_progress,
     c.FinishAttempt: on_answer.finish_attempt,
     c.FailAttempt: on_answer.fail_attempt,

@@ -126,9 +126,10 @@ class Deciding:
         if self.graph.join_nodes:
             self.items.update(dict.fromkeys(frames))
         for identity, _ in reversed(frames):
-            group = groups[identity]
-            if group.sites or group.max_in_flight is not None or group.open:
-                self.mark(group.id)
+            if identity not in self.dirty:
+                group = groups[identity]
+                if group.sites or group.max_in_flight is not None or group.open:
+                    self.mark(identity)
 
     @property
     def running(self) -> bool:

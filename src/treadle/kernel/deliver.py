@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from treadle.expression.paths import MISSING
 from treadle.graph.execution_graph import GraphNode, GraphTransition, JoinSite
-from treadle.kernel import cancel, entity, merge, node_join, timers, units, writing
+from treadle.kernel import cancel, entity, merge, node_join, standing, timers, writing
 from treadle.kernel.deciding import Deciding, RunFails
 from treadle.kernel.evolve_tokens import scope_frame
 from treadle.kernel.group_state import Group, SiteState
@@ -120,11 +120,12 @@ def _arrive(
         _check_limit(d, t, path)
         enter(d, t, origin, frames, path, loops)
         return
-    state = units.site_of(d.state, group, site.target.ref)
+    state = standing.site_of(group, site.target.ref)
     if state.status == "open":
-        value = _contribution(d, site, origin, frames, group)
+        value = contribution(d, site, origin.token, origin.output, frames, group)
         _hold(d, t, origin, frames, path, loops, group, value)
-        _on_arrival(d, site, state, group)
+        if site.notices:
+            notice_arrival(d, site, state, group)
         d.touch(frames)
         return
     holder = origin.token if origin.attached else TokenId(0)
@@ -141,7 +142,7 @@ def _keep_writes(d: Deciding, site: JoinSite, frames: Frames, group: Group) -> N
     """Whoever passes a fired join alone takes along what its branch wrote, unless the join merges that itself."""
     if site.merge_source is not None:
         return
-    inside = frames[units.position(frames, group.id) :]
+    inside = frames[standing.position(frames, group.id) :]
     scopes = [scope for frame in inside if (scope := d.state.scopes.get(frame)) is not None]
     writes: list[Write] = [write for scope in scopes for write in scope.leaves()]
     if writes and writing.merge_problem(d, group.frames, writes) is None:
@@ -184,7 +185,7 @@ def _hold(
     )
 
 
-def _on_arrival(d: Deciding, site: JoinSite, state: SiteState, group: Group) -> None:
+def notice_arrival(d: Deciding, site: JoinSite, state: SiteState, group: Group) -> None:
     """The first arrival starts the join's clock; each one may already be written into a streaming merge."""
     if site.sync.timeout_ms is not None and state.timer is None:
         timer, due = TimerId(d.state.last_timer + 1), d.now + site.sync.timeout_ms
@@ -219,16 +220,17 @@ def _passes_silently(d: Deciding, site: JoinSite) -> bool:
     return not t.replicates and t.definition.sibling_group is None
 
 
-def _contribution(d: Deciding, site: JoinSite, origin: Origin, frames: Frames, group: Group) -> Json:
+def contribution(d: Deciding, site: JoinSite, token: TokenId, output: Json, frames: Frames, group: Group) -> Json:
+    """What a visit, or a fan-out drawn straight into its join, brings along."""
     path = site.merge_source
     if path is None:
         return None
-    if path[:2] == ("_branch", "output"):
-        return branch_output(d.state, frames, group.id, path[2:])
+    if site.branch_path is not None:
+        return branch_output(d.state, frames, group.id, site.branch_path)
     if path[0] == "_visit":
-        if group.items is not None and group.origin == origin.token:  # a splitter drawn straight into its collector
-            return group.items[units.branch_in(frames, group.id)]
-        return origin.output
+        if group.items is not None and group.origin == token:  # a splitter drawn straight into its collector
+            return group.items[standing.branch_in(frames, group.id)]
+        return output
     value = TokenView(d.state, frames).get(path)
     return None if value is MISSING else value
 

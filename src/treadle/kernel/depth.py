@@ -12,8 +12,11 @@ _CONTAINERS = (dict, list)
 
 def is_too_deep(value: Any) -> bool:
     """Whether a JSON value is nested deeper than that; stops looking as soon as it knows."""
-    if not _has_containers(value):
-        return False
+    for child in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        if isinstance(child, _CONTAINERS):
+            break
+    else:
+        return False  # the commonest answer first: a flat object, looked through once
     level = [value]
     for _ in range(DEPTH_MAX):
         if not level:
@@ -24,14 +27,6 @@ def is_too_deep(value: Any) -> bool:
             below.extend(child for child in children if isinstance(child, _CONTAINERS))
         level = below
     return bool(level)
-
-
-def _has_containers(value: Any) -> bool:
-    """The commonest answer first: a flat object, looked through once."""
-    for child in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        if isinstance(child, _CONTAINERS):
-            return True
-    return False
 
 
 def too_deep(what: str) -> str:

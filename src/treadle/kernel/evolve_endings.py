@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from treadle.kernel import units
-from treadle.kernel.members import FORWARD, MUTEX, SIGNAL, TRIGGER
+from treadle.kernel.group_state import Arrival, Group, SiteState
+from treadle.kernel.members import FORWARD, MUTEX, SIBLINGS, SIGNAL, TRIGGER
 from treadle.kernel.state import ENDED, RunState, Token
 from treadle.model.ids import ArrivalId, GroupId, TokenId
 from treadle.model.states import Waiting
@@ -25,7 +26,9 @@ def end(state: RunState, token: Token) -> None:
         drop_timers(state, token)
     if token.mutex is not None:
         release_mutex(state, token)
-    if token.waiting is not None:
+    if token.waiting is SIBLINGS:
+        token.waiting = None
+    elif token.waiting is not None:
         _stop_waiting(state, token)
     token.when = None
     token.child = None
@@ -41,8 +44,9 @@ def _stop_waiting(state: RunState, token: Token) -> None:
     token.waiting = None
 
 
-def leave(state: RunState, token: Token) -> None:
-    """The token no longer stands at its node: it has ended, or waits at a join as an arrival."""
+def leave(state: RunState, token: Token, *, counted: bool = True) -> None:
+    """The token no longer stands at its node: it has ended, or waits at a join as an arrival. Not `counted`: its groups
+    know already."""
     state.working -= 1
     if token.mode is not FORWARD:
         return
@@ -52,7 +56,7 @@ def leave(state: RunState, token: Token) -> None:
         state.at_node[ref] = left
     else:
         del state.at_node[ref]
-    if token.frames:
+    if counted and token.frames:
         units.remove_token(state, token)
     if triggers := state.graph.nodes[ref].triggers:
         for t in triggers:
@@ -69,11 +73,22 @@ def withdraw_arrival(state: RunState, identity: ArrivalId) -> None:
     if arrival.group is None:
         join = state.node_joins[arrival.target, arrival.item]
         join.held.remove(identity)
+    _forget_arrival(state, arrival)
+
+
+def _forget_arrival(state: RunState, arrival: Arrival) -> None:
+    identity = arrival.id
     token = state.tokens.get(arrival.token)
     if token is not None:
         token.arrivals = () if token.arrivals == (identity,) else tuple(a for a in token.arrivals if a != identity)
     elif not arrival.token:
         state.live -= 1
+
+
+def consume_arrivals(state: RunState, group: Group, site: SiteState) -> None:
+    """A join of the group has been decided: nobody waits at it any more."""
+    for arrival in units.consume(state, group, site):
+        _forget_arrival(state, arrival)
 
 
 def forget_group(state: RunState, identity: GroupId) -> None:
@@ -121,3 +136,10 @@ def drop_lease(state: RunState, token: Token) -> None:
         if state.timers[timer].purpose == "lease":
             del state.timers[timer]
     token.timers = tuple(timer for timer in token.timers if timer in state.timers)
+
+
+def drop_sync_timer(state: RunState, site: SiteState) -> None:
+    """The clock of a join that has been decided."""
+    if site.timer is not None:
+        state.timers.pop(site.timer, None)
+        site.timer = None

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from treadle.kernel import units
-from treadle.kernel.evolve_endings import drop_timers, forget_group, leave, release_mutex, withdraw_arrival
+from treadle.kernel import standing, units
+from treadle.kernel.evolve_endings import (
+    consume_arrivals,
+    drop_sync_timer,
+    drop_timers,
+    forget_group,
+    leave,
+    release_mutex,
+    withdraw_arrival,
+)
 from treadle.kernel.evolve_tokens import fail_branch, note_unhandled, scope_at, scope_frame, spawn_progress
 from treadle.kernel.group_state import Arrival, Group, NodeJoinState, SiteState
+from treadle.kernel.members import FORWARD
 from treadle.kernel.state import RunState, Token
-from treadle.kernel.view import join_item
+from treadle.kernel.view import join_item, races
 from treadle.model import events as e
 from treadle.model.ids import ArrivalId
 
@@ -39,10 +48,11 @@ def opened(state: RunState, event: e.GroupOpened) -> None:
         event.ordinal,
         event.shared,
     )
-    group.sites = [SiteState(site.index) for site in sites]
+    group.sites = [SiteState(site.index, site.target.ref) for site in sites]
     group.loops = event.loops
     group.bounds = tuple(event.bounds)
     group.last_error = event.last_error
+    group.patient = all(site.patient for site in sites) and not races(graph, group, "on_first_completion")
     if not event.replicated and event.names[0].startswith("node:"):
         group.spawned = event.total  # its branches are the transitions of one dispatch, whatever they spawn
         state.idle[event.group] = None
@@ -60,7 +70,7 @@ def _sweep(state: RunState, event: e.GroupOpened) -> None:
         around.update(group for group, _ in state.groups[pending].frames)
     for identity in list(state.idle):
         group = state.groups[identity]
-        if identity in around or group.retained or units.unspawned(group):
+        if identity in around or group.retained or standing.unspawned(group):
             continue
         if all(site.status != "open" for site in group.sites):
             del state.idle[identity]
@@ -85,14 +95,15 @@ def closed(state: RunState, event: e.GroupClosed) -> None:
 
 
 def arrived(state: RunState, event: e.JoinArrived) -> None:
+    token = state.tokens.get(event.token)
+    turned = False
     if event.absorbed:
         _absorb(state, event)
     else:
-        _hold(state, event)
-    token = state.tokens.get(event.token)
+        turned = _hold(state, event, token)
     if token is not None and not token.held:
         token.held = True
-        leave(state, token)
+        leave(state, token, counted=not turned)
         if token.timers:
             drop_timers(state, token)
         if token.mutex is not None and not keeps_mutex(state, token, event.target):
@@ -117,7 +128,8 @@ def _absorb(state: RunState, event: e.JoinArrived) -> None:
         join.absorbed = (*join.absorbed, event.via)
 
 
-def _hold(state: RunState, event: e.JoinArrived) -> None:
+def _hold(state: RunState, event: e.JoinArrived, token: Token | None) -> bool:
+    """Whether the token is already out of its groups: it has turned into the arrival."""
     arrival = Arrival(
         event.arrival,
         event.token,
@@ -132,12 +144,14 @@ def _hold(state: RunState, event: e.JoinArrived) -> None:
     )
     state.arrivals[event.arrival] = arrival
     state.last_arrival = event.arrival
-    token = state.tokens.get(event.token)
+    turned = False
     if token is not None:
         token.arrivals = (*token.arrivals, event.arrival)
+        turned = not token.held and token.mode is FORWARD and units.turn(state, token, arrival)
     else:
         state.live += 1
-    units.add_arrival(state, arrival)
+    if not turned:
+        units.add_arrival(state, arrival)
     if state.cursors:
         spawn_progress(state, event.frames)
     if event.group is None:
@@ -149,6 +163,7 @@ def _hold(state: RunState, event: e.JoinArrived) -> None:
             join.used = ()
             join.absorbed = ()
         join.held.append(event.arrival)
+    return turned
 
 
 def fired(state: RunState, event: e.JoinFired) -> None:
@@ -156,16 +171,14 @@ def fired(state: RunState, event: e.JoinFired) -> None:
         _node_join_fired(state, event)
         return
     group = state.groups[event.group]
-    site = units.site_of(state, group, event.target)
+    site = standing.site_of(group, event.target)
     site.status = "fired"
     site.passes = event.rest == "pass_through"
     state.empty.pop(group.id, None)
     units.update_cursor(state, group)
     drop_sync_timer(state, site)
     _apply(state, group, event)
-    for arrivals in list(site.waiting.values()):
-        for arrival in list(arrivals):
-            withdraw_arrival(state, arrival)
+    consume_arrivals(state, group, site)
     if event.rest in ("abandon", "block"):
         _abandon(state, group, [branch for branch in site.live if branch in group.members])
 
@@ -175,8 +188,8 @@ def _abandon(state: RunState, group: Group, branches: list[int]) -> None:
     held = [
         state.arrivals[ArrivalId(-unit)]
         for branch in branches
-        for unit in units.units_of(group, branch)
-        if units.CURSOR <= unit < 0 and state.arrivals[ArrivalId(-unit)].group is None
+        for unit in standing.units_of(group, branch)
+        if standing.CURSOR <= unit < 0 and state.arrivals[ArrivalId(-unit)].group is None
     ]
     for arrival in held:
         units.remove_arrival(state, arrival)
@@ -213,19 +226,13 @@ def _node_join_fired(state: RunState, event: e.JoinFired) -> None:
         del state.node_joins[event.target, event.item]
 
 
-def drop_sync_timer(state: RunState, site: SiteState) -> None:
-    if site.timer is not None:
-        state.timers.pop(site.timer, None)
-        site.timer = None
-
-
 def failed(state: RunState, event: e.JoinFailed) -> None:
     state.failed_joins += 1
     fail_branch(state, event.fails, event.error)
     note_unhandled(state, event.unhandled, -(event.group or 0), event.error)
     if event.group is None:
         return
-    site = units.site_of(state, state.groups[event.group], event.target)
+    site = standing.site_of(state.groups[event.group], event.target)
     site.status = "failed"
     state.empty.pop(event.group, None)
     units.update_cursor(state, state.groups[event.group])
@@ -235,13 +242,12 @@ def failed(state: RunState, event: e.JoinFailed) -> None:
 def dead(state: RunState, event: e.JoinDead) -> None:
     if event.group is None:
         return
-    site = units.site_of(state, state.groups[event.group], event.target)
+    group = state.groups[event.group]
+    site = standing.site_of(group, event.target)
     site.status = "dead"
     state.empty.pop(event.group, None)
     drop_sync_timer(state, site)
-    for arrivals in list(site.waiting.values()):
-        for arrival in list(arrivals):
-            withdraw_arrival(state, arrival)
+    consume_arrivals(state, group, site)
 
 
 def updated(state: RunState, event: e.ContextUpdated) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from treadle.kernel import units
+from treadle.kernel import standing
 from treadle.kernel.evolve_endings import drop_lease
 from treadle.kernel.evolve_tokens import scope_at
 from treadle.kernel.lifecycle import move_run
@@ -113,7 +113,7 @@ def timer_set(state: RunState, event: e.TimerSet) -> None:
             drop_lease(state, token)
         token.timers = (*token.timers, event.timer)
     if event.group is not None and event.target is not None:
-        units.site_of(state, state.groups[event.group], event.target).timer = event.timer
+        standing.site_of(state.groups[event.group], event.target).timer = event.timer
 
 
 def timer_fired(state: RunState, event: e.TimerFired) -> None:
@@ -124,7 +124,7 @@ def timer_fired(state: RunState, event: e.TimerFired) -> None:
         token = state.tokens[timer.token]
         token.timers = tuple(other for other in token.timers if other != event.timer)
     if timer.group is not None and timer.target is not None and timer.group in state.groups:
-        units.site_of(state, state.groups[timer.group], timer.target).timer = None
+        standing.site_of(state.groups[timer.group], timer.target).timer = None
 
 
 def signal_received(state: RunState, event: e.SignalReceived) -> None:
@@ -205,7 +205,7 @@ def unevaluable(state: RunState, event: e.ConditionUnevaluable) -> None:
         token.when = {**(token.when or {}), event.transition: None}
     elif event.group is not None:
         site = state.graph.transitions[event.transition].target.ref
-        units.site_of(state, state.groups[event.group], site).unevaluable = True
+        standing.site_of(state.groups[event.group], site).unevaluable = True
 
 
 HANDLERS: dict[type[e.Event], Callable[[RunState, Any], None]] = {

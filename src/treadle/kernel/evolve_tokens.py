@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from treadle.kernel import units
+from treadle.kernel import standing, units
 from treadle.kernel.evolve_endings import drop_lease, drop_timers, end, forget_waiter, is_passive, withdraw_arrival
 from treadle.kernel.group_state import Arrival
 from treadle.kernel.lifecycle import move_external, move_gate, move_token
-from treadle.kernel.members import CLAIMED, FORWARD, PENDING, SIBLINGS, TOKEN_CREATED
+from treadle.kernel.members import CLAIMED, FORWARD, MUTEX, PENDING, SIBLINGS, SIGNAL, TOKEN_CREATED
 from treadle.kernel.scope import Scope
 from treadle.kernel.state import MutexState, RunState, Stopped, Token
 from treadle.model import events as e
@@ -76,7 +76,9 @@ def spawn_progress(state: RunState, frames: Frames) -> None:
     """A branch has begun to exist: its group may have been the last to wait for that."""
     for identity, _ in frames:
         if identity in state.cursors:
-            units.update_cursor(state, state.groups[identity])
+            group = state.groups[identity]
+            if group.spawned >= group.total:
+                units.update_cursor(state, group)
 
 
 def _arm(state: RunState, token: Token) -> None:
@@ -109,7 +111,7 @@ def dispatched(state: RunState, event: e.TokenDispatched) -> None:
         token.external = ExternalState.OFFERED
     if event.queue is not None:
         token.waiting = Waiting.QUEUE
-    if token.mutex is None:
+    if token.mutex is None and state.graph.has_mutex:
         _take_mutex(state, token)
 
 
@@ -119,7 +121,7 @@ def started(state: RunState, event: e.TokenStarted) -> None:
         token.input = event.input
         token.attempts += 1
         token.attempt = event.attempt
-        if token.mutex is None:
+        if token.mutex is None and state.graph.has_mutex:
             _take_mutex(state, token)
     elif token.external is not None:
         token.external = move_external(token.external, "token.started")
@@ -131,21 +133,22 @@ def started(state: RunState, event: e.TokenStarted) -> None:
 
 def waiting(state: RunState, event: e.TokenWaiting) -> None:
     token = _moved(state, event.token, "token.waiting")
-    if is_passive(state, token, event.reason):
-        state.passive += 1
-    token.waiting = event.reason
-    if event.reason is SIBLINGS:
+    reason = event.reason
+    token.waiting = reason
+    if reason is SIBLINGS:
         token.input = None  # its work is done and recorded: only its presence is still needed
         token.attempts += event.tries
         for arrival in token.arrivals:
             _drop_spent_scope(state, state.arrivals[arrival])
         return
+    if is_passive(state, token, reason):
+        state.passive += 1
     token.detail = event.detail
-    if event.reason is Waiting.MUTEX:
+    if reason is MUTEX:
         state.mutexes.setdefault(event.detail["mutex"], MutexState()).queue.append(event.token)
-    elif event.reason is Waiting.SIGNAL:
+    elif reason is SIGNAL:
         state.waiters.setdefault(event.detail["signal"], []).append((event.token, None))
-    elif event.reason is Waiting.EXTERNAL and token.external is None:
+    elif reason is Waiting.EXTERNAL and token.external is None:
         token.external = ExternalState.OFFERED
 
 
@@ -153,13 +156,13 @@ def _drop_spent_scope(state: RunState, arrival: Arrival) -> None:
     """The branch's only unit has arrived and its contribution is taken: nothing reads its overlay any more."""
     if arrival.group is None or arrival.frames[-1][0] != arrival.group:
         return
-    group = state.groups[arrival.group]
     frame = arrival.frames[-1]
-    if not isinstance(group.members.get(frame[1]), int):
-        return
-    site = state.graph.sites[units.site_of(state, group, arrival.target).index]
     scope = state.scopes.get(frame)
-    if site.merge_source is not None and scope is not None and "nodes" not in scope.tree:
+    if scope is None or "nodes" in scope.tree:
+        return
+    group = state.groups[arrival.group]
+    site = state.graph.sites[standing.site_of(group, arrival.target).index]
+    if site.merge_source is not None and isinstance(group.members.get(frame[1]), int):
         del state.scopes[frame]
 
 

@@ -21,10 +21,9 @@ from treadle.errors import EvaluationError
 from treadle.graph.execution_graph import GraphTransition
 from treadle.kernel import deliver
 from treadle.kernel.deciding import Deciding, RunFails
-from treadle.kernel.group_state import Group
 from treadle.kernel.route import Origin, RoutingFailed
-from treadle.kernel.units import unspawned
-from treadle.kernel.view import TokenView, transition_of
+from treadle.kernel.spawning import check_tokens, limit_error, spawn_branches
+from treadle.kernel.view import TokenView
 from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.ids import Frames, GroupId
@@ -72,7 +71,7 @@ def _firing(d: Deciding, view: TokenView, origin: Origin, transition: GraphTrans
     count = len(items) if items is not None else _count(view, origin, transition)
     limit = d.graph.definition.limits.max_spawn_count
     if count > limit:
-        raise RunFails(_limit_error("max_spawn_count", limit, count, origin, transition))
+        raise RunFails(limit_error("max_spawn_count", limit, count, origin, transition))
     grouped = transition.replicates or transition.definition.sibling_group is not None
     return Firing(transition, count, items, grouped)
 
@@ -117,22 +116,6 @@ def _count(view: TokenView, origin: Origin, transition: GraphTransition) -> int:
 
 def _error(kind: str, message: str, origin: Origin) -> Error:
     return Error(kind, message, origin.node.ref, origin.path)
-
-
-def check_tokens(d: Deciding, origin: Origin, transition: GraphTransition, count: int) -> None:
-    """`max_tokens_per_run` counts every visit ever created."""
-    limit = d.graph.definition.limits.max_tokens_per_run
-    if d.state.visits + count > limit:
-        raise RunFails(_limit_error("max_tokens_per_run", limit, d.state.visits + count, origin, transition))
-
-
-def _limit_error(name: str, limit: int, value: int, origin: Origin, transition: GraphTransition) -> Error:
-    return Error(
-        "LIMIT_EXCEEDED",
-        f"{name} is {limit} and transition {transition.id!r} would make it {value}; raise limits.{name} or spawn less",
-        origin.node.ref,
-        origin.path,
-    )
 
 
 def carry_out(d: Deciding, origin: Origin, firings: list[Firing]) -> None:
@@ -262,25 +245,3 @@ def _all_items(firings: list[Firing], shared: bool) -> list[Json] | None:
     if shared or len(firings) == 1:
         return firings[0].items
     return [item for f in firings for item in (f.items if f.items is not None else [None] * f.copies)]
-
-
-def spawn_branches(d: Deciding, group: Group, origin: Origin | None = None) -> None:
-    """Bring as many branches of a group to life as it allows: all, or up to `max_in_flight`."""
-    if origin is None:
-        node = d.graph.nodes[group.node]
-        origin = Origin(group.origin, node, group.path, group.frames, group.loops, group.last_error)
-    width = len(group.transitions) if group.shared else 1
-    while unspawned(group) and (group.max_in_flight is None or in_flight(group) < group.max_in_flight):
-        index = group.spawned
-        frames = (*group.frames, (group.id, index))
-        for place in range(width):
-            t = d.graph.transitions[transition_of(group, index) if width == 1 else group.transitions[place]]
-            if t.site is None and t.target.definition.join is None:
-                check_tokens(d, origin, t, 1)  # a lazy branch comes later than its group was counted
-            path = f"{group.path}.{group.node}.{group.ordinal + index * width + place}"
-            deliver.deliver(d, t, origin, frames, path)
-
-
-def in_flight(group: Group) -> int:
-    """Branches that are alive and not yet held at a join."""
-    return len(group.active) if group.max_in_flight is not None else len(group.members)

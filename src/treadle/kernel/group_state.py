@@ -33,6 +33,7 @@ class SiteState(Struct):
     """A join of one group instance: the dynamic half of a `JoinSite`."""
 
     index: int
+    target: str
     status: Literal["open", "fired", "failed", "dead"] = "open"
     live: dict[int, int] = {}
     """Branch → how many of its units can still arrive."""
@@ -84,6 +85,9 @@ class Group(Struct):
     loops: dict[str, int] | None = None
     bounds: tuple[int, ...] = ()
     last_error: Error | None = None
+    patient: bool = False
+    """Nothing about its joins can be decided while a branch is live and none has failed: they wait for `all`, and no
+    first one makes the others superfluous."""
 
 
 class NodeJoinState(Struct):

@@ -23,7 +23,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from treadle.graph.execution_graph import ExecutionGraph
-from treadle.kernel import units
+from treadle.kernel import standing
 from treadle.kernel.group_state import Group, SiteState
 from treadle.kernel.lifecycle import LIVE, RUN_ENDED
 from treadle.kernel.state import RunState, Token
@@ -69,7 +69,7 @@ def _standing_units(state: RunState) -> Iterator[tuple[int, Frames]]:
     for arrival in state.arrivals.values():
         yield -arrival.id, arrival.frames
     for group in state.cursors:
-        yield units.CURSOR - group, state.groups[group].frames
+        yield standing.CURSOR - group, state.groups[group].frames
 
 
 def _membership(state: RunState) -> Iterator[str]:
@@ -80,7 +80,7 @@ def _membership(state: RunState) -> Iterator[str]:
             if around not in state.groups:
                 yield f"3: unit {unit} is in group {around}, which does not exist"
     for identity, group in state.groups.items():
-        kept = {(branch, unit) for branch in group.members for unit in units.units_of(group, branch)}
+        kept = {(branch, unit) for branch in group.members for unit in standing.units_of(group, branch)}
         if kept != inside.get(identity, set()):
             yield f"3: group {identity} keeps members {kept}, recount gives {inside.get(identity, set())}"
         if group.units != len(kept):
@@ -104,7 +104,7 @@ def _site(graph: ExecutionGraph, state: RunState, group: Group, site: SiteState)
     waiting: dict[int, list[int]] = {}
     for arrival in state.arrivals.values():
         if arrival.group == group.id and arrival.target == target:
-            waiting.setdefault(units.branch_in(arrival.frames, group.id), []).append(arrival.id)
+            waiting.setdefault(standing.branch_in(arrival.frames, group.id), []).append(arrival.id)
     if {b: sorted(ids) for b, ids in site.waiting.items()} != {b: sorted(ids) for b, ids in waiting.items()}:
         yield f"4: {name} holds {site.waiting}, recount gives {waiting}"
     arrived = sum(1 for branch in waiting if branch not in live)
@@ -121,12 +121,12 @@ def _recount_live(graph: ExecutionGraph, state: RunState, group: Group, site: Si
         place = next((p for p, (identity, _) in enumerate(frames) if identity == group.id), None)
         if place is None or any(b in state.groups[g].abandoned for g, b in frames[place + 1 :]):
             continue
-        lazy = units.cursor_group(unit)
+        lazy = standing.cursor_group(unit)
         if lazy is not None:
-            mask = units.entry_mask(state, state.groups[lazy])
+            mask = standing.entry_mask(state, state.groups[lazy])
         elif unit < 0:
             arrival = state.arrivals[ArrivalId(-unit)]
-            if arrival.group is not None and units.position(frames, arrival.group) <= place:
+            if arrival.group is not None and standing.position(frames, arrival.group) <= place:
                 continue
             mask = graph.nodes[arrival.target].bit
         else:

@@ -8,7 +8,7 @@ Theory of operation. For a join J of group instance G every *branch* is exactly 
     ended     none of these: it routed away, or was cancelled
 
 and J is decided by these four numbers alone, never by tokens or hops. `units` keeps them; `evaluate` is called for
-every group in which something moved, once the dispatch that moved it is complete.
+every group in which something moved, once the dispatch that moved it is complete; one that rests is passed over.
 
 Invariants
  1. A site leaves `open` exactly once: fired, failed or dead. Firing is one event; the continuation is created with it.
@@ -23,15 +23,14 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.graph.execution_graph import JoinSite
-from treadle.kernel import cancel, deliver, failure, fan_out, merge, units, writing
+from treadle.kernel import cancel, deliver, failure, merge, spawning, standing, writing
 from treadle.kernel.deciding import Deciding, RunFails
 from treadle.kernel.group_state import Arrival, Group, SiteState
-from treadle.kernel.join_first import cancels_on_first
 from treadle.kernel.join_merge import merged_writes
 from treadle.kernel.join_verdict import verdict
 from treadle.kernel.route import Origin
-from treadle.kernel.units import unspawned
-from treadle.kernel.view import group_name, item_of
+from treadle.kernel.standing import unspawned
+from treadle.kernel.view import group_name, item_of, races
 from treadle.model import effects as x
 from treadle.model import events as e
 from treadle.model.errors import Error
@@ -40,19 +39,21 @@ from treadle.model.ids import TokenId
 
 def evaluate(d: Deciding, group: Group) -> None:
     """Look at every join of a group, then let further branches begin."""
+    if standing.rests(group):
+        return
     for state in group.sites:
         if state.status == "open":
             _evaluate_site(d, group, state)
     if group.id in d.state.groups:
         _close_when_drained(d, group)
         if unspawned(group) and d.running:
-            fan_out.spawn_branches(d, group)
+            spawning.spawn_branches(d, group)
         _unblock(d, group)
 
 
 def _evaluate_site(d: Deciding, group: Group, state: SiteState) -> None:
     site = d.graph.sites[state.index]
-    if state.arrived and cancels_on_first(d, group, "on_first_completion"):
+    if state.arrived and races(d.graph, group, "on_first_completion"):
         cancel_live(d, group, state, "first completion")
     action, kind, why = verdict(d, group, state, site)
     if action == "fire" and not _blocked(d, group, site):
@@ -191,7 +192,7 @@ def time_out(d: Deciding, group: Group, state: SiteState, site: JoinSite) -> Non
         fail(d, group, state, site, error)
         return
     for branch in list(state.live):
-        stragglers = units.units_of(group, branch)
+        stragglers = standing.units_of(group, branch)
         inner = cancel.inner_groups(d, group, stragglers)
         for unit in stragglers:
             _time_out_unit(d, unit, error, state)

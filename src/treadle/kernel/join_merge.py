@@ -20,10 +20,14 @@ Json = Any
 def arrivals_in_order(d: Deciding, state: SiteState, site: JoinSite) -> list[tuple[int, Arrival]]:
     """The arrivals of branches that have arrived, by branch index, then path (a canvas collector: inbound edge)."""
     found: list[tuple[int, Arrival]] = []
+    arrivals = d.state.arrivals
     for branch in sorted(branch for branch in state.waiting if branch not in state.live):
-        held = [d.state.arrivals[identity] for identity in state.waiting[branch]]
-        if len(held) > 1:
-            held.sort(key=lambda a: (d.graph.transitions[a.via].index if site.collects else 0, path_key(a.path)))
+        waiting = state.waiting[branch]
+        if len(waiting) == 1:
+            found.append((branch, arrivals[waiting[0]]))
+            continue
+        held = [arrivals[identity] for identity in waiting]
+        held.sort(key=lambda a: (d.graph.transitions[a.via].index if site.collects else 0, path_key(a.path)))
         found.extend((branch, arrival) for arrival in held)
     return found
 
@@ -46,8 +50,9 @@ def merged_writes(d: Deciding, group: Group, state: SiteState, site: JoinSite) -
     """(writes to the enclosing scope, output of a collecting target, paths written differently by two branches)."""
     overlay = OverlayedWrites()
     branches: dict[int, list[Arrival]] = {}
-    for branch, arrival in arrivals_in_order(d, state, site):
-        branches.setdefault(branch, []).append(arrival)
+    if len(d.state.scopes) > 1:  # else no branch has anything left of its own
+        for branch, arrival in arrivals_in_order(d, state, site):
+            branches.setdefault(branch, []).append(arrival)
     for branch, arrivals in branches.items():
         for frame in frames_inwards([arrival.frames[_depth(arrival, group) :] for arrival in arrivals]):
             scope = d.state.scopes.get(frame)

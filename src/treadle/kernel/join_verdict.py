@@ -10,7 +10,7 @@ from treadle.graph.execution_graph import JoinSite
 from treadle.kernel.deciding import Deciding
 from treadle.kernel.group_state import Group, SiteState
 from treadle.kernel.join_merge import contributions
-from treadle.kernel.units import unspawned
+from treadle.kernel.standing import unspawned
 from treadle.kernel.view import TokenView
 from treadle.model import events as e
 

@@ -21,6 +21,7 @@ TOKEN: dict[tuple[str, str], T] = {
     (T.PENDING, "token.dispatched"): T.DISPATCHED,
     (T.DISPATCHED, "token.started"): T.EXECUTING,
     (T.PENDING, "token.started"): T.EXECUTING,
+    (T.EXECUTING, "token.started"): T.EXECUTING,
     (T.DISPATCHED, "token.dispatched"): T.DISPATCHED,
     (T.EXECUTING, "token.dispatched"): T.DISPATCHED,
     (T.PENDING, "token.waiting"): T.WAITING,

@@ -10,12 +10,12 @@ from typing import Any, Literal
 
 from treadle.errors import EvaluationError
 from treadle.graph.execution_graph import GraphNode
-from treadle.kernel import cancel, complete, failure, fan_out, signals
+from treadle.kernel import cancel, complete, failure, signals, spawning
 from treadle.kernel.deciding import Deciding, Refused, RunFails
 from treadle.kernel.group_state import Group
+from treadle.kernel.standing import unspawned
 from treadle.kernel.state import Token
 from treadle.kernel.suspend import config_value
-from treadle.kernel.units import unspawned
 from treadle.kernel.view import item_of
 from treadle.model import effects as x
 from treadle.model import events as e
@@ -158,7 +158,7 @@ def add_siblings(d: Deciding, group: Group, items: Json, count: Json, command: s
         raise RunFails(_limit("max_tokens_per_run", limits.max_tokens_per_run, d.state.visits + added, group))
     d.emit(e.GroupGrew(d.seq, d.now, group.id, group.total + added, items, command))
     if d.running:
-        fan_out.spawn_branches(d, group)
+        spawning.spawn_branches(d, group)
     d.mark(group.id)
     return {"added": added, "total": group.total}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from treadle.graph.execution_graph import GraphNode, GraphTransition
 from treadle.graph.reach import reach_without
-from treadle.kernel import cancel, units
+from treadle.kernel import cancel, standing
 from treadle.kernel.deciding import Deciding
 from treadle.kernel.group_state import NodeJoinState
 from treadle.model.ids import ArrivalId, Frames, TokenId
@@ -25,10 +25,10 @@ def can_still_come(d: Deciding, node: GraphNode, state: NodeJoinState, via: Grap
 
 
 def reaches(d: Deciding, unit: int, goal: GraphNode, state: NodeJoinState, via: GraphTransition | None) -> bool:
-    lazy = units.cursor_group(unit)
+    lazy = standing.cursor_group(unit)
     if lazy is not None:
         group = d.state.groups.get(lazy)
-        if group is None or not units.unspawned(group) or _is_abandoned(d, group.frames, state):
+        if group is None or not standing.unspawned(group) or _is_abandoned(d, group.frames, state):
             return False
         entries = [d.graph.transitions[name].target for name in group.transitions]
         return any((entry.reach | entry.bit) & goal.bit for entry in entries)

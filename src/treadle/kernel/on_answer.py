@@ -65,21 +65,6 @@ def _why_late(d: Deciding, token_id: TokenId) -> str:
     return f"the visit is {ENDED[code]}" if code else "the attempt was superseded"
 
 
-def start_attempt(d: Deciding, command: c.StartAttempt) -> None:
-    """A queue's worker claims an attempt."""
-    token = known_visit(d, command.token)
-    if token.state is TokenState.EXECUTING and token.worker == command.worker:
-        return
-    if not d.running:
-        raise Refused("INVALID_STATE", f"run {d.state.run} is {d.state.status}: nothing begins")
-    if token.state is not TokenState.DISPATCHED or token.attempt != command.attempt:
-        raise Refused("LEASE_CONFLICT", f"attempt {command.attempt} of visit {command.token} is not on offer")
-    d.emit(e.TokenStarted(d.seq, d.now, token.id, command.attempt, command.worker, None, command.lease_until))
-    _set_lease(d, token, command.lease_until)
-    if command.worker is not None:
-        suspend.started_by(d, token, f"claim of {token.node}")
-
-
 def report_progress(d: Deciding, command: c.ReportProgress) -> None:
     """Something an attempt says while it works. What comes late, twice or out of order is dropped: it is no result."""
     token = d.state.tokens.get(command.token)
@@ -87,27 +72,6 @@ def report_progress(d: Deciding, command: c.ReportProgress) -> None:
         return
     if (token.attempt, token.recoveries, command.part) > token.progress and not is_too_deep(command.data):
         d.emit(e.Custom(d.seq, d.now, command.name, command.data, token.id, command.part))
-
-
-def extend_lease(d: Deciding, command: c.ExtendLease) -> None:
-    """A worker's heartbeat: only the owner of the attempt may send it."""
-    token = known_visit(d, command.token)
-    stale = token.state is not TokenState.EXECUTING or token.attempt != command.attempt
-    if stale or token.worker != command.worker or _lease_is_over(d, token):
-        raise Refused("LEASE_CONFLICT", f"attempt {command.attempt} of visit {command.token} is not yours")
-    _set_lease(d, token, command.lease_until)
-
-
-def _set_lease(d: Deciding, token: Token, until: int | None) -> None:
-    """One lease timer per attempt: a later one replaces it."""
-    if until is None:
-        return
-    for timer in token.timers:
-        if d.state.timers[timer].purpose == "lease":
-            if d.state.timers[timer].due == until:
-                return
-            d.effect(x.ClearTimer(timer))
-    timers.start(d, until, "lease", token)
 
 
 def finish_attempt(d: Deciding, command: c.FinishAttempt) -> None:
@@ -142,21 +106,14 @@ def _answering(d: Deciding, token_id: TokenId, attempt: int, worker: str | None)
     token = _executing(d, token_id, attempt)
     if token is None:
         return None
-    if token.timers and _lease_is_over(d, token):
+    if token.timers and timers.lease_is_over(d, token):
         raise Refused("LEASE_CONFLICT", f"the lease on attempt {attempt} of visit {token_id} has expired")
-    if token.worker is not None and worker != token.worker:
-        raise Refused(
-            "LEASE_CONFLICT", f"attempt {attempt} of visit {token_id} is held by {token.worker!r}, not {worker!r}"
-        )
+    if worker != token.worker:
+        held = f"held by {token.worker!r}" if token.worker is not None else "not claimed"
+        raise Refused("LEASE_CONFLICT", f"attempt {attempt} of visit {token_id} is {held}, not {worker!r}")
     if token_id in d.state.deferred:
         return None
     return token
-
-
-def _lease_is_over(d: Deciding, token: Token) -> bool:
-    """Expired is expired, whether or not its timer has been delivered yet."""
-    timers_of = (d.state.timers[timer] for timer in token.timers)
-    return any(timer.purpose == "lease" and timer.due <= d.now for timer in timers_of)
 
 
 def _defer(

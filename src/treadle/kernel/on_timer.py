@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treadle.kernel import failure, finish, join, suspend, timers, triggers, units
+from treadle.kernel import failure, finish, join, standing, suspend, timers, triggers
 from treadle.kernel.deciding import Deciding, Refused, RunFails
 from treadle.kernel.state import Timer, Token
 from treadle.model import commands as c
@@ -100,7 +100,7 @@ def _sync(d: Deciding, timer: Timer) -> None:
     group = d.state.groups.get(timer.group)
     if group is None:
         return
-    state = units.site_of(d.state, group, timer.target)
+    state = standing.site_of(group, timer.target)
     if state.status == "open":
         join.time_out(d, group, state, d.graph.sites[state.index])
 

@@ -22,6 +22,8 @@ Json = Any
 class Overlay(dict[str, Any]):
     """Interior of a scope's tree: transparent where it has no key."""
 
+    __slots__ = ()
+
 
 class Scope:
     """What was written in one scope. The run's own has no parent."""
@@ -40,14 +42,33 @@ class Scope:
 
     def write(self, path: Path, value: Json) -> None:
         """Set `path`; its first key is state, output or nodes."""
-        root = str(path[0])
-        below = self.tree.get(root, MISSING)
+        root = path[0]
+        below = self.tree.get(root, MISSING)  # type: ignore[arg-type]
         if below is MISSING:
             below = Overlay() if self.overlay else {}
-        if len(path) == 2 and type(below) is dict and type(path[1]) is str:  # the commonest: a whole top-level key
-            self.tree[root] = {**below, path[1]: value}
+        if len(path) == 2 and type(path[1]) is str:  # the commonest: a whole top-level key
+            if type(below) is dict:
+                below = {**below, path[1]: value}
+            elif type(below) is Overlay:
+                below[path[1]] = value  # ours alone: see `_written`
+            else:
+                below = _written(below, path[1:], value, path)
+            self.tree[root] = below  # type: ignore[index]
         else:
-            self.tree[root] = _written(below, path[1:], value, path) if len(path) > 1 else value
+            self.tree[str(root)] = _written(below, path[1:], value, path) if len(path) > 1 else value
+
+    def own(self, key: str | int) -> Json:
+        """What this overlay has written at `state.<key>`, else at `output.<key>`; MISSING also where that takes a
+        closer look."""
+        for root in ("state", "output"):
+            written = self.tree.get(root)
+            if type(written) is Overlay:
+                value = written.get(key, MISSING)  # type: ignore[arg-type]
+                if value is not MISSING:
+                    return MISSING if type(value) is Overlay else value
+            elif written is not None:
+                return MISSING
+        return MISSING
 
     def copy(self) -> Scope:
         """An independent scope with the same writes; values stay shared."""

@@ -22,3 +22,9 @@ def arm(d: Deciding, token: Token) -> None:
         trigger = t.definition.trigger
         if trigger is not None and trigger.after_ms is not None:
             start(d, d.now + trigger.after_ms, "trigger", token, t.id)
+
+
+def lease_is_over(d: Deciding, token: Token) -> bool:
+    """Expired is expired, whether or not its timer has been delivered yet."""
+    timers_of = (d.state.timers[timer] for timer in token.timers)
+    return any(timer.purpose == "lease" and timer.due <= d.now for timer in timers_of)

@@ -14,25 +14,54 @@ A group whose branches are not all spawned yet is a unit too, its *cursor*: arou
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from treadle.kernel.group_state import Arrival, Group, Members, SiteState
+from treadle.kernel.group_state import Arrival, Group, SiteState
+from treadle.kernel.standing import CURSOR, branch_in, entry_mask, position, site_of, units_of, unspawned, where
 from treadle.kernel.state import RunState, Token
-from treadle.model.ids import ArrivalId, Frames, GroupId, TokenId
-
-CURSOR = -(1 << 40)
-"""Unit ids below this are cursors: CURSOR minus the id of a group whose branches are not all spawned yet. Far from
-every arrival's: a run has at most `max_tokens_per_run` of those."""
+from treadle.model.ids import ArrivalId, Frames
 
 
 def add_token(state: RunState, token: Token) -> None:
     """A token inside a group has come to stand at its node."""
-    _count(state, token.id, token.frames, 1 << state.graph.nodes[token.node].index, 1)
+    frames = token.frames
+    if len(frames) != 1:
+        _count(state, token.id, frames, state.graph.nodes[token.node].bit, 1)
+        return
+    identity, index = frames[0]
+    group = state.groups[identity]
+    _join_members(state, group, index, token.id)
+    if group.max_in_flight is not None:
+        _count_active(group, index, 1)
+    if group.sites:
+        _adjust(state, group, index, state.graph.nodes[token.node].bit, 1)
 
 
 def remove_token(state: RunState, token: Token) -> None:
     """A token inside a group has ended or turned into arrivals."""
-    _count(state, token.id, token.frames, 1 << state.graph.nodes[token.node].index, -1)
+    _count(state, token.id, token.frames, state.graph.nodes[token.node].bit, -1)
+
+
+def turn(state: RunState, token: Token, arrival: Arrival) -> bool:
+    """`add_arrival`, then `remove_token`, in one go where that is easy: the token is alone in a branch of its only
+    group, and that group's join holds it. False if it is not so, and nothing has changed."""
+    frames = token.frames
+    if len(frames) != 1 or arrival.frames != frames or arrival.group != frames[0][0]:
+        return False
+    identity, index = frames[0]
+    group = state.groups[identity]
+    if group.members.get(index) != token.id:
+        return False
+    group.members[index] = -arrival.id
+    if group.max_in_flight is not None:
+        _count_active(group, index, -1)
+    site = site_of(group, arrival.target)
+    if len(group.sites) == 1 and site.live.get(index) == 1 and index not in site.waiting:  # no other join to tell
+        del site.live[index]
+        site.waiting[index] = (arrival.id,)
+        site.arrived += 1
+    else:
+        _wait_at(site, index, arrival.id)
+        _adjust(state, group, index, state.graph.nodes[token.node].bit, -1)
+    return True
 
 
 def add_arrival(state: RunState, arrival: Arrival) -> None:
@@ -41,15 +70,18 @@ def add_arrival(state: RunState, arrival: Arrival) -> None:
     if arrival.group is None:
         return
     group = state.groups[arrival.group]
-    site = site_of(state, group, arrival.target)
-    branch = branch_in(arrival.frames, group.id)
+    site = site_of(group, arrival.target)
+    _wait_at(site, branch_in(arrival.frames, group.id), arrival.id)
+
+
+def _wait_at(site: SiteState, branch: int, arrival: ArrivalId) -> None:
     held = site.waiting.get(branch)
     if held is None:
-        site.waiting[branch] = (arrival.id,)
+        site.waiting[branch] = (arrival,)
         if branch not in site.live:
             site.arrived += 1
     else:
-        site.waiting[branch] = (*held, arrival.id)
+        site.waiting[branch] = (*held, arrival)
 
 
 def remove_arrival(state: RunState, arrival: Arrival) -> None:
@@ -58,7 +90,7 @@ def remove_arrival(state: RunState, arrival: Arrival) -> None:
     if arrival.group is None:
         return
     group = state.groups[arrival.group]
-    site = site_of(state, group, arrival.target)
+    site = site_of(group, arrival.target)
     branch = branch_in(arrival.frames, group.id)
     held = site.waiting[branch]
     held = () if held == (arrival.id,) else tuple(other for other in held if other != arrival.id)
@@ -70,26 +102,42 @@ def remove_arrival(state: RunState, arrival: Arrival) -> None:
             site.arrived -= 1
 
 
+def consume(state: RunState, group: Group, site: SiteState) -> list[Arrival]:
+    """Every arrival waiting at a join of the group is consumed. `remove_arrival` for all of them: mostly each is alone
+    in its branch, and the group the only one around."""
+    arrivals, members = state.arrivals, group.members
+    consumed = [arrivals.pop(identity) for held in site.waiting.values() for identity in held]
+    if group.frames:
+        for arrival in consumed:
+            remove_arrival(state, arrival)
+        return consumed
+    for arrival in consumed:
+        frames = arrival.frames
+        index = frames[0][1]
+        if len(frames) == 1 and members[index] == -arrival.id:
+            del members[index]
+            group.units -= 1
+            del site.waiting[index]
+            if index not in site.live:
+                site.arrived -= 1
+        else:
+            remove_arrival(state, arrival)
+    if consumed and not group.units:
+        state.idle[group.id] = None
+    return consumed
+
+
 def abandon(state: RunState, group: Group, branches: list[int]) -> None:
     """From now on nobody outside waits for what is left in these branches."""
     for branch in branches:
         if branch in group.abandoned:
             continue
         for unit in units_of(group, branch):
-            frames, bit, popped = standing(state, unit)
+            frames, bit, popped = where(state, unit)
             place = position(frames, group.id)
             if not any(index in state.groups[inner].abandoned for inner, index in frames[place + 1 :]):
                 _count_live(state, frames[:place], bit, -1, popped)
         group.abandoned[branch] = None
-
-
-def unspawned(group: Group) -> int:
-    """Branches that are still only a cursor. None once a join has decided: nobody would wait for them."""
-    rest = group.total - group.spawned
-    if not rest or group.withdrawn:
-        return 0
-    decided = any(site.status == "failed" or (site.status == "fired" and not site.passes) for site in group.sites)
-    return 0 if decided else rest
 
 
 def update_cursor(state: RunState, group: Group) -> None:
@@ -105,74 +153,8 @@ def update_cursor(state: RunState, group: Group) -> None:
         _count(state, CURSOR - group.id, group.frames, entry_mask(state, group), 1 if pending else -1)
 
 
-def cursor_group(unit: int) -> GroupId | None:
-    """The group whose cursor a unit is, or None."""
-    return GroupId(CURSOR - unit) if unit < CURSOR else None
-
-
-def entry_mask(state: RunState, group: Group) -> int:
-    """The nodes at which a group's branches begin."""
-    mask = 0
-    for name in group.transitions:
-        mask |= state.graph.transitions[name].target.bit
-    return mask
-
-
-def site_of(state: RunState, group: Group, target: str) -> SiteState:
-    """The join of this group at `target`."""
-    for site in group.sites:
-        if state.graph.sites[site.index].target.ref == target:
-            return site
-    raise KeyError(target)
-
-
-def branch_in(frames: Frames, group: int) -> int:
-    """The branch index a stack of frames has in a group."""
-    for identity, index in frames:
-        if identity == group:
-            return index
-    raise KeyError(group)
-
-
-def position(frames: Frames, group: int) -> int:
-    """Where in the stack the group's frame is."""
-    for place, (identity, _) in enumerate(frames):
-        if identity == group:
-            return place
-    raise KeyError(group)
-
-
-def units_of(group: Group, branch: int | None = None) -> list[int]:
-    """The units in a group, or in one of its branches, in order of creation."""
-    if branch is not None:
-        return list(_iterate(group.members.get(branch)))
-    return [unit for members in group.members.values() for unit in _iterate(members)]
-
-
-def _iterate(members: Members | None) -> Iterator[int]:
-    if members is None:
-        return
-    if isinstance(members, int):
-        yield members
-    else:
-        yield from members
-
-
-def standing(state: RunState, unit: int) -> tuple[Frames, int, int | None]:
-    """Frames of a unit, the bit of the node it stands at (or will continue at), and the group it will leave."""
-    lazy = cursor_group(unit)
-    if lazy is not None:
-        group = state.groups[lazy]
-        return group.frames, entry_mask(state, group), None
-    if unit > 0:
-        token = state.tokens[TokenId(unit)]
-        return token.frames, 1 << state.graph.nodes[token.node].index, None
-    arrival = state.arrivals[ArrivalId(-unit)]
-    return arrival.frames, 1 << state.graph.nodes[arrival.target].index, arrival.group
-
-
 def _count_arrival(state: RunState, arrival: Arrival, delta: int) -> None:
-    bit = 1 << state.graph.nodes[arrival.target].index
+    bit = state.graph.nodes[arrival.target].bit
     if arrival.group is not None:
         stays = position(arrival.frames, arrival.group)
     else:

@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.expression.paths import MISSING, Path, get_in
-from treadle.kernel import units
+from treadle.graph.execution_graph import ExecutionGraph
+from treadle.kernel import standing
 from treadle.kernel.group_state import Group
 from treadle.kernel.scope import Scope, overlaid, read
 from treadle.kernel.state import RunState
@@ -86,7 +87,7 @@ class TokenView:
         item = item_of(self._state, self._frames)
         if item is None:
             return self._state.at_node.get(node, 0)
-        members = units.units_of(self._state.groups[item[0]], item[1])
+        members = standing.units_of(self._state.groups[item[0]], item[1])
         return sum(1 for unit in members if unit > 0 and self._state.tokens[TokenId(unit)].node == node)
 
 
@@ -121,7 +122,8 @@ def branch_of(state: RunState, frames: Frames) -> Json:
     """`_branch`: the innermost frame; its item is that of the innermost frame which has one."""
     if not frames:
         return MISSING
-    identity, index = frames[-1]
+    frame = frames[-1]
+    identity, index = frame
     group = state.groups[identity]
     return {
         "index": index,
@@ -129,17 +131,27 @@ def branch_of(state: RunState, frames: Frames) -> Json:
         "group": group_name(group),
         "fan_out_node_id": group.node,
         "fan_out_transition_id": transition_of(group, index) if group.transitions else None,
-        "item": _item(state, frames),
-        "output": branch_output(state, frames, identity),
+        "item": group.items[index] if group.items is not None else _item(state, frames[:-1]),
+        "output": branch_output(state, frames, identity) if frame in state.scopes else {},
     }
 
 
 def transition_of(group: Group, index: int) -> str:
     """The transition a branch of the group stems from."""
+    if not group.bounds:
+        return group.transitions[0]
     for name, bound in zip(group.transitions, group.bounds, strict=False):
         if index < bound:
             return name
     return group.transitions[0]
+
+
+def races(graph: ExecutionGraph, group: Group, policy: str) -> bool:
+    """Whether the first branch to start, or to complete, makes the others superfluous."""
+    transitions = [graph.transitions[name] for name in group.transitions]
+    if group.names[0].startswith("node:"):  # a transition that makes a group of its own speaks for that one
+        transitions = [t for t in transitions if not t.replicates and t.definition.sibling_group is None]
+    return any(getattr(t.definition, policy) == "cancel_remaining" for t in transitions)
 
 
 def group_name(group: Group) -> str:
@@ -157,8 +169,16 @@ def _item(state: RunState, frames: Frames) -> Json:
 
 def branch_output(state: RunState, frames: Frames, group: GroupId, rest: Path = ()) -> Json:
     """What this lineage has written since the group was opened, at `rest`: its overlays, innermost first."""
-    inside = frames[units.position(frames, group) :]
-    chain = [scope for frame in reversed(inside) if (scope := state.scopes.get(frame)) is not None]
+    if frames[-1][0] == group:
+        scope = state.scopes.get(frames[-1])
+        if scope is None:
+            return None if rest else {}
+        if len(rest) == 1 and (found := scope.own(rest[0])) is not MISSING:
+            return found
+        chain = [scope]
+    else:
+        inside = frames[standing.position(frames, group) :]
+        chain = [scope for frame in reversed(inside) if (scope := state.scopes.get(frame)) is not None]
     value = overlaid(chain, ("state", *rest))
     if value is MISSING and rest:
         value = overlaid(chain, ("output", *rest))

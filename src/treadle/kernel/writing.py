@@ -59,7 +59,7 @@ def apply_output(d: Deciding, token: Token, output: Json) -> None:
         writes = _mapped(d, node, frames, scope, output)
     if node.read:
         writes.append((("nodes", node.ref, "output"), output))
-    branch = _unjoined_branch(d, frames, scope) if frames else None
+    branch = _unjoined_branch(d, frames, scope) if frames and frames[-1] is not scope else None
     if branch is not None:
         _report_conflicts(d, token, writes, scope, branch)
     d.emit(e.ContextUpdated(d.seq, d.now, writes, scope, token.id, False, branch))
@@ -69,6 +69,9 @@ def _plucked(plucks: tuple[tuple[Path, Path], ...], output: Json) -> list[Write]
     """`_mapped` where nothing can go wrong."""
     found: list[Write] = []
     for target, path in plucks:
+        if len(path) == 1 and type(output) is dict:
+            found.append((target, output.get(path[0])))
+            continue
         value = get_in(output, path)
         found.append((target, None if value is MISSING else value))
     return found

@@ -67,7 +67,7 @@ class NodeOptions(TypedDict, total=False):
     terminates: bool | Literal["completed", "cancelled", "failed"]
     compensate: str | Part | Callable[..., Any]
     compensate_on_failure: bool
-    queue: str
+    queue: str | Part
     concurrency: Part
     mutex: str | Part
     entity: Part

@@ -44,6 +44,8 @@ class StartAttempt(Command, tag="start_attempt", frozen=True):
     attempt: int
     worker: str | None = None
     lease_until: int | None = None
+    recovery: int | None = None
+    """How many losses of this attempt the offer it claimed knew of: an older offer is not begun. None: unfenced."""
 
 
 class ExtendLease(Command, tag="extend_lease", frozen=True):

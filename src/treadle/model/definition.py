@@ -95,6 +95,21 @@ class Concurrency(_Part, frozen=True):
     key: Json = None
 
 
+class Queue(_Part, frozen=True):
+    """A queue as authors write it; a node has its name, and its turn if it says more."""
+
+    name: str
+    priority: int = 1
+    key: Json = None
+
+
+class Turn(_Part, frozen=True):
+    """When work of a queue is claimed: smaller priorities first, then keys in turns."""
+
+    priority: int = 1
+    key: Json = None
+
+
 class Mutex(_Part, frozen=True):
     """A critical section within the run (A4)."""
 
@@ -151,6 +166,8 @@ class Node(_Part, frozen=True):
     mutex: Mutex | None = None
     entity: EntityMoves | None = None
     description: str | None = None
+    turn: Turn | None = None
+    """Among the work of its queue. None: priority 1, the workflow's name as key."""
 
 
 class Foreach(_Part, frozen=True):

@@ -121,3 +121,42 @@ class Publish(Effect, tag="publish", frozen=True):
 
     type: str
     data: Json = None
+
+
+class OfferWork(Effect, tag="offer_work", frozen=True):
+    """A `RunTask` that may have to wait, for whoever claims it on a store that many workers share. Carries what they
+    need to execute it, so that nobody has to fold the run. Made of a `RunTask` by the runtime, never by the kernel."""
+
+    token: TokenId
+    attempt: int
+    node: str
+    input: Json
+    queue: str
+    """"" is the engines' own: work without a queue that observes a limit across runs."""
+    key: str
+    """Work with the same one shares its turns and its limits."""
+    workflow: str
+    version: int
+    path: str
+    recovery: int = 0
+    """How often the attempt's worker was lost before: tells this offer from earlier ones of the same attempt."""
+    priority: int = 1
+    """Smaller ones go first, as with transitions."""
+    branch: Json = None
+    slot: Slot | None = None
+
+    def task(self) -> RunTask:
+        """What it was made of."""
+        return RunTask(self.token, self.attempt, self.node, self.input, self.queue or None, None, self.slot)
+
+
+class WithdrawWork(Effect, tag="withdraw_work", frozen=True):
+    """The visit's offer is over: it was answered, or nobody wants it any more."""
+
+    token: TokenId
+
+
+class HoldWork(Effect, tag="hold_work", frozen=True):
+    """No offer of the run may be claimed, or all of them again."""
+
+    held: bool

@@ -64,6 +64,8 @@ class TaskPlan(Struct, frozen=True):
     retry: Retry
     hands_on: bool
     """A single step that maps no output: its action's output is the task's (1.3)."""
+    sole: StepPlan | None = None
+    """That step, if there is nothing to it but its action: no gate, no mapping, no second try of anything."""
 
 
 _PLANS: dict[int, tuple[Task, TaskPlan]] = {}
@@ -84,12 +86,17 @@ def plan_task(task: Task) -> TaskPlan:
 
 
 def _planned(task: Task) -> TaskPlan:
+    steps = tuple(map(_step, task.steps))
+    retry = task.retry or NO_RETRY
+    hands_on = len(task.steps) == 1 and task.steps[0].output_mapping is None
+    once = hands_on and retry.max_attempts == 1 and steps[0].retry.max_attempts == 1
     return TaskPlan(
-        steps=tuple(map(_step, task.steps)),
+        steps=steps,
         input_schema=compile_schema(task.input_schema),
         output_schema=compile_schema(task.output_schema),
-        retry=task.retry or NO_RETRY,
-        hands_on=len(task.steps) == 1 and task.steps[0].output_mapping is None,
+        retry=retry,
+        hands_on=hands_on,
+        sole=steps[0] if once and steps[0].gate is None and steps[0].input is None else None,
     )
 
 

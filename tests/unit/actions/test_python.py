@@ -162,3 +162,13 @@ def test_blocking_work_is_described_not_done(process: bool, place: str) -> None:
     described = PythonKind({"f": whole}).run(call({"function": "f", "process": process}))
     assert isinstance(described, Work)
     assert described.place == place
+
+
+def test_a_function_registered_anew_under_its_name_is_the_one_that_is_called() -> None:
+    own = Registry()
+    own.functions["f"] = lambda: {"n": 1}
+    assert output("python", {"function": "f"}, registry=own) == {"n": 1}
+    own.functions["f"] = lambda: {"n": 2}
+    assert output("python", {"function": "f"}, registry=own) == {"n": 2}
+    del own.functions["f"]
+    assert error("python", {"function": "f"}, registry=own).kind == "NOT_FOUND"

@@ -165,6 +165,48 @@ def test_a_heartbeat_in_time_keeps_the_lease() -> None:
     assert refused(driven.do(c.FinishAttempt(1, 1, {}, worker="w1"))) is None
 
 
+def test_an_engine_claims_the_work_it_has_in_hand_before_it_gives_up_the_run() -> None:
+    driven = run_of(TASK)
+    assert types(driven.do(c.StartAttempt(1, 1, "node", driven.now + 50))) == ["token.started", "timer.set"]
+    assert (driven.token("a").worker, driven.token("a").recoveries) == ("node", 0)
+    assert types(driven.do(c.StartAttempt(1, 1, "node", driven.now + 50))) == [], "claiming again changes nothing"
+    assert refused(driven.do(c.StartAttempt(1, 1, "other", driven.now + 50))) == "LEASE_CONFLICT"
+    assert refused(driven.do(c.FinishAttempt(1, 1, {}))) == "LEASE_CONFLICT"
+    driven.now += 40
+    driven.do(c.ExtendLease(1, 1, "node", driven.now + 50))
+    driven.now += 40
+    assert refused(driven.do(c.FinishAttempt(1, 1, {}, worker="node"))) is None
+    assert not driven.tokens("a")
+
+
+def test_claimed_work_is_claimed_also_while_its_run_is_paused() -> None:
+    driven = run_of(TASK)
+    driven.do(c.PauseRun())
+    assert refused(driven.do(c.StartAttempt(1, 1, "node", driven.now + 50))) is None
+    driven.do(c.FinishAttempt(1, 1, {"v": 1}, worker="node"))
+    assert refused(driven.do(c.StartAttempt(1, 1, "late", driven.now + 50))) is not None, "it has its result"
+    driven.do(c.ResumeRun())
+    assert not driven.tokens("a")
+
+
+def test_work_in_hand_is_not_claimed_without_a_lease_nor_for_another_attempt() -> None:
+    driven = run_of(TASK)
+    assert refused(driven.do(c.StartAttempt(1, 1, "node"))) == "LEASE_CONFLICT"
+    assert refused(driven.do(c.StartAttempt(1, 2, "node", driven.now + 50))) == "LEASE_CONFLICT"
+    assert refused(driven.do(c.StartAttempt(1, 1, "node", driven.now + 50, recovery=1))) == "LEASE_CONFLICT"
+
+
+def test_a_claim_on_work_in_hand_that_runs_out_hands_the_work_out_again() -> None:
+    driven = run_of(TASK)
+    driven.do(c.StartAttempt(1, 1, "node", driven.now + 50))
+    driven.fire("lease")
+    token = driven.token("a")
+    assert (token.state, token.attempt, token.recoveries, token.worker) == ("executing", 1, 1, None)
+    late = driven.do(c.FinishAttempt(1, 1, {}, worker="node"))
+    assert (late.events, refused(late)) == ([], "LEASE_CONFLICT"), "what was claimed and lost is not applied"
+    assert refused(driven.do(c.FinishAttempt(1, 1, {}))) is None
+
+
 def test_nobody_answers_for_an_attempt_that_is_only_on_offer() -> None:
     driven = run_of(TASK, queue="q")
     assert refused(driven.do(c.FinishAttempt(1, 1, {}, worker="w1"))) == "LEASE_CONFLICT"

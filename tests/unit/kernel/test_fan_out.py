@@ -223,3 +223,11 @@ def test_a_closed_group_grows_no_more() -> None:
 def test_adding_without_items_or_count_is_a_bad_request() -> None:
     rejection = Driven(OPEN).start({"xs": ["x"]}).do(c.AddSiblings("t")).rejection
     assert rejection is not None and rejection.kind == "BAD_REQUEST"
+
+
+def test_a_visit_that_has_succeeded_is_completed_although_the_run_may_have_no_other() -> None:
+    chain = {"nodes": {"a": TASK, "b": TASK}, "transitions": [{"from": "a", "to": "b"}]}
+    driven = Driven(graph_of({**chain, "limits": {"max_tokens_per_run": 1}})).start()
+    driven.finish("a", output={"v": 1})
+    assert driven.state.status == "failed" and driven.count("token.completed") == 1, driven.log()
+    assert driven.count("token.cancelled") == 0, driven.log()

@@ -64,6 +64,11 @@ def gate_claimed() -> None:
     Driven(graph_of({"nodes": {"a": {"action": {"kind": "human"}}}})).start().do(c.ClaimGate(1, "ann"))
 
 
+def claimed_at_work() -> None:
+    driven = Driven(graph_of({"nodes": {"a": TASK}})).start()
+    driven.do(c.StartAttempt(1, 1, "node", driven.now + 1000))
+
+
 def run_timed_out() -> None:
     whole = {"timeout_ms": 10, "on_timeout": "cancel", "compensation": "on_failure_and_cancel"}
     driven = Driven(
@@ -115,6 +120,7 @@ SCRIPTS: list[Callable[[], object]] = [
     lambda: gate_timed_out(1),
     lambda: gate_timed_out(2),
     gate_claimed,
+    claimed_at_work,
     run_timed_out,
     late_success,
     timed_out_and_retried,

@@ -82,6 +82,12 @@ TASK = d.Task(steps=[d.Step(ref="main", action=d.Action(kind="http", config={"ur
         ({"terminates": True}, d.Node(terminates="completed")),
         ({"terminates": False}, d.Node()),
         ({"terminates": "cancelled"}, d.Node(terminates="cancelled")),
+        ({"queue": "q"}, d.Node(queue="q")),
+        ({"queue": {"name": "q"}}, d.Node(queue="q")),
+        (
+            {"queue": {"name": "q", "priority": -1, "key": "$.input.who"}},
+            d.Node(queue="q", turn=d.Turn(-1, "$.input.who")),
+        ),
         ({"mutex": "m"}, d.Node(mutex=d.Mutex(name="m"))),
         ({"mutex": {"name": "m", "keep": True}}, d.Node(mutex=d.Mutex(name="m", keep=True))),
         ({"concurrency": {"limit": 2, "key": "$.input.k"}}, d.Node(concurrency=d.Concurrency(2, "$.input.k"))),

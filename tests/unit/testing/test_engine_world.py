@@ -83,7 +83,7 @@ def test_a_dead_engine_writes_nothing_any_more(world: EngineWorld) -> None:
     assert isinstance(dead, RealEngine)
     world.crash()
     before = len(world.projection(run).events)
-    late = dead.loop.create_task(dead.store.commit(Batch(), dead.core.coordinator.fence))
+    late = dead.loop.create_task(dead.store.commit(Batch(), *dead.core.shards.fences.values()))
     dead.core.coordinator.tell(run, c.CancelRun())
     world.settle()
     assert not late.done()

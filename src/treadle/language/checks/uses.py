@@ -97,6 +97,8 @@ def _of_node(ref: str, node: Node) -> Iterator[Use]:
         yield from _mapping((*at, "output_mapping"), node.output_mapping, Sees.OUTPUT, When.NEVER, ref)
     if node.concurrency is not None and node.concurrency.key is not None:
         yield Use((*at, "concurrency", "key"), Form.SOURCE, node.concurrency.key, Sees.RUN, When.BEFORE, ref)
+    if node.turn is not None and node.turn.key is not None:
+        yield Use((*at, "queue", "key"), Form.SOURCE, node.turn.key, Sees.RUN, When.BEFORE, ref)
     if node.compensate is not None and node.compensate.input_mapping is not None:
         place = (*at, "compensate", "input_mapping")
         yield from _mapping(place, node.compensate.input_mapping, Sees.RUN, When.NEVER, ref)

@@ -124,6 +124,42 @@ _CONCURRENCY = Record(
     d.Concurrency,
 )
 
+_QUEUE_MAP = Record(
+    "Queue",
+    "A queue, and when its workers take the node's work.",
+    (
+        Field("name", Text("a queue"), "The queue", required=True),
+        Field("priority", Whole(), "Smaller ones are claimed first", default=1),
+        Field("key", SourceValue(), "Work with different values of this source takes turns; else each workflow does"),
+    ),
+    d.Queue,
+)
+_QUEUE_NAME = Adapt(Text("a queue"), lambda name: d.Queue(name=name), lambda queue: queue.name)
+QUEUE = Forms(
+    "a name or {name, priority, key}",
+    text=_QUEUE_NAME,
+    map=_QUEUE_MAP,
+    writes=lambda queue: _QUEUE_NAME if queue == d.Queue(queue.name) else _QUEUE_MAP,
+)
+
+
+def _node_from(values: dict[str, Any]) -> d.Node:
+    fields = task_of(values)
+    queue: d.Queue | None = fields.pop("queue", None)
+    if queue is None:
+        return d.Node(**fields)
+    turn = d.Turn(queue.priority, queue.key)
+    return d.Node(**fields, queue=queue.name, turn=turn if turn != d.Turn() else None)
+
+
+def _node_fields(node: d.Node) -> dict[str, Any]:
+    fields = given_fields(node)
+    turn = fields.pop("turn", None) or d.Turn()
+    if node.queue is not None:
+        fields["queue"] = d.Queue(node.queue, turn.priority, turn.key)
+    return fields
+
+
 NODE = Record(
     "Node",
     "A place of work. It runs exactly one task; without one it passes straight through.",
@@ -154,15 +190,15 @@ NODE = Record(
         Field("terminates", TERMINATES, "Completing this node ends the whole run at once with that status (A5)"),
         Field("compensate", COMPENSATION, "How a completed visit is undone"),
         Field("compensate_on_failure", Flag(), "Compensate this node also when it failed itself", default=False),
-        Field("queue", Text("a queue"), "Run on workers of that queue instead of in the engine's process"),
+        Field("queue", QUEUE, "Run on workers of that queue instead of in the engine's process"),
         Field("concurrency", _CONCURRENCY, "Keyed limit across runs"),
         Field("mutex", MUTEX, "Critical section within the run, held across waits (A4)"),
         Field("entity", ENTITY, "Where the run's entity goes", also=("entityMovement",)),
         Field("description", AnyText(), "For people"),
     ),
     d.Node,
-    make=lambda values: d.Node(**task_of(values)),
-    unmake=given_fields,
+    make=_node_from,
+    unmake=_node_fields,
     one_of=(ONE_TASK,),
     hints={
         "fan_in": "joins are written on the inbound transitions: `synchronization: {sibling_group: …}`",

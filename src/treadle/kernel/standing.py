@@ -1,0 +1,97 @@
+"""Where units stand, and what is still to come: lookups in the state of groups. Changes nothing; `units` does that."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from treadle.kernel.group_state import Group, Members, SiteState
+from treadle.kernel.state import RunState
+from treadle.model.ids import ArrivalId, Frames, GroupId, TokenId
+
+CURSOR = -(1 << 40)
+"""Unit ids below this are cursors: CURSOR minus the id of a group whose branches are not all spawned yet. Far from
+every arrival's: a run has at most `max_tokens_per_run` of those."""
+
+
+def unspawned(group: Group) -> int:
+    """Branches that are still only a cursor. None once a join has decided: nobody would wait for them."""
+    rest = group.total - group.spawned
+    if not rest or group.withdrawn:
+        return 0
+    decided = any(site.status == "failed" or (site.status == "fired" and not site.passes) for site in group.sites)
+    return 0 if decided else rest
+
+
+def cursor_group(unit: int) -> GroupId | None:
+    """The group whose cursor a unit is, or None."""
+    return GroupId(CURSOR - unit) if unit < CURSOR else None
+
+
+def entry_mask(state: RunState, group: Group) -> int:
+    """The nodes at which a group's branches begin."""
+    mask = 0
+    for name in group.transitions:
+        mask |= state.graph.transitions[name].target.bit
+    return mask
+
+
+def site_of(group: Group, target: str) -> SiteState:
+    """The join of this group at `target`."""
+    for site in group.sites:
+        if site.target == target:
+            return site
+    raise KeyError(target)
+
+
+def branch_in(frames: Frames, group: int) -> int:
+    """The branch index a stack of frames has in a group."""
+    for identity, index in frames:
+        if identity == group:
+            return index
+    raise KeyError(group)
+
+
+def position(frames: Frames, group: int) -> int:
+    """Where in the stack the group's frame is."""
+    for place, (identity, _) in enumerate(frames):
+        if identity == group:
+            return place
+    raise KeyError(group)
+
+
+def units_of(group: Group, branch: int | None = None) -> list[int]:
+    """The units in a group, or in one of its branches, in order of creation."""
+    if branch is not None:
+        return list(_iterate(group.members.get(branch)))
+    return [unit for members in group.members.values() for unit in _iterate(members)]
+
+
+def _iterate(members: Members | None) -> Iterator[int]:
+    if members is None:
+        return
+    if isinstance(members, int):
+        yield members
+    else:
+        yield from members
+
+
+def where(state: RunState, unit: int) -> tuple[Frames, int, int | None]:
+    """Frames of a unit, the bit of the node it stands at (or will continue at), and the group it will leave."""
+    lazy = cursor_group(unit)
+    if lazy is not None:
+        group = state.groups[lazy]
+        return group.frames, entry_mask(state, group), None
+    if unit > 0:
+        token = state.tokens[TokenId(unit)]
+        return token.frames, state.graph.nodes[token.node].bit, None
+    arrival = state.arrivals[ArrivalId(-unit)]
+    return arrival.frames, state.graph.nodes[arrival.target].bit, arrival.group
+
+
+def rests(group: Group) -> bool:
+    """The commonest, at one glance: its only join waits for all, somebody can still come, and nothing is left to
+    begin."""
+    if not group.patient or group.failed or group.open or group.spawned != group.total or len(group.sites) != 1:
+        return False
+    site = group.sites[0]
+    return site.status == "open" and bool(site.live)

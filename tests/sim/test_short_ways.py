@@ -1,0 +1,87 @@
+"""The kernel's short ways for plain graphs make the histories its full rules make.
+
+Played with the simulator's seeds: random graphs, faults, people. Each seed runs twice, once without a single mark of
+`graph.plain` and with every counter of a group kept the long way, and whatever is decided must be the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from treadle.graph import compile as compiling
+from treadle.graph.execution_graph import ExecutionGraph
+from treadle.kernel import complete, spawning, standing, units
+from treadle.kernel.group_state import Group, SiteState
+from treadle.kernel.state import RunState
+from treadle.model.codec import pack_events
+from treadle.testing.simulator import engine
+from treadle.testing.simulator.simulate import simulate
+
+SEEDS = range(7_000, 7_100)
+NO_ENTITY = frozenset({"entity"})
+"""A run with an entity notes its journey, which only the full rules do."""
+WAYS = [(complete, "_hop"), (complete, "_meet"), (spawning, "_bear_all"), (standing, "rests"), (units, "turn")]
+
+
+def decisions(seed: int, patch: pytest.MonkeyPatch) -> list[tuple[bytes, str, str]]:
+    """Everything decided while a seed is played, in order."""
+    found: list[tuple[bytes, str, str]] = []
+    honest = engine.decide
+
+    def decide(*args: Any) -> Any:
+        decision = honest(*args)
+        found.append((pack_events(decision.events), repr(decision.effects), repr(decision.rejection)))
+        return decision
+
+    with patch.context() as spying:
+        spying.setattr(engine, "decide", decide)
+        simulate(seed, NO_ENTITY)
+    return found
+
+
+def take_the_long_way(patch: pytest.MonkeyPatch) -> None:
+    def marked_nothing(graph: ExecutionGraph) -> None:
+        for site in graph.sites:
+            site.patient = False
+            site.notices = True
+
+    def consumed_one_by_one(state: RunState, _group: Group, site: SiteState) -> list[Any]:
+        waiting = [state.arrivals.pop(identity) for held in list(site.waiting.values()) for identity in held]
+        for arrival in waiting:
+            units.remove_arrival(state, arrival)
+        return waiting
+
+    patch.setattr(compiling, "mark_plain", marked_nothing)
+    patch.setattr(units, "turn", lambda *_: False)
+    patch.setattr(units, "consume", consumed_one_by_one)
+
+
+def counting(taken: Counter[str], patch: pytest.MonkeyPatch) -> None:
+    """Notes which short ways are taken: else the comparison says nothing."""
+
+    def counted(module: Any, name: str) -> None:
+        honest = getattr(module, name)
+
+        def way(*args: Any) -> Any:
+            result = honest(*args)
+            taken[name] += result is not False
+            return result
+
+        patch.setattr(module, name, way)
+
+    for module, name in WAYS:
+        counted(module, name)
+
+
+def test_short_and_long_ways_decide_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: Counter[str] = Counter()
+    with monkeypatch.context() as patch:
+        counting(taken, patch)
+        short = {seed: decisions(seed, patch) for seed in SEEDS}
+    assert min(taken[name] for _, name in WAYS) >= 20, taken
+    take_the_long_way(monkeypatch)
+    for seed in SEEDS:
+        assert decisions(seed, monkeypatch) == short[seed], f"seed {seed} went another way"
