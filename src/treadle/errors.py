@@ -69,10 +69,12 @@ class InvalidTransition(TreadleError):
 class StoreConflict(TreadleError):
     """A store refused to write because somebody else was first. Nothing of the transaction has happened."""
 
-    def __init__(self, kind: str, message: str) -> None:
+    def __init__(self, kind: str, message: str, shards: Sequence[int] = ()) -> None:
         super().__init__(f"{kind}: {message}")
         self.kind = kind
         """STALE_VERSION, LEASE_CONFLICT or DUPLICATE."""
+        self.shards = tuple(shards)
+        """Of a LEASE_CONFLICT: the shards whose lease is not, or no longer, that of the fence."""
 
 
 class StoreUnavailable(TreadleError):

@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
+from tests.contract.life import Life
 from tests.contract.making import Opener, Spoken
+from tests.contract.shop import MemoryShop, PostgresShop, Shop
+from tests.postgres import new_database
 from treadle.store.memory import MemoryStore
 from treadle.store.sqlite import SqliteStore
 
@@ -46,3 +49,28 @@ def opened(place: Path, runner: asyncio.Runner) -> Iterator[Opener]:
     yield opener
     for store in opener.opened:
         store.close()
+
+
+@pytest.fixture(params=["memory", "postgres"])
+def shop(request: pytest.FixtureRequest, runner: asyncio.Runner) -> Iterator[Shop]:
+    if request.param == "memory":
+        made: Shop = MemoryShop(runner)
+        made.begin()
+        yield made
+        return
+    database = request.getfixturevalue("database")
+    made = PostgresShop(runner.run(database.open(payload_max=200)), runner)
+    made.dsn = database.dsn
+    made.begin()
+    yield made
+    assert made.integrity() == []
+    made.close()
+
+
+@pytest.fixture
+def life(runner: asyncio.Runner) -> Iterator[Life]:
+    with new_database() as dsn:
+        made = Life(dsn, runner)
+        yield made
+        assert made.store.integrity() == []
+        made.store.close()

@@ -30,10 +30,12 @@ class Spoken:
         self._runner = runner
 
     def __getattr__(self, verb: str) -> Callable[..., Any]:
-        async def spoken(*given: Any, **named: Any) -> Any:
-            return await getattr(self.store, verb)(*given, **named)
+        spoken = getattr(self.store, verb)
 
-        return lambda *given, **named: self._runner.run(spoken(*given, **named))
+        async def speak(*given: Any, **named: Any) -> Any:
+            return await spoken(*given, **named)
+
+        return lambda *given, **named: self._runner.run(speak(*given, **named))
 
     def held(self) -> Fence:
         """The store's shard, leased for 100 ms from 0."""

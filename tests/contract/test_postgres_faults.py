@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import asyncpg
 import pytest
-from asyncpg.pool import PoolConnectionProxy
 
 from tests.contract.making import OTHER, RUN, WORK, Spoken, begin, commit, ended, started
 from tests.postgres import Database, run_all
 from treadle.errors import StoreConflict, StoreUnavailable
 from treadle.model import events as e
 from treadle.model.ids import RunId
+from treadle.model.states import RunStatus
 from treadle.store.port import Batch, Fence, RunQuery
 from treadle.store.postgres import transactions
-from treadle.store.postgres.queries import SQL
+from treadle.store.postgres.connect import migrations
 from treadle.store.rows import SHARD
 
 
@@ -30,20 +32,24 @@ def store(database: Database, runner: asyncio.Runner) -> Iterator[Any]:
 
 
 @pytest.fixture
-def trouble(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable[..., Any], int], list[str]]:
-    """Something else happens instead of a statement, some times."""
-    real = PoolConnectionProxy.execute
+def trouble(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
+    """Something else happens instead of a statement that looks like this, some times."""
+    real = {verb: getattr(asyncpg.Connection, verb) for verb in ("execute", "fetch", "fetchrow", "fetchval")}
 
-    def plan(statement: str, happens: Callable[..., Any], times: int = 1) -> list[str]:
+    def plan(word: str, happens: Callable[..., Any], times: int = 1) -> list[str]:
         seen: list[str] = []
 
-        async def execute(connection: Any, sql: str, *given: Any, **named: Any) -> Any:
-            if sql == statement and len(seen) < times:
-                seen.append(sql)
-                return await happens(connection, lambda: real(connection, sql, *given, **named))
-            return await real(connection, sql, *given, **named)
+        def troubled(verb: str) -> Callable[..., Any]:
+            async def ask(connection: Any, sql: str, *given: Any, **named: Any) -> Any:
+                if re.search(word, sql) and len(seen) < times:
+                    seen.append(sql)
+                    return await happens(connection, lambda: real[verb](connection, sql, *given, **named))
+                return await real[verb](connection, sql, *given, **named)
 
-        monkeypatch.setattr(PoolConnectionProxy, "execute", execute)
+            return ask
+
+        for verb in real:
+            monkeypatch.setattr(asyncpg.Connection, verb, troubled(verb))
         return seen
 
     return plan
@@ -69,79 +75,81 @@ async def _answer_lost(connection: Any, really: Callable[[], Any]) -> Any:
     raise asyncpg.ConnectionDoesNotExistError("connection was closed in the middle of operation")
 
 
-def test_a_connection_lost_before_the_commit_has_written_nothing(store: Any, trouble: Any, database: Database) -> None:
-    fence = store.held()
-    assert trouble(SQL["append_history"], _killed(database)) == []
-    with pytest.raises(StoreUnavailable) as failed:
-        store.commit(begin(), fence)
-    assert not failed.value.outcome_unknown
-    assert store.runs() == []
-    store.commit(begin(), fence)
-    assert store.runs() == [RUN]
+A_COMMIT = r"append_history AS"
+THE_END = "^COMMIT$"
+A_TRANSACTION = "^DELETE FROM runs"
+"""A statement of `forget`, which takes several."""
 
 
-def test_a_connection_lost_with_the_commit_leaves_its_outcome_unknown(
+def test_a_connection_lost_inside_a_transaction_has_written_nothing(
     store: Any, trouble: Any, database: Database
 ) -> None:
     fence = store.held()
-    trouble("COMMIT", _killed(database))
-    with pytest.raises(StoreUnavailable, match="unknown") as failed:
-        store.commit(begin(), fence)
-    assert failed.value.outcome_unknown
+    store.commit(ended(), fence)
+    trouble(A_TRANSACTION, _killed(database))
+    with pytest.raises(StoreUnavailable) as failed:
+        store.forget([RUN], fence)
+    assert not failed.value.outcome_unknown
+    assert len(store.history(RUN)) == 2
+    store.forget([RUN], fence)
     assert store.runs() == []
 
 
-def test_a_commit_whose_answer_is_lost_has_happened_and_says_unknown(store: Any, trouble: Any) -> None:
+@pytest.mark.parametrize("word", [THE_END, A_COMMIT])
+def test_a_connection_lost_with_the_commit_leaves_its_outcome_unknown(
+    store: Any, trouble: Any, database: Database, word: str
+) -> None:
     fence = store.held()
-    trouble("COMMIT", _answer_lost)
+    if word == THE_END:
+        store.commit(ended(), fence)
+    trouble(word, _killed(database))
+    with pytest.raises(StoreUnavailable, match="unknown") as failed:
+        store.forget([RUN], fence) if word == THE_END else store.commit(begin(), fence)
+    assert failed.value.outcome_unknown
+    assert store.runs() == ([RUN] if word == THE_END else [])
+
+
+@pytest.mark.parametrize("seq", [0, 1])
+def test_a_commit_whose_answer_is_lost_has_happened_and_says_unknown(store: Any, trouble: Any, seq: int) -> None:
+    fence = store.held()
+    if seq:
+        store.commit(begin(), fence)
+    batch = Batch([commit(1, e.Custom(2, 1, "x"))]) if seq else begin()
+    trouble(A_COMMIT, _answer_lost)
     with pytest.raises(StoreUnavailable) as failed:
-        store.commit(begin(), fence)
+        store.commit(batch, fence)
     assert failed.value.outcome_unknown
-    assert store.runs() == [RUN]
-    with pytest.raises(StoreConflict, match="is at 1, the decision saw 0"):
-        store.commit(begin(), fence)
+    assert len(store.history(RUN)) == seq + 1
+    with pytest.raises(StoreConflict, match=f"is at {seq + 1}, the decision saw {seq}"):
+        store.commit(batch, fence)
 
 
-def test_a_plain_step_whose_answer_is_lost_has_happened_and_says_unknown(
-    store: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_server_refuses_has_surely_not_happened(store: Any, trouble: Any, database: Database) -> None:
     fence = store.held()
-    store.commit(begin(), fence)
-    real = PoolConnectionProxy.fetchval
-    lost = asyncpg.ConnectionDoesNotExistError("connection was closed in the middle of operation")
-
-    async def fetchval(connection: Any, sql: str, *given: Any) -> Any:
-        await real(connection, sql, *given)
-        raise lost
-
-    step = Batch([commit(1, e.Custom(2, 1, "x"))])
-    with monkeypatch.context() as patched:
-        patched.setattr(PoolConnectionProxy, "fetchval", fetchval)
-        with pytest.raises(StoreUnavailable) as failed:
-            store.commit(step, fence)
-    assert failed.value.outcome_unknown
-    assert [event.seq for event in store.history(RUN)] == [1, 2]
-    with pytest.raises(StoreConflict, match="run r1 is at 2, the decision saw 1"):
-        store.commit(step, fence)
+    trouble(A_COMMIT, _refused(asyncpg.DiskFullError))
+    with pytest.raises(StoreUnavailable, match="disk is full") as failed:
+        store.commit(begin(), fence)
+    assert not failed.value.outcome_unknown
 
 
-@pytest.mark.parametrize("statement", ["append_history", "COMMIT"])
 @pytest.mark.parametrize("kind", [asyncpg.SerializationError, asyncpg.DeadlockDetectedError])
-def test_what_the_server_wants_tried_again_is_tried_again(
-    store: Any, trouble: Any, kind: type[Exception], statement: str
-) -> None:
+def test_what_the_server_wants_tried_again_is_tried_again(store: Any, trouble: Any, kind: type[Exception]) -> None:
     fence = store.held()
-    tried = trouble(SQL.get(statement, statement), _refused(kind), 3)
+    tried = trouble(A_COMMIT, _refused(kind), 3)
     (row,) = store.commit(begin(RUN, WORK), fence)
     assert len(tried) == 3
     assert store.outbox(SHARD) == [row]
     assert [event.seq for event in store.history(RUN)] == [1]
+    store.commit(Batch([commit(1, e.RunCompleted(2, 2, {}), status=RunStatus.COMPLETED)]), fence)
+    tried = trouble(THE_END, _refused(kind), 3)
+    store.forget([RUN], fence)
+    assert (len(tried), store.runs()) == (3, [])
 
 
 def test_conflicts_without_end_are_reported(store: Any, trouble: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transactions, "PAUSE_S", 0)
     fence = store.held()
-    tried = trouble(SQL["append_history"], _refused(asyncpg.SerializationError), 1_000)
+    tried = trouble(A_COMMIT, _refused(asyncpg.SerializationError), 1_000)
     with pytest.raises(StoreUnavailable, match="refused 10 times: try again") as failed:
         store.commit(begin(), fence)
     assert not failed.value.outcome_unknown
@@ -156,67 +164,11 @@ def test_a_closed_store_says_so(database: Database, runner: asyncio.Runner) -> N
             ask()
 
 
-def test_an_heir_waits_for_the_commit_under_way_and_then_fences_it_off(
-    store: Any, trouble: Any, runner: asyncio.Runner
-) -> None:
-    fence = store.held()
-    order: list[str] = []
-
-    async def both() -> Fence | None:
-        reached, go = asyncio.Event(), asyncio.Event()
-
-        async def pause(connection: Any, really: Callable[[], Any]) -> Any:
-            reached.set()
-            await go.wait()
-            order.append("committed")
-            return await really()
-
-        trouble("COMMIT", pause)
-        committing = asyncio.create_task(store.store.commit(begin(), fence))
-        await reached.wait()
-
-        async def inherit() -> Fence | None:
-            heir = await store.store.lease(SHARD, "b", 1_000, 100)
-            order.append("inherited")
-            return heir
-
-        inheriting = asyncio.create_task(inherit())
-        assert await store.store.find_runs(RunQuery()) == [], "readers do not wait"
-        go.set()
-        await committing
-        return await inheriting
-
-    heir = runner.run(both())
-    assert heir is not None and heir.epoch == 2
-    assert order == ["committed", "inherited"]
-    with pytest.raises(StoreConflict):
-        store.commit(begin(OTHER), fence)
-
-
-def test_who_gives_up_waiting_leaves_nothing_behind(store: Any, trouble: Any, runner: asyncio.Runner) -> None:
-    fence = store.held()
-
-    async def cancelled(connection: Any, really: Callable[[], Any]) -> Any:
-        task = asyncio.current_task()
-        assert task is not None
-        task.cancel()
-        return await really()
-
-    async def give_up() -> None:
-        for _ in range(6):  # more than there are connections
-            trouble(SQL["append_history"], cancelled)
-            with pytest.raises(asyncio.CancelledError):
-                await asyncio.create_task(store.store.commit(begin(), fence))
-
-    runner.run(give_up())
-    assert store.runs() == []
-    store.commit(begin(), fence)
-
-
 def test_a_process_that_stands_still_in_a_transaction_loses_it(
     store: Any, trouble: Any, runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fence = store.held()
+    store.commit(ended(), fence)
     monkeypatch.setattr(transactions, "BEGIN", "BEGIN; SET LOCAL idle_in_transaction_session_timeout = 50")
 
     async def still() -> Fence | None:
@@ -227,8 +179,8 @@ def test_a_process_that_stands_still_in_a_transaction_loses_it(
             await go.wait()
             return await really()
 
-        trouble(SQL["append_history"], pause)
-        zombie = asyncio.create_task(store.store.commit(begin(), fence))
+        trouble(A_TRANSACTION, pause)
+        zombie = asyncio.create_task(store.store.forget([RUN], fence))
         await reached.wait()
         heir: Fence | None = await store.store.lease(SHARD, "b", 1_000, 100)
         go.set()
@@ -239,8 +191,8 @@ def test_a_process_that_stands_still_in_a_transaction_loses_it(
 
     heir = runner.run(still())
     assert heir is not None
-    assert store.runs() == []
-    store.commit(begin(), heir)
+    assert store.runs() == [RUN]
+    store.commit(begin(OTHER), heir)
 
 
 def test_texts_people_write_come_back_even_with_a_nul_in_them(store: Any) -> None:
@@ -257,18 +209,36 @@ def test_texts_people_write_come_back_even_with_a_nul_in_them(store: Any) -> Non
 def test_a_doctor_learns_what_it_runs_on(store: Any) -> None:
     facts = store.facts()
     assert facts["shards"] == 1
-    assert facts["schema_version"] == 1
+    assert facts["schema_version"] == migrations()[-1][0]
     assert int(facts["server_version"].split(".")[0]) >= 14
     assert facts["bytes"] > 0
+    assert facts["partitions"] == 1
+    assert facts["day"] <= datetime.now(UTC).date().isoformat()
 
 
 def test_damage_is_found(store: Any, database: Database, runner: asyncio.Runner) -> None:
     fence = store.held()
     store.commit(ended(), fence)
     store.commit(Batch([commit(0, started(OTHER), e.Custom(2, 1, "x"), run=OTHER)]), fence)
-    runner.run(run_all(database.dsn, "UPDATE runs SET seq = 7 WHERE run = 'r1'", "DELETE FROM runs WHERE run = 'r2'"))
+    third = RunId("r3")
+    store.commit(begin(third, WORK, key="k"), fence)
+    runner.run(
+        run_all(
+            database.dsn,
+            "UPDATE runs SET seq = 7 WHERE run = 'r1'",
+            "DELETE FROM runs WHERE run = 'r2'",
+            "UPDATE run_keys SET run = 'r1'",
+            "UPDATE outbox SET shard = 5",
+            "INSERT INTO history SELECT run, seq, block, day - 1 FROM history WHERE run = 'r3'",
+            "UPDATE runs SET shard = 6, first_day = first_day - 1 WHERE run = 'r3'",
+        )
+    )
     assert store.integrity() == [
         "run r1 is at 7, its history ends at 2",
+        "run r3 has two blocks that end at 1",
+        "run r3 has the idempotency key 'k', which does not lead to it",
+        "a row of outbox is of the run r3, and filed under another shard",
         "a row of history is of the run r2, which does not exist",
+        "run r3 is filed under shard 6, and belongs to 0",
     ]
-    runner.run(run_all(database.dsn, "TRUNCATE runs, history"))
+    runner.run(run_all(database.dsn, "TRUNCATE runs, run_keys, outbox, history"))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any
@@ -61,6 +63,7 @@ def test_every_statement_is_one_the_schema_understands(database: Database) -> No
     async def explain() -> None:
         connection = await asyncpg.connect(database.dsn)
         for name, sql in SQL.items():
+            sql = sql.replace("IN ($1)", "IN ('running')")
             whole = f"SELECT 1 FROM runs WHERE {sql}" if name.startswith("if_") else sql
             await connection.prepare(whole)
         await connection.close()
@@ -83,20 +86,96 @@ def test_nodes_that_start_at_once_make_the_schema_once(empty: str) -> None:
     assert asyncio.run(_asked(empty, "SELECT version FROM treadle_schema")) == [[(migrations()[-1][0],)]]
 
 
-def test_a_migration_that_is_killed_at_any_statement_is_done_by_the_next_start(
+KILL = "SELECT pg_terminate_backend(pg_backend_pid())"
+
+
+def test_a_migration_killed_at_any_statement_is_done_by_the_next_start(
     empty: str, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (_, whole), *_ = migrations()
-    parts = whole.split(";\n")
-    assert len(parts) > 10
-    for killed_at in range(1, len(parts), 5):
-        broken = ";\n".join([*parts[:killed_at], "SELECT 1/0"])
-        with monkeypatch.context() as patched:
-            patched.setattr(connect, "migrations", lambda broken=broken: [(1, broken)])
-            with pytest.raises(asyncpg.DivisionByZeroError):
-                asyncio.run(migrate(empty, 1))
-        assert asyncio.run(_asked(empty, COLUMNS)) == [[]], "all of it or nothing"
+    whole = migrations()
+    killed = 0
+    for place, (version, statements) in enumerate(whole):
+        parts = statements.split(";\n")
+        for at in range(len(parts) + 1):
+            broken = ";\n".join([*parts[:at], KILL, *parts[at:]])
+            planned = [*whole[:place], (version, broken), *whole[place + 1 :]]
+            with monkeypatch.context() as patched:
+                patched.setattr(connect, "migrations", lambda planned=planned: planned)
+                with pytest.raises((StoreUnavailable, asyncpg.InterfaceError)):
+                    asyncio.run(migrate(empty, 1))
+            killed += 1
+            assert asyncio.run(_asked(empty, "SELECT version FROM treadle_schema")) == [[(version - 1,)]]
+    assert killed > 50
     asyncio.run(migrate(empty, 1))
+    assert _schema(empty) == _schema(database.dsn)
+
+
+def test_a_node_killed_between_any_two_statements_of_its_start_leaves_it_to_the_next(
+    empty: str, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each start gets one statement further than the one before."""
+    real = {verb: getattr(asyncpg.Connection, verb) for verb in ("execute", "fetchval", "fetchrow")}
+
+    async def start(last: int) -> None:
+        asked = 0
+
+        def counting(verb: str) -> Any:
+            async def ask(connection: Any, *given: Any, **named: Any) -> Any:
+                nonlocal asked
+                asked += 1
+                if asked > last:
+                    await real["execute"](connection, KILL)
+                return await real[verb](connection, *given, **named)
+
+            return ask
+
+        with monkeypatch.context() as patched:
+            for verb in real:
+                patched.setattr(asyncpg.Connection, verb, counting(verb))
+            await migrate(empty, 1)
+
+    for last in range(100):
+        try:
+            asyncio.run(start(last))
+            break
+        except (StoreUnavailable, asyncpg.InterfaceError):
+            continue
+    assert 10 < last < 99
+    assert _schema(empty) == _schema(database.dsn)
+
+
+STARTING = """
+import asyncio, sys
+from treadle.store.postgres import PostgresStore
+async def main():
+    store = await PostgresStore.open(sys.argv[1], shards=int(sys.argv[2]))
+    print(store.shards)
+    await store.close()
+print("ready", flush=True)
+sys.stdin.readline()
+asyncio.run(main())
+"""
+
+
+def test_processes_that_start_at_once_agree(empty: str, database: Database) -> None:
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", STARTING, empty, str(shards)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for shards in (8, 16, 32)
+    ]
+    for process in started:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    for process in started:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    answers = {process.communicate(timeout=60)[0] for process in started}
+    assert [process.returncode for process in started] == [0, 0, 0]
+    assert len(answers) == 1
     assert _schema(empty) == _schema(database.dsn)
 
 

@@ -39,7 +39,6 @@ async def held(path: Path) -> tuple[SqliteStore, Fence]:
     store = await SqliteStore.open(path)
     fence = await store.lease(0, "a", 0, 100)
     assert fence is not None
-    await asyncio.sleep(0)  # the writer's thread has been heard
     Watched.threads.clear()
     return store, fence
 

@@ -11,8 +11,9 @@ refused one has written nothing.
 
 from __future__ import annotations
 
+import time
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 
 from treadle.errors import StoreConflict
@@ -21,7 +22,9 @@ from treadle.model.effects import ClearTimer, CloseGate, Effect, OpenGate, SetTi
 from treadle.model.events import Event, RunStarted, TimerFired
 from treadle.model.ids import RunId, TimerId, TokenId
 from treadle.model.states import RunStatus
-from treadle.store.memory_parts import Blobs, Documents, KeptRun, Leases, Requests
+from treadle.store.fencing import check_cover
+from treadle.store.members import Backlog, Node, Standing
+from treadle.store.memory_parts import Blobs, Documents, KeptRun, Leases, Nodes, Requests, backlog_of
 from treadle.store.port import (
     Answer,
     Batch,
@@ -36,15 +39,19 @@ from treadle.store.port import (
     RunRow,
     TimerRow,
 )
-from treadle.store.rows import ENDED, SHARD, gate_row
+from treadle.store.rows import ENDED, SHARD, each, gate_row, shard_of
+from treadle.store.transfer import Beside
 
 __all__ = ["ENDED", "SHARD", "MemoryStore"]
 
 
 class MemoryStore:
-    """See the module's docstring; the verbs are documented in `store.port`."""
+    """See the module's docstring; the verbs are documented in `store.port` and `store.members`. `now` is its clock, in
+    milliseconds, for who asks it to tell the time."""
 
-    def __init__(self) -> None:
+    def __init__(self, shards: int = 1, now: Callable[[], int] | None = None) -> None:
+        self.shards = shards
+        self._now = now or (lambda: time.time_ns() // 1_000_000)
         self._runs: dict[RunId, KeptRun] = {}
         self._keys: dict[tuple[str, str], RunId] = {}
         self._outbox: dict[int, OutboxRow] = {}
@@ -52,13 +59,15 @@ class MemoryStore:
         self._timers: dict[tuple[RunId, TimerId], int] = {}
         self._gates: dict[tuple[RunId, TokenId], GateRow] = {}
         self._leases = Leases()
+        self._nodes = Nodes()
         self._requests = Requests()
         self._documents = Documents()
         self._blobs = Blobs()
 
-    async def commit(self, batch: Batch, fence: Fence) -> list[OutboxRow]:
-        self._check_fence(fence)
+    async def commit(self, batch: Batch, *fences: Fence) -> list[OutboxRow]:
         commits = batch.commits
+        self._leases.check(fences)
+        check_cover(fences, (commit.run for commit in commits), self.shards)
         self._check_commits(commits)
         blocks = [pack_events(list(commit.events)) for commit in commits]  # what cannot be packed changes nothing
         for row in batch.done:
@@ -87,26 +96,32 @@ class MemoryStore:
 
     async def find_runs(self, query: RunQuery) -> list[RunRow]:
         runs = self._candidates(query)
-        return [kept.row() for kept in islice((kept for kept in runs if kept.matches(query)), query.limit)]
+        return [kept.row() for kept in islice((kept for kept in runs if kept.matches(query, self.shards)), query.limit)]
 
     async def find_gates(self, run: RunId | None = None, limit: int = 1_000) -> list[GateRow]:
         rows = [row for row in self._gates.values() if run is None or row.run == run]
         return sorted(rows, key=lambda row: (row.opened, row.token))[:limit]
 
-    async def outbox(self, shard: int, after: int = 0, limit: int = 1_000, parked: bool = False) -> list[OutboxRow]:
-        wanted = (row for row in self._outbox.values() if row.id > after and (row.parked is not None) is parked)
-        return list(islice(wanted, limit)) if shard == SHARD else []
+    async def outbox(
+        self, shard: int | Sequence[int], after: int = 0, limit: int = 1_000, parked: bool = False
+    ) -> list[OutboxRow]:
+        shards = each(shard)
+        rows = (row for row in self._outbox.values() if row.id > after and (row.parked is not None) is parked)
+        return list(islice((row for row in rows if self._shard_of(row.run) in shards), limit))
 
-    async def timers(self, shard: int, until: int | None = None, limit: int = 1_000) -> list[TimerRow]:
+    async def timers(self, shard: int | Sequence[int], until: int | None = None, limit: int = 1_000) -> list[TimerRow]:
+        shards = each(shard)
         rows = [
             TimerRow(run, timer, due)
             for (run, timer), due in self._timers.items()
-            if shard == SHARD and (until is None or due <= until) and self._runs[run].status is not RunStatus.PAUSED
+            if (until is None or due <= until)
+            and self._shard_of(run) in shards
+            and self._runs[run].status is not RunStatus.PAUSED
         ]
         return sorted(rows, key=lambda row: row.due)[:limit]
 
-    async def lease(self, shard: int, owner: str, now: int, ttl_ms: int, evict: bool = False) -> Fence | None:
-        return self._leases.take(shard, owner, now, ttl_ms, evict)
+    async def lease(self, shard: int, owner: str, now: int | None, ttl_ms: int, evict: bool = False) -> Fence | None:
+        return self._leases.take(shard, owner, self._now() if now is None else now, ttl_ms, evict)
 
     async def release(self, fence: Fence) -> None:
         self._leases.release(fence)
@@ -114,8 +129,30 @@ class MemoryStore:
     async def submit(self, request: Request) -> Answer | None:
         return self._requests.submit(request)
 
-    async def inbox(self, shard: int, limit: int = 1_000) -> list[Request]:
-        return self._requests.waiting(limit) if shard == SHARD else []
+    async def inbox(self, shard: int | Sequence[int], limit: int = 1_000) -> list[Request]:
+        shards = each(shard)
+        waiting = (request for request in self._requests.waiting() if self._shard_of(request.run) in shards)
+        return list(islice(waiting, limit))
+
+    async def beat(self, node: Node, ttl_ms: int) -> Standing:
+        now = self._now()
+        self._leases.renew(node.owner, now, ttl_ms)
+        self._nodes.beat(node, now, ttl_ms)
+        return await self.standing()
+
+    async def leave(self, owner: str) -> None:
+        self._nodes.leave(owner)
+
+    async def standing(self) -> Standing:
+        now = self._now()
+        return Standing(now, self._nodes.alive(now), self._leases.held(now))
+
+    async def backlog(self) -> list[Backlog]:
+        now = self._now()
+        every = range(self.shards)
+        asked = [(self._shard_of(request.run), request.at) for request in self._requests.waiting()]
+        due = [(self._shard_of(row.run), row.due) for row in await self.timers(every, now, len(self._timers))]
+        return backlog_of(now, asked, due)
 
     async def put_document(self, kind: str, name: str, hash: str, body: Json) -> Document:
         return self._documents.put(kind, name, hash, body)
@@ -129,8 +166,23 @@ class MemoryStore:
     async def get_blob(self, digest: str) -> bytes | None:
         return self._blobs.get(digest)
 
-    async def forget(self, runs: Sequence[RunId], fence: Fence, history: bool = True) -> None:
-        self._check_fence(fence)
+    async def beside(self, runs: Sequence[RunId]) -> Beside:
+        """Rows of these runs, for `fsck`; see `store.transfer`."""
+        found = Beside({}, {}, {})
+        wanted = set(runs)
+        for (run, timer), due in self._timers.items():
+            if run in wanted:
+                found.timers.setdefault(run, {})[timer] = due
+        for run, token in self._gates:
+            if run in wanted:
+                found.gates.setdefault(run, set()).add(token)
+        for row in self._outbox.values():
+            if row.run in wanted:
+                found.outbox.setdefault(row.run, []).append(row)
+        return found
+
+    async def forget(self, runs: Sequence[RunId], *fences: Fence, history: bool = True) -> None:
+        self._leases.check(fences)
         for run in runs:
             kept = self._runs.get(run)
             if kept is None or kept.status not in ENDED:
@@ -167,8 +219,8 @@ class MemoryStore:
             names = names[names.index(query.after) + 1 :] if query.after in names else []
         return [self._runs[name] for name in names if name in self._runs]
 
-    def _check_fence(self, fence: Fence) -> None:
-        self._leases.check(fence)
+    def _shard_of(self, run: RunId) -> int:
+        return shard_of(run, self.shards)
 
     def _check_commits(self, commits: Sequence[Commit]) -> None:
         seqs: dict[RunId, int] = {}

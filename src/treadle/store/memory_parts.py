@@ -6,17 +6,20 @@ store checks, these write.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import msgspec
 from msgspec import msgpack
 
-from treadle.errors import StoreConflict
 from treadle.model.codec import pack_events, unpack_events
 from treadle.model.events import RunStarted
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
+from treadle.store.fencing import refusal
+from treadle.store.members import Backlog, Lease, Node
 from treadle.store.port import Answer, Commit, Document, Fence, Json, Request, RunQuery, RunRow
-from treadle.store.rows import SHARD, digest_of
+from treadle.store.rows import digest_of, each, shard_of
 
 
 @dataclass(slots=True)
@@ -66,7 +69,7 @@ class KeptRun:
             parent=started.parent.run if started.parent else None,
         )
 
-    def matches(self, query: RunQuery) -> bool:
+    def matches(self, query: RunQuery, shards: int) -> bool:
         started = self.started
         return (
             (query.run is None or query.run == started.run)
@@ -79,7 +82,7 @@ class KeptRun:
             and (query.busy is None or query.busy is self.busy)
             and (query.started_from is None or query.started_from <= started.at)
             and (query.started_until is None or started.at < query.started_until)
-            and (query.shard is None or query.shard == SHARD)
+            and (query.shard is None or shard_of(started.run, shards) in each(query.shard))
         )
 
 
@@ -112,14 +115,54 @@ class Leases:
         if held and (held.owner, held.epoch) == (fence.owner, fence.epoch):
             held.until = 0
 
-    def check(self, fence: Fence) -> None:
-        held = self._held.get(fence.shard)
-        if held is None or held.epoch != fence.epoch or held.owner != fence.owner:
-            now = f"epoch {held.epoch} of {held.owner}" if held else "nobody"
-            raise StoreConflict(
-                "LEASE_CONFLICT",
-                f"shard {fence.shard} belongs to {now}, not to epoch {fence.epoch} of {fence.owner}",
-            )
+    def check(self, fences: Sequence[Fence]) -> None:
+        if refused := refusal(fences, {shard: (held.owner, held.epoch) for shard, held in self._held.items()}):
+            raise refused
+
+    def renew(self, owner: str, now: int, ttl_ms: int) -> None:
+        for held in self._held.values():
+            if held.owner == owner and held.until > now:
+                held.until = now + ttl_ms
+
+    def held(self, now: int) -> list[Lease]:
+        """Those that have not run out."""
+        return [
+            Lease(shard, held.owner, held.epoch, held.until)
+            for shard, held in sorted(self._held.items())
+            if held.until > now
+        ]
+
+
+class Nodes:
+    """Who is alive, and until when."""
+
+    def __init__(self) -> None:
+        self._until: dict[str, int] = {}
+        self._nodes: dict[str, Node] = {}
+
+    def beat(self, node: Node, now: int, ttl_ms: int) -> None:
+        known = self._nodes.get(node.owner)
+        started = known.started if known else now
+        self._nodes[node.owner] = msgspec.structs.replace(node, started=started, beat=now)
+        self._until[node.owner] = now + ttl_ms
+
+    def alive(self, now: int) -> list[Node]:
+        return [node for owner, node in sorted(self._nodes.items()) if self._until[owner] > now]
+
+    def leave(self, owner: str) -> None:
+        self._nodes.pop(owner, None)
+        self._until.pop(owner, None)
+
+
+def backlog_of(now: int, asked: list[tuple[int, int]], due: list[tuple[int, int]]) -> list[Backlog]:
+    """Out of (shard, since when) of everything that waits."""
+
+    def waiting(rows: list[tuple[int, int]], shard: int) -> tuple[int, int]:
+        since = [at for home, at in rows if home == shard]
+        return len(since), max([0, *(now - at for at in since)])
+
+    shards = sorted({shard for shard, _ in (*asked, *due)})
+    return [Backlog(shard, *waiting(asked, shard), *waiting(due, shard)) for shard in shards]
 
 
 class Requests:
@@ -133,8 +176,8 @@ class Requests:
         self._asked.setdefault(request.id, request)
         return self._answers.get(request.id)
 
-    def waiting(self, limit: int) -> list[Request]:
-        return [request for id, request in self._asked.items() if id not in self._answers][:limit]
+    def waiting(self) -> list[Request]:
+        return [request for id, request in self._asked.items() if id not in self._answers]
 
     def answer(self, answer: Answer) -> None:
         if answer.request in self._asked:

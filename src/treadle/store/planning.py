@@ -11,7 +11,16 @@ import msgspec
 
 from treadle.errors import StoreConflict
 from treadle.model.codec import pack_events
-from treadle.model.effects import ClearTimer, CloseGate, Effect, OpenGate, SetTimer
+from treadle.model.effects import (
+    ClearTimer,
+    CloseGate,
+    Effect,
+    HoldWork,
+    OfferWork,
+    OpenGate,
+    SetTimer,
+    WithdrawWork,
+)
 from treadle.model.events import Event, RunStarted, TimerFired
 from treadle.model.ids import RunId, TimerId, TokenId
 from treadle.store.packing import pack
@@ -49,6 +58,10 @@ class Plan:
         self.runs: dict[RunId, Decided] = {}
         self.timers: dict[tuple[RunId, TimerId], int | None] = {}
         self.gates: dict[tuple[RunId, TokenId], GateRow | None] = {}
+        self.work: dict[tuple[RunId, TokenId], OfferWork | None] = {}
+        """Queue work on offer, or withdrawn."""
+        self.held: dict[RunId, bool] = {}
+        """Runs whose offers stand still from now on, or no longer."""
         self.ended: set[RunId] = set()
         self.effects: list[tuple[RunId, Effect]] = []
         self.flaw: StoreConflict | None = None
@@ -62,22 +75,25 @@ class Plan:
         blocks = [(run, decided.last, self._block(run, decided)) for run, decided in self.runs.items()]
         self.blocks = [row for row in blocks if row[2]]
         self.packed_effects = [self._packed(run, effect) for run, effect in self.effects]
+        self.offers = [
+            (run, offer, self._packed(run, offer)) for (run, _), offer in self.work.items() if offer is not None
+        ]
 
     def _decide(self, commit: Commit) -> None:
         decided = self.runs.get(commit.run)
+        seq = commit.expected_seq
         if decided is None:
-            decided = self.runs[commit.run] = Decided(commit, commit.expected_seq, [])
-        elif decided.last != commit.expected_seq:
-            raise stale(commit.run, decided.last, commit.expected_seq)
-        if decided.last == 0 and not (commit.events and isinstance(commit.events[0], RunStarted)):
+            decided = self.runs[commit.run] = Decided(commit, seq, [])
+        elif decided.last != seq:
+            raise stale(commit.run, decided.last, seq)
+        if seq == 0 and not (commit.events and isinstance(commit.events[0], RunStarted)):
             raise StoreConflict("STALE_VERSION", f"run {commit.run} does not exist, and this does not start it")
         decided.commit = commit
-        seq = decided.last
         for event in commit.events:
             seq += 1
             if event.seq != seq:
                 raise StoreConflict("STALE_VERSION", f"run {commit.run}: event {event.seq} cannot follow {seq - 1}")
-            if isinstance(event, TimerFired):
+            if type(event) is TimerFired:
                 self.timers[commit.run, event.timer] = None
         decided.events += commit.events
         for effect in commit.effects:
@@ -94,6 +110,12 @@ class Plan:
             self.timers[commit.run, effect.timer] = None
         elif isinstance(effect, CloseGate):
             self.gates[commit.run, effect.token] = None
+        elif isinstance(effect, OfferWork):
+            self.work[commit.run, effect.token] = effect
+        elif isinstance(effect, WithdrawWork):
+            self.work[commit.run, effect.token] = None
+        elif isinstance(effect, HoldWork):
+            self.held[commit.run] = effect.held
         else:
             if isinstance(effect, OpenGate):
                 self.gates[commit.run, effect.token] = gate_row(commit, effect, "")

@@ -26,7 +26,8 @@ Invariants
        moves it. Timers of a paused run stand still: they are kept and not given.
     4. For one workflow and idempotency key there is at most one run.
     5. Of all fences handed out for one shard only the newest commits; its epoch is greater than every earlier
-       one.
+       one. A batch reaches over any number of shards: every run of its must be covered by a fence, and every
+       fence that is given must be the newest. That an outbox row is done with is a fact and needs no fence.
     6. A request has at most one answer, and the first is kept.
     7. A gate's row exists from OpenGate until CloseGate or the end of its run.
 """
@@ -77,6 +78,8 @@ class Answer(Struct, frozen=True):
     request: str
     rejection: Rejection | None = None
     result: Json = None
+    run: RunId | None = None
+    """Of the request, for whoever has to know which shard it is in; not kept with the answer."""
 
 
 class Batch(Struct, frozen=True):
@@ -155,7 +158,7 @@ class RunQuery(Struct, frozen=True):
     started_from: int | None = None
     started_until: int | None = None
     """Exclusive."""
-    shard: int | None = None
+    shard: int | tuple[int, ...] | None = None
     newest_first: bool = False
     """Else in order of creation."""
     after: RunId | None = None
@@ -190,9 +193,12 @@ class Document(Struct, frozen=True):
 class Store(Protocol):
     """The port. Every verb is one round trip; those that write are one transaction."""
 
-    def commit(self, batch: Batch, fence: Fence) -> Awaitable[list[OutboxRow]]:
-        """Writes a batch; the new outbox rows, in order. Raises `StoreConflict`. A future that is done already says
-        that there is nothing to wait for."""
+    shards: int
+    """Over how many the runs are spread; fixed for the life of a store."""
+
+    def commit(self, batch: Batch, *fences: Fence) -> Awaitable[list[OutboxRow]]:
+        """Writes a batch; the new outbox rows, in order. Raises `StoreConflict`. Every fence given is compared, also
+        with an empty batch. A future that is done already says that there is nothing to wait for."""
 
     async def history(self, run: RunId, after: int = 0, limit: int | None = None) -> list[Event]:
         """A run's events with seq > `after`, oldest first; empty for an unknown run."""
@@ -203,15 +209,19 @@ class Store(Protocol):
     async def find_gates(self, run: RunId | None = None, limit: int = 1_000) -> list[GateRow]:
         """Open gates of one run or of all, longest open first."""
 
-    async def outbox(self, shard: int, after: int = 0, limit: int = 1_000, parked: bool = False) -> list[OutboxRow]:
-        """Rows still to be delivered, or the parked ones, oldest first."""
+    async def outbox(
+        self, shard: int | Sequence[int], after: int = 0, limit: int = 1_000, parked: bool = False
+    ) -> list[OutboxRow]:
+        """Rows still to be delivered, or the parked ones, oldest first. Commits of one shard follow each other: `after`
+        the last row seen misses nothing of shards whose commits all went through the one who asks."""
 
-    async def timers(self, shard: int, until: int | None = None, limit: int = 1_000) -> list[TimerRow]:
+    async def timers(self, shard: int | Sequence[int], until: int | None = None, limit: int = 1_000) -> list[TimerRow]:
         """Timers by due time, those due at `until` included."""
 
-    async def lease(self, shard: int, owner: str, now: int, ttl_ms: int, evict: bool = False) -> Fence | None:
+    async def lease(self, shard: int, owner: str, now: int | None, ttl_ms: int, evict: bool = False) -> Fence | None:
         """Takes or renews a shard; None while somebody else holds an unexpired lease. A renewal keeps its
-        epoch. `evict`: the caller knows that the holder is gone."""
+        epoch. `now` None: the store's own clock, which engines on many machines share. `evict`: the caller knows that
+        the holder is gone."""
 
     async def release(self, fence: Fence) -> None:
         """Gives a shard back before its lease expires; a fence that is no longer the newest changes nothing."""
@@ -219,7 +229,7 @@ class Store(Protocol):
     async def submit(self, request: Request) -> Answer | None:
         """Keeps a request until it is answered; the answer if it has one already."""
 
-    async def inbox(self, shard: int, limit: int = 1_000) -> list[Request]:
+    async def inbox(self, shard: int | Sequence[int], limit: int = 1_000) -> list[Request]:
         """Requests without an answer, oldest first."""
 
     async def put_document(self, kind: str, name: str, hash: str, body: Json) -> Document:
@@ -235,6 +245,8 @@ class Store(Protocol):
     async def get_blob(self, digest: str) -> bytes | None:
         """The bytes of a digest, while any run that put them exists."""
 
-    async def forget(self, runs: Sequence[RunId], fence: Fence, history: bool = True) -> None:
-        """Drops finished runs with everything that is only theirs. `history=False` keeps the run's row and its
-        first and last event: what it was asked and how it ended."""
+    async def forget(self, runs: Sequence[RunId], *fences: Fence, history: bool = True) -> None:
+        """Drops finished runs with everything that is only theirs. Whether they are finished is looked at in the same
+        transaction: they need no cover (the runs of one family are in many shards), but every fence that is given must
+        be the newest. `history=False` keeps a run's row and its first and last event: what it was asked and how it
+        ended."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import zlib
+from collections.abc import Sequence
+from functools import lru_cache
 
 from treadle.model.effects import OpenGate
 from treadle.model.events import GateOpened
@@ -32,9 +34,16 @@ OPEN = tuple(status for status in RunStatus if status not in ENDED)
 """Of runs that may still do something by themselves."""
 
 
+@lru_cache(maxsize=1 << 14)
 def shard_of(run: RunId, shards: int) -> int:
-    """Where a run belongs in a store of many engines. Fixed for ever: rows carry the number."""
-    return zlib.crc32(run.encode()) % shards
+    """Where a run belongs in a store of many engines. Fixed for ever: rows carry the number. Asked some five times on
+    the way of one step, hence remembered."""
+    return zlib.crc32(run.encode()) % shards if shards > 1 else SHARD
+
+
+def each(shard: int | Sequence[int]) -> Sequence[int]:
+    """The shards a question is about."""
+    return (shard,) if isinstance(shard, int) else shard
 
 
 def digest_of(content: bytes) -> str:

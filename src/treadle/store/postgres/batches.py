@@ -1,14 +1,30 @@
-"""A plan as statements.
+"""A plan as one statement.
 
-Owns what a commit writes and in which order. Promises: all or nothing, refused exactly when the port says so. Must not
-read more than it needs: a step of any number of chains is the fence, one UPDATE, one INSERT.
+Owns what a commit writes. Promises: all or nothing, refused exactly when the port says so, one round trip whatever the
+number of runs and shards. Must not read more than it needs.
 
-Whatever can be refused comes first and effects come last, so that a refused batch has used up no id of the outbox.
+Theory of operation
+    Each table a batch changes is one part, with its rows as arrays; the parts are put together as one statement, which
+    is its own transaction:
+
+        WITH check_fences AS (… FOR NO KEY UPDATE), move_runs AS (UPDATE … RETURNING …), append_history AS (INSERT …), …
+        SELECT 1 / CASE WHEN every guarded part has touched as many rows as it was given THEN 1 ELSE 0 END
+
+    Whatever does not fit divides by zero, which undoes everything; questions then find out what it was. Parts see what
+    was there before the statement and must not change the same row. The fence comes first in the condition and is
+    locked first; a guarded UPDATE looks again at a row that somebody has changed in between.
+
+    A step that comes alone, as those of a lone chain do, is a statement of its own with plain values (`step_one`).
+
+    There are few kinds of batches, so that a connection keeps their statements prepared. Queue work, whose parts may
+    meet on one row, follows in statements of its own (`offers`): then it is a transaction of several.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import asyncpg
@@ -16,98 +32,108 @@ import msgspec
 
 from treadle.errors import StoreConflict
 from treadle.model.events import RunStarted
-from treadle.model.ids import RunId
+from treadle.store.fencing import check_cover, refusal
 from treadle.store.packing import pack, pack_answer
 from treadle.store.planning import Decided, Plan, stale
-from treadle.store.port import Answer, Fence, OutboxRow
-from treadle.store.postgres.connect import without_nul
+from treadle.store.port import Fence, GateRow, OutboxRow
+from treadle.store.postgres.columns import columns, texts
+from treadle.store.postgres.offers import write_work
 from treadle.store.postgres.queries import SQL
 from treadle.store.postgres.transactions import Misfit, Passing
 from treadle.store.rows import shard_of
 
-Rows = Iterable[Sequence[Any]]
+Part = tuple[str, Collection[Sequence[Any]]]
+"""The name of a statement, and its rows."""
+
+GUARDED = ("check_fences", "create_runs", "claim_keys", "move_runs")
+"""Parts that must touch a row for each they were given. In the order they are looked at."""
+LONE = ("check_fences", "move_runs", "append_history")
+"""The parts of a step that is alone; of one row each they are `step_one`."""
 
 
 class Writing:
     """One plan inside one transaction; may be run again in another."""
 
-    def __init__(self, plan: Plan, fence: Fence, shards: int) -> None:
+    def __init__(self, plan: Plan, fences: Sequence[Fence], shards: int) -> None:
         self._plan = plan
-        self._fence = fence
+        self._fences = fences
+        self._homes = {run: shard_of(run, shards) for run in plan.runs}
         self._begun = [decided for decided in plan.runs.values() if decided.expected == 0 and decided.events]
         self._moved = [decided for decided in plan.runs.values() if decided.expected]
-        check_shard(plan.runs, fence, shards)
-
-    async def __call__(self, connection: asyncpg.Connection) -> list[OutboxRow]:
-        """Raises `StoreConflict` or `Misfit`, and the transaction has to be undone."""
-        plan, batch, shard = self._plan, self._plan.batch, self._fence.shard
-        await check_fence(connection, self._fence)
-        if plan.flaw is not None:
-            raise Misfit(self._explained)
-        if not (batch.commits or batch.done or batch.parked or batch.revived or batch.answers):
-            # A batch of nothing asks whether the store works: it really writes, or a full disk would say yes.
-            await connection.execute(SQL["touch_lease"], shard)
-        if plan.runs:
-            await self._write_runs(connection)
-        if plan.blobs:
-            await connection.execute(SQL["put_blobs"], *columns(plan.blobs, 3))
-        if plan.timers:
-            await self._write_timers(connection)
-        if plan.gates or plan.ended:
-            await self._write_gates(connection)
-        if batch.done:
-            await connection.execute(SQL["effects_done"], shard, list(batch.done))
-        rows = await self._write_effects(connection) if plan.effects else []
-        reasons: dict[int, str | None] = dict.fromkeys(batch.revived)
-        reasons.update(batch.parked)
-        if reasons:
-            await connection.execute(SQL["park_effects"], shard, *columns(reasons.items(), 2))
-        if batch.answers:
-            await self._answer(connection, batch.answers)
-        return rows
+        check_cover(fences, plan.runs, shards)
+        rows = [part for part in self._parts() if part[1]]
+        if not plan.batch.answers and _is_lone_step(rows):
+            (_, (fence,)), (_, (moved,)), (_, ((_run, _seq, block),)) = rows
+            self._statement, self._given = SQL["step_one"], [*fence, *moved, block]
+            return
+        parts = [(name, columns(given)) for name, given in rows]
+        if plan.batch.answers:
+            parts.append(("answer_requests", self._answers()))
+        self._statement = compose(tuple([(name, len(given)) for name, given in parts]))
+        self._given = [column for _, given in parts for column in given]
 
     @property
-    def is_plain(self) -> bool:
-        """Whether it is steps and nothing else."""
-        plan, batch = self._plan, self._plan.batch
-        others = plan.blobs or plan.timers or plan.gates or plan.ended or plan.effects or self._begun or plan.flaw
-        return not (others or batch.done or batch.parked or batch.revived or batch.answers) and bool(plan.runs)
+    def is_alone(self) -> bool:
+        """Whether one statement is all of it."""
+        return not (self._plan.work or self._plan.held)
 
-    async def step(self, connection: asyncpg.Connection) -> bool:
-        """A plain one, as a transaction of its own. False: it did not fit, and nothing has happened."""
-        fence = self._fence
-        moved, blocks = columns(map(_moved, self._moved), 6), columns(self._plan.blocks, 3)
+    async def __call__(self, connection: asyncpg.Connection) -> list[OutboxRow]:
+        """Raises `Misfit`, and the transaction has to be undone."""
+        if self._plan.flaw is not None:
+            raise Misfit(self._explained)
         try:
-            await connection.fetchval(SQL["step_runs"], fence.shard, fence.owner, fence.epoch, *moved, *blocks)
+            _, ids = await connection.fetchrow(self._statement, *self._given)
         except (asyncpg.DivisionByZeroError, asyncpg.UniqueViolationError):
-            return False
-        return True
+            raise Misfit(self._explained) from None
+        if not self.is_alone:
+            await write_work(connection, self._plan, self._homes)
+        effects = self._plan.effects
+        return [OutboxRow(id, run, effect) for id, (run, effect) in zip(ids or (), effects, strict=True)]
 
-    async def _write_runs(self, connection: asyncpg.Connection) -> None:
+    def _parts(self) -> Iterator[Part]:
+        plan, batch = self._plan, self._plan.batch
+        yield "check_fences", [(fence.shard, fence.owner, fence.epoch) for fence in self._fences]
+        if not (batch.commits or batch.done or batch.parked or batch.revived or batch.answers):
+            # A batch of nothing asks whether the store works: it really writes, or a full disk would say yes.
+            yield "touch_leases", [(fence.shard,) for fence in self._fences]
+            return
         if self._begun:
-            await self._create(connection)
-        if self._moved:
-            rows = columns(map(_moved, self._moved), 6)
-            if count(await connection.execute(SQL["move_runs"], *rows)) != len(self._moved):
-                raise Misfit(self._explained)
-        if self._plan.blocks:
-            await connection.execute(SQL["append_history"], *columns(self._plan.blocks, 3))
+            yield from self._of_new_runs()
+        yield "move_runs", [_moved(decided) for decided in self._moved]
+        yield "append_history", plan.blocks
+        yield "put_blobs", plan.blobs
+        if timers := plan.timers.items():
+            yield "clear_timers", [key for key, due in timers if due is None]
+            yield "set_timers", [(self._homes[key[0]], *key, due) for key, due in timers if due is not None]
+        yield "drop_gates", [(run,) for run in plan.ended]
+        if gates := plan.gates.items():
+            yield "close_gates", [key for key, row in gates if row is None]
+            yield "open_gates", [_gate(row) for _, row in gates if row is not None]
+        if plan.effects:
+            effects = zip(plan.effects, plan.packed_effects, strict=True)
+            yield "add_effects", [(self._homes[run], run, packed) for (run, _), packed in effects]
+        yield "effects_done", [(row,) for row in batch.done]
+        if batch.revived or batch.parked:
+            reasons: dict[int, str | None] = {**dict.fromkeys(batch.revived), **dict(batch.parked)}
+            yield "park_effects", [(id, why) for id, why in reasons.items() if id not in batch.done]
 
-    async def _create(self, connection: asyncpg.Connection) -> None:
+    def _of_new_runs(self) -> Iterator[Part]:
+        yield "create_runs", [_run_row(decided, self._homes) for decided in self._begun]
         begun = [(decided.commit.run, decided.started) for decided in self._begun]
-        rows = columns(map(_run_row, self._begun), 12)
-        if count(await connection.execute(SQL["create_runs"], self._fence.shard, *rows)) != len(begun):
-            raise Misfit(self._explained)
-        keys = [(*key, run) for run, started in begun if (key := _key(started))]
-        if keys and count(await connection.execute(SQL["claim_keys"], *columns(keys, 3))) != len(keys):
-            raise Misfit(self._explained)
-        tags = [(run, tag) for run, started in begun for tag in started.tags]
-        if tags:
-            await connection.execute(SQL["tag_runs"], *columns(tags, 2))
+        yield "claim_keys", [(*key, run) for run, started in begun if (key := _key(started))]
+        yield "tag_runs", [(run, tag) for run, started in begun for tag in started.tags]
+
+    def _answers(self) -> list[Sequence[Any]]:
+        """Of one request the first counts. They are looked for in the shards of the fences."""
+        answers = {answer.request: pack_answer(answer) for answer in reversed(self._plan.batch.answers)}
+        return [*columns(list(answers.items())), [fence.shard for fence in self._fences]]
 
     async def _explained(self, connection: asyncpg.Connection) -> BaseException:
-        """Which decision did not fit, now that every row says again where it stood."""
+        """What did not fit, now that every row says again where it stood."""
         plan = self._plan
+        rows = await connection.fetch(SQL["read_leases"], [fence.shard for fence in self._fences])
+        if refused := refusal(self._fences, {shard: (owner, epoch) for shard, owner, epoch in rows}):
+            return refused
         stands = dict(await connection.fetch(SQL["where_runs_stand"], texts(plan.runs)))
         for run, decided in plan.runs.items():
             if stands.get(run, 0) != decided.expected:
@@ -116,7 +142,8 @@ class Writing:
             return plan.flaw
         keys = [key for decided in self._begun if (key := _key(decided.started))]
         taken = next((key for key in keys if keys.count(key) > 1), None)
-        taken = taken or await connection.fetchrow(SQL["keys_taken"], *columns(keys, 2))
+        if taken is None and keys:
+            taken = await connection.fetchrow(SQL["keys_taken"], *columns(keys))
         if taken is not None:
             return StoreConflict(
                 "DUPLICATE", f"a run of {taken[0]} with the idempotency key {taken[1]!r} exists already"
@@ -124,83 +151,52 @@ class Writing:
         # Whoever was in the way has gone since: from here it looks like a conflict that is over.
         return Passing("a batch did not fit, and nothing is left that says why")
 
-    async def _write_timers(self, connection: asyncpg.Connection) -> None:
-        gone = [key for key, due in self._plan.timers.items() if due is None]
-        kept = [(*key, due) for key, due in self._plan.timers.items() if due is not None]
-        if gone:
-            await connection.execute(SQL["clear_timers"], *columns(gone, 2))
-        if kept:
-            await connection.execute(SQL["set_timers"], self._fence.shard, *columns(kept, 3))
 
-    async def _write_gates(self, connection: asyncpg.Connection) -> None:
-        closed = [key for key, row in self._plan.gates.items() if row is None]
-        opened = [row for row in self._plan.gates.values() if row is not None]
-        if self._plan.ended:
-            await connection.execute(SQL["drop_gates"], texts(self._plan.ended))
-        if closed:
-            await connection.execute(SQL["close_gates"], *columns(closed, 2))
-        if opened:
-            rows = [
-                (row.run, row.token, row.node, row.opened, row.title, _packed(row.assign), row.due) for row in opened
-            ]
-            await connection.execute(SQL["open_gates"], *columns(rows, 7))
-
-    async def _write_effects(self, connection: asyncpg.Connection) -> list[OutboxRow]:
-        effects = self._plan.effects
-        given = await connection.fetch(
-            SQL["add_effects"], self._fence.shard, texts(run for run, _ in effects), self._plan.packed_effects
-        )
-        ids = sorted(row[0] for row in given)
-        return [OutboxRow(id, run, effect) for id, (run, effect) in zip(ids, effects, strict=True)]
-
-    async def _answer(self, connection: asyncpg.Connection, answers: Sequence[Answer]) -> None:
-        first = {answer.request: pack_answer(answer) for answer in reversed(answers)}
-        await connection.execute(SQL["answer_requests"], self._fence.shard, texts(first), list(first.values()))
-
-
-async def check_fence(connection: asyncpg.Connection, fence: Fence) -> None:
-    """Refuses whoever does not hold the newest lease; else nobody takes it until the transaction ends."""
-    if await connection.fetchval(SQL["check_fence"], fence.shard, fence.owner, fence.epoch) is not None:
+async def check_fences(connection: asyncpg.Connection, fences: Sequence[Fence]) -> None:
+    """Refuses whoever does not hold the newest leases; else nobody takes them until the transaction ends."""
+    if not fences:
         return
-    held = await connection.fetchrow(SQL["read_lease"], fence.shard)
-    now = f"epoch {held['epoch']} of {held['owner']}" if held else "nobody"
-    raise StoreConflict(
-        "LEASE_CONFLICT", f"shard {fence.shard} belongs to {now}, not to epoch {fence.epoch} of {fence.owner}"
-    )
+    given = columns([(fence.shard, fence.owner, fence.epoch) for fence in fences])
+    if len(await connection.fetch(SQL["check_fences"], *given)) == len(fences):
+        return
+    rows = await connection.fetch(SQL["read_leases"], given[0])
+    raise refusal(fences, {shard: (owner, epoch) for shard, owner, epoch in rows}) or Passing("a lease has moved")
 
 
-def check_shard(runs: Iterable[RunId], fence: Fence, shards: int) -> None:
-    """Refuses runs that the fence says nothing about."""
-    for run in runs:
-        if (shard := shard_of(run, shards)) != fence.shard:
-            raise StoreConflict("LEASE_CONFLICT", f"run {run} belongs to shard {shard}, the fence is of {fence.shard}")
+@cache
+def compose(parts: tuple[tuple[str, int], ...]) -> str:
+    """One statement out of some, given the number of parameters of each. Its answer: nothing of interest, and the ids
+    that were given."""
+    bodies, conditions = [], {}
+    known = 0
+    for name, width in parts:
+        bodies.append(f"{name} AS ({renumbered(SQL[name], known)})")
+        if name in GUARDED:
+            conditions[name] = f"(SELECT count(*) FROM {name}) = cardinality(${known + 1})"
+        known += width
+    fits = " AND ".join(conditions[name] for name in GUARDED if name in conditions) or "true"
+    ids = "(SELECT array_agg(id ORDER BY id) FROM add_effects)" if ("add_effects", 3) in parts else "NULL"
+    head = f"WITH {', '.join(bodies)} " if bodies else ""
+    return f"{head}SELECT 1 / CASE WHEN {fits} THEN 1 ELSE 0 END, {ids}"
 
 
-def columns(rows: Rows, width: int) -> list[list[Any]]:
-    """Rows as one array per column."""
-    turned = [
-        [without_nul(value) if isinstance(value, str) else value for value in column]
-        for column in zip(*rows, strict=True)
-    ]
-    return turned or [[] for _ in range(width)]
+def _is_lone_step(parts: Sequence[Part]) -> bool:
+    """Whether it is one run that goes on, and nothing else: what a lone chain writes, step by step."""
+    return tuple(name for name, _ in parts) == LONE and all(len(rows) == 1 for _, rows in parts)
 
 
-def texts(values: Iterable[str]) -> list[str]:
-    """An array of them."""
-    return [without_nul(value) for value in values]
-
-
-def count(tag: str) -> int:
-    """How many rows a statement touched: `UPDATE 3`, `INSERT 0 3`."""
-    return int(tag.rpartition(" ")[2])
+def renumbered(statement: str, known: int) -> str:
+    """Its parameters behind so many others."""
+    return re.sub(r"\$(\d+)", lambda match: f"${known + int(match[1])}", statement)
 
 
 def _key(started: RunStarted) -> tuple[str, str] | None:
     return (started.workflow, started.idempotency_key) if started.idempotency_key is not None else None
 
 
-def _packed(value: Any) -> bytes | None:
-    return pack(value) if value is not None else None
+def _gate(row: GateRow) -> tuple[Any, ...]:
+    assign = pack(row.assign) if row.assign is not None else None
+    return row.run, row.token, row.node, row.opened, row.title, assign, row.due
 
 
 def _moved(decided: Decided) -> tuple[Any, ...]:
@@ -210,10 +206,11 @@ def _moved(decided: Decided) -> tuple[Any, ...]:
     return commit.run, decided.expected, decided.last, changed, commit.status.value, commit.busy
 
 
-def _run_row(decided: Decided) -> tuple[Any, ...]:
+def _run_row(decided: Decided, homes: dict[Any, int]) -> tuple[Any, ...]:
     started = decided.started
     return (
         decided.commit.run,
+        homes[decided.commit.run],
         started.workflow,
         started.version,
         decided.commit.status.value,

@@ -13,11 +13,11 @@ from __future__ import annotations
 import re
 from importlib.resources import files
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
 
 from treadle.errors import StorePlaceError
+from treadle.store.places import shown
 from treadle.store.postgres.faults import misplaced
 from treadle.store.postgres.queries import SQL
 
@@ -25,18 +25,13 @@ CONNECT_S = 10.0
 ANSWER_S = 30.0
 """Statements take milliseconds. Half a minute of silence is a blackholed connection: the caller learns it."""
 MAKING_TRIES = 10
-
-
-def shown(dsn: str) -> str:
-    """The place without what is secret about it."""
-    parts = urlsplit(dsn)
-    host = parts.hostname or parse_qs(parts.query).get("host", ["localhost"])[0]
-    return f"postgresql://{host}{f':{parts.port}' if parts.port else ''}{parts.path}"
+LOCK_MS = 5_000
+"""Everybody waits behind a migration that waits for a table: rather it gives up and says so."""
 
 
 async def prepare(connection: asyncpg.Connection) -> None:
     """Once for every connection. PostgreSQL has no NUL in a text, people may: it is kept as two other characters.
-    asyncpg does not look into arrays: who passes one calls `without_nul` (`batches.columns`, `batches.texts`)."""
+    asyncpg does not look into arrays: who passes one calls `without_nul` (`columns.columns`, `columns.texts`)."""
     await connection.execute(SQL["advise_planner"])
     await connection.set_type_codec("text", schema="pg_catalog", encoder=without_nul, decoder=with_nul, format="text")
 
@@ -89,10 +84,11 @@ async def migrate(dsn: str, shards: int) -> int:
         connection = await asyncpg.connect(dsn, **settings())
         try:
             await _check_durability(connection, place)
-            await _make_state(connection, shards)
-            for version, statements in migrations():
-                async with connection.transaction(isolation="read_committed"):
-                    await _step(connection, place, version, statements)
+            if not await _is_up_to_date(connection):
+                await _make_state(connection, shards)
+                for version, statements in migrations():
+                    async with connection.transaction(isolation="read_committed"):
+                        await _step(connection, place, version, statements)
             found: int = (await connection.fetchrow(SQL["read_state"]))["shards"]
             return found
         finally:
@@ -109,6 +105,14 @@ async def _check_durability(connection: asyncpg.Connection, place: str) -> None:
         raise StorePlaceError(
             place, "synchronous_commit is off: what was acknowledged may be lost", "set it to on for this database"
         )
+
+
+async def _is_up_to_date(connection: asyncpg.Connection) -> bool:
+    """The usual case, which must need neither a lock nor the right to make tables."""
+    try:
+        return bool(await connection.fetchval(SQL["read_version"]) == migrations()[-1][0])
+    except asyncpg.UndefinedTableError:
+        return False
 
 
 async def _make_state(connection: asyncpg.Connection, shards: int) -> None:
@@ -133,5 +137,6 @@ async def _step(connection: asyncpg.Connection, place: str, version: int, statem
             "it was written by a newer Treadle: use that one, or restore a backup",
         )
     if stands < version:
+        await connection.execute(f"SET LOCAL lock_timeout = {LOCK_MS}")
         await connection.execute(statements)
         await connection.execute(SQL["advance_state"], version)

@@ -25,6 +25,9 @@ succeed."""
 LOST = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
 """Whatever goes wrong while a connection is made fit for the next user: it is not fit."""
 
+SEAL = "treadle_sealed"
+"""The constraint on a database that is being moved, or was."""
+
 _REMEDIES: dict[type[BaseException], str] = {
     asyncpg.DiskFullError: "the server's disk is full: make room, the store goes on by itself",
     asyncpg.TooManyConnectionsError: "the server takes no more connections: raise max_connections, or use fewer",
@@ -55,10 +58,22 @@ def unavailable(problem: BaseException, place: str, *, outcome_unknown: bool = F
     for kind, remedy in _REMEDIES.items():
         if isinstance(problem, kind):
             return _made(problem, place, remedy, outcome_unknown)
+    if isinstance(problem, asyncpg.CheckViolationError) and problem.constraint_name == SEAL:
+        text = f"{place}: nothing is written here any more: it is being moved, or was; open it again to learn where to"
+        made = StoreUnavailable(text, final=True)
+        made.__cause__ = problem
+        return made
     # asyncpg says in the same words that a caller is wrong; only these are the connection's.
     if isinstance(problem, asyncpg.InterfaceError) and re.search("clos|released back to the pool", str(problem)):
         return _made(problem, place, "the connection or the store is closed", outcome_unknown)
     return problem
+
+
+def is_verdict(problem: BaseException) -> bool:
+    """Whether the server itself has said that a statement failed, in good order: then nothing of it has happened. One
+    that stops or crashes may say so after the statement has become durable."""
+    gone = (asyncpg.PostgresConnectionError, asyncpg.AdminShutdownError, asyncpg.CrashShutdownError)
+    return isinstance(problem, asyncpg.PostgresError) and not isinstance(problem, gone)
 
 
 def misplaced(problem: BaseException, place: str) -> BaseException:

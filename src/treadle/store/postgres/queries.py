@@ -1,4 +1,4 @@
-"""Named statements out of `queries.sql` and `upkeep.sql`."""
+"""Named statements out of the files beside this one."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def parse(text: str) -> dict[str, str]:
     return named
 
 
-_FILES = [files(__package__).joinpath(name) for name in ("queries.sql", "upkeep.sql")]
+_FILES = [files(__package__).joinpath(name) for name in ("queries.sql", "upkeep.sql", "membership.sql", "work.sql")]
 SQL = parse("\n".join(file.read_text(encoding="utf-8") for file in _FILES))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from datetime import date, timedelta
 from typing import Any, TypeVar
 
 import asyncpg
@@ -19,10 +20,11 @@ from treadle.model.codec import unpacking
 from treadle.model.events import Event
 from treadle.model.ids import RunId, TimerId, TokenId
 from treadle.model.states import RunStatus
-from treadle.store.packing import unpack, unpack_answer, unpack_wish, unpacking_effects
-from treadle.store.port import Answer, Document, GateRow, OutboxRow, Request, RunQuery, RunRow, TimerRow
+from treadle.store.packing import unpack, unpack_wish, unpacking_effects
+from treadle.store.port import Document, GateRow, OutboxRow, Request, RunQuery, RunRow, TimerRow
 from treadle.store.postgres.connect import without_nul
 from treadle.store.postgres.queries import SQL
+from treadle.store.rows import each
 from treadle.store.spill import Resolver
 
 _tags = msgspec.json.Decoder(tuple[str, ...]).decode
@@ -31,10 +33,23 @@ _FIELDS = ("workflow", "idempotency_key", "run", "tag", "entity", "parent", "sha
 """Of a query, each with a condition of its name."""
 
 T = TypeVar("T")
+Span = tuple[date, date]
 
 
 class _Missing(Exception):
     """A value that left has not been fetched yet."""
+
+
+class Recent:
+    """The days whose partitions of history are looked at first: most who are asked for live today."""
+
+    def __init__(self) -> None:
+        self.span: Span = (date.min, date.min)
+
+    def seen(self, day: date) -> None:
+        """It is at least this day."""
+        if day > self.span[1]:
+            self.span = (day - timedelta(days=1), day)
 
 
 class Values:
@@ -97,14 +112,22 @@ def marks(packed: bytes) -> set[bytes]:
     return found
 
 
-async def history(connection: asyncpg.Connection, run: RunId, after: int, limit: int | None) -> list[Event]:
-    if limit is None:
-        rows = await connection.fetch(SQL["read_history"], run, after)
-    else:
-        rows = await connection.fetch(SQL["read_some_history"], run, after, limit)
+async def history(
+    connection: asyncpg.Connection, recent: Recent, run: RunId, after: int, limit: int | None
+) -> list[Event]:
+    blocks: list[bytes] = []
+    known: Span | None = recent.span
+    while known is not None:
+        first, last = known
+        sql = SQL["read_history"].replace("$4", f"'{first}'").replace("$5", f"'{last}'")
+        rows = await connection.fetch(sql, run, after, limit)
+        blocks = [row[2] for row in rows if row[2] is not None]
+        known = next(((row[0], row[1]) for row in rows if row[0] < first or row[1] > last), None)
+        if known is not None:
+            recent.seen(known[1])
     values = Values(connection)
-    blocks = await values.decode(values.events, [run], [row[0] for row in rows])
-    return [event for block in blocks for event in block if event.seq > after][:limit]
+    unpacked = await values.decode(values.events, [run], blocks)
+    return [event for block in unpacked for event in block if event.seq > after][:limit]
 
 
 async def find_runs(connection: asyncpg.Connection, query: RunQuery) -> list[RunRow]:
@@ -126,9 +149,10 @@ def _runs_query(query: RunQuery) -> tuple[str, list[Any]]:
         add("if_key", query.workflow, query.idempotency_key)
     for name in _FIELDS[2:] if by_key else _FIELDS:
         if (value := getattr(query, name)) is not None:
-            add(f"if_{name}", value)
+            add(f"if_{name}", each(value) if name == "shard" else value)
     if query.statuses:
-        add("if_statuses", [status.value for status in query.statuses])
+        names = ", ".join(f"'{status.value}'" for status in sorted(set(query.statuses)))
+        conditions.append(SQL["if_statuses"].replace("$1", names))
     if query.busy is not None:
         add("if_busy" if query.busy else "if_idle")
     if query.after is not None:
@@ -168,8 +192,10 @@ async def find_gates(connection: asyncpg.Connection, run: RunId | None, limit: i
     ]
 
 
-async def outbox(connection: asyncpg.Connection, shard: int, after: int, limit: int, parked: bool) -> list[OutboxRow]:
-    rows = await connection.fetch(SQL["read_parked" if parked else "read_outbox"], shard, after, limit)
+async def outbox(
+    connection: asyncpg.Connection, shards: Sequence[int], after: int, limit: int, parked: bool
+) -> list[OutboxRow]:
+    rows = await connection.fetch(SQL["read_parked" if parked else "read_outbox"], shards, after, limit)
     values = Values(connection)
     runs = [RunId(row["run"]) for row in rows]
     effects = await values.decode(values.effect, runs, [row["effect"] for row in rows])
@@ -178,23 +204,17 @@ async def outbox(connection: asyncpg.Connection, shard: int, after: int, limit: 
     ]
 
 
-async def timers(connection: asyncpg.Connection, shard: int, until: int | None, limit: int) -> list[TimerRow]:
-    rows = await connection.fetch(SQL["read_timers"], shard, NEVER if until is None else until, limit)
+async def timers(
+    connection: asyncpg.Connection, shards: Sequence[int], until: int | None, limit: int
+) -> list[TimerRow]:
+    rows = await connection.fetch(SQL["read_timers"], shards, NEVER if until is None else until, limit)
     return [TimerRow(RunId(run), TimerId(timer), due) for run, timer, due in rows]
 
 
-async def inbox(connection: asyncpg.Connection, shard: int, limit: int) -> list[Request]:
-    rows = await connection.fetch(SQL["waiting_requests"], shard, limit)
+async def inbox(connection: asyncpg.Connection, shards: Sequence[int], limit: int) -> list[Request]:
+    rows = await connection.fetch(SQL["waiting_requests"], shards, limit)
     found = [(id, RunId(run), at, workflow, *unpack_wish(wish)) for id, run, workflow, at, wish in rows]
     return [Request(id, run, command, at, workflow, revive) for id, run, at, workflow, command, revive in found]
-
-
-async def answer_to(connection: asyncpg.Connection, run: RunId, request: str) -> tuple[bool, Answer | None]:
-    """Whether the request is there, and what became of it."""
-    row = await connection.fetchrow(SQL["read_answer"], run, request)
-    if row is None or row[0] is None:
-        return row is not None, None
-    return True, unpack_answer(request, row[0])
 
 
 async def documents(connection: asyncpg.Connection, kind: str, name: str | None, version: int | None) -> list[Document]:

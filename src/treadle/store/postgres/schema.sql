@@ -1,4 +1,4 @@
--- The whole schema as of version 1. For reading: databases are made by the migrations, and a test proves both equal.
+-- The whole schema as of version 3. For reading: databases are made by the migrations, and a test proves both equal.
 --
 -- Every table of a run begins its primary key with the run, and no table refers to another: runs may be spread over
 -- databases (Citus, CockroachDB and YugabyteDB stay possible by design; not tested). `shard` is computed from the run's
@@ -6,8 +6,8 @@
 -- commits of one shard follow each other (they lock its lease), so what is later in a shard has the greater number. No
 -- decision reads them. Texts are stored strings of `model`; bytea is msgpack; times are milliseconds since 1970.
 
--- What is known of a run without folding its history. Room in its pages: a step of a chain changes no indexed column
--- and stays in the page.
+-- What is known of a run without folding its history. Half of a page is left free: a step of a chain changes no indexed
+-- column and stays in the page, also when all runs of the page step in one commit.
 CREATE TABLE runs (
     run text PRIMARY KEY CHECK (run <> ''),
     shard integer NOT NULL,
@@ -23,14 +23,17 @@ CREATE TABLE runs (
     idempotency_key text,
     entity text,
     parent text,
-    tags text                           -- a JSON array, as given; NULL is none
-) WITH (fillfactor = 80);
+    tags text,                          -- a JSON array, as given; NULL is none
+    first_day date NOT NULL,            -- between these are its blocks of history
+    last_day date NOT NULL
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.02);
 
 CREATE INDEX runs_created ON runs (created);
 CREATE INDEX runs_workflow ON runs (workflow, created);
 -- Retention asks for what finished long ago; a new owner for what is open in its shard, and first for what is busy.
-CREATE INDEX runs_status ON runs (status, started);
-CREATE INDEX runs_shard ON runs (shard, status);
+CREATE INDEX runs_ended ON runs (status, started)
+    WHERE status IN ('completed', 'failed', 'cancelled', 'timed_out', 'compensated', 'compensation_failed');
+CREATE INDEX runs_open ON runs (shard) WHERE status IN ('created', 'running', 'paused', 'compensating');
 CREATE INDEX runs_busy ON runs (shard) WHERE busy;
 CREATE INDEX runs_entity ON runs (entity) WHERE entity IS NOT NULL;
 CREATE INDEX runs_parent ON runs (parent) WHERE parent IS NOT NULL;
@@ -52,24 +55,35 @@ CREATE TABLE tags (
 );
 CREATE INDEX tags_tag ON tags (tag);
 
--- Events, packed: one block per run and commit.
+-- One row: the day whose partition of history is written (`days.py`).
+CREATE TABLE calendar (
+    one boolean PRIMARY KEY DEFAULT true CHECK (one),
+    day date NOT NULL
+);
+
+-- Events, packed: one block per run and commit, by the day of the commit.
 CREATE TABLE history (
     run text NOT NULL,
     seq bigint NOT NULL,                -- of the block's last event
     block bytea NOT NULL,
-    PRIMARY KEY (run, seq)
-);
+    day date NOT NULL,
+    PRIMARY KEY (run, seq, day)
+) PARTITION BY RANGE (day);
+-- Later days have partitions of their own, history_20261116 and so on.
+CREATE TABLE history_first PARTITION OF history FOR VALUES FROM (MINVALUE) TO ((now() AT TIME ZONE 'UTC')::date + 1);
 
--- What the world has still to be told. An id is never given twice, so saying `done` twice is harmless.
+-- What the world has still to be told. An id is never given twice, so saying `done` twice is harmless. It is a multiple
+-- of 1,024 from the sequence plus the shard: whoever has the id finds the row by the index of its shard.
 CREATE TABLE outbox (
     run text NOT NULL,
-    id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+    id bigint NOT NULL,
     shard integer NOT NULL,
     effect bytea NOT NULL,
     parked text,                        -- why it was given up
     PRIMARY KEY (run, id)
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX outbox_shard ON outbox (shard, id);
+CREATE SEQUENCE outbox_ids INCREMENT BY 1024 START WITH 1024 OWNED BY outbox.id;
 
 CREATE TABLE timers (
     run text NOT NULL,
@@ -77,7 +91,7 @@ CREATE TABLE timers (
     shard integer NOT NULL,
     due bigint NOT NULL,
     PRIMARY KEY (run, timer)
-);
+) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX timers_due ON timers (shard, due);
 
 CREATE TABLE gates (
@@ -103,9 +117,9 @@ CREATE TABLE requests (
     command bytea NOT NULL,
     answer bytea,
     PRIMARY KEY (run, request)
-);
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX requests_waiting ON requests (shard, arrived) WHERE answer IS NULL;
-CREATE INDEX requests_unanswered ON requests (shard, request) WHERE answer IS NULL;
+CREATE INDEX requests_unanswered ON requests (request) WHERE answer IS NULL;
 
 -- Immutable versions of named things; not of a run.
 CREATE TABLE documents (
@@ -133,4 +147,53 @@ CREATE TABLE leases (
     owner text NOT NULL,
     epoch bigint NOT NULL CHECK (epoch >= 1),
     until bigint NOT NULL
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
+
+-- Who is alive, by its own word, until when; of the database's clock. Rows of the dead are cleared away later.
+CREATE TABLE nodes (
+    owner text PRIMARY KEY,
+    name text NOT NULL,
+    coordinates boolean NOT NULL,
+    queues text[],                      -- NULL: executes for the runs it owns
+    started bigint NOT NULL,
+    beat bigint NOT NULL,
+    until bigint NOT NULL,
+    behind bigint NOT NULL
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
+
+-- Queue work: an offer from the decision that made it until the one that ends it; see store/work.py. A claim changes no
+-- column of its primary key, and room in the pages keeps renewals there. Vacuumed early: rows come and go.
+CREATE TABLE work (
+    run text NOT NULL,
+    token bigint NOT NULL,
+    shard integer NOT NULL,
+    queue text COLLATE "C" NOT NULL,
+    priority integer NOT NULL,
+    key text COLLATE "C" NOT NULL CHECK (key <> ''),
+    position bigint NOT NULL GENERATED ALWAYS AS IDENTITY,  -- the line within a lane
+    offered bigint NOT NULL,            -- of the database's clock, as `until` is
+    attempt bigint NOT NULL,
+    recovery integer NOT NULL,
+    room integer,                       -- how many of its key may be claimed at a time, by the work's own word
+    effect bytea NOT NULL,
+    held boolean NOT NULL,              -- its run is paused
+    worker text,                        -- who has claimed it
+    number bigint NOT NULL DEFAULT 0,   -- of the last claim; only grows
+    until bigint,
+    PRIMARY KEY (run, token),
+    CHECK ((worker IS NULL) = (until IS NULL))
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+-- What a claim steps through, from lane to lane; what limits count; what owners look through for claims that ran out.
+CREATE INDEX work_ready ON work (queue, priority, key, position) INCLUDE (room) WHERE worker IS NULL AND NOT held;
+CREATE INDEX work_claimed ON work (queue, key) WHERE worker IS NOT NULL;
+CREATE INDEX work_at_work ON work (shard) WHERE worker IS NOT NULL;
+
+-- Buckets of rates: of a queue (key '') and of its keys. The queue's own row is what claims under limits lock.
+CREATE TABLE meters (
+    queue text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    tokens double precision,
+    touched bigint NOT NULL,
+    PRIMARY KEY (queue, key)
 ) WITH (fillfactor = 50);
+CREATE INDEX meters_touched ON meters (touched);

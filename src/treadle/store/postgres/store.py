@@ -8,13 +8,10 @@ Theory of operation
     Runs are spread over a fixed number of shards by their id. An engine leases shards and commits for the runs in them;
     everybody else reads, submits, puts documents.
 
-        caller                      one transaction                                   server
-        Batch ──► Plan (packed) ──► the shard's lease, locked and compared
-                                    runs (guarded by seq), history, rows: one
-                                    statement for each table, rows as arrays
-                                    COMMIT                                      ──►   one sync
-
-    Steps and nothing else, the commonest batch, are a single statement that is its own transaction.
+        caller                      one statement, its own transaction                server
+        Batch ──► Plan (packed) ──► the leases of its shards, locked and compared
+                                    runs (guarded by seq), history, rows: a part
+                                    for each table, rows as arrays (`batches`)  ──►   one sync
 
     The lock on the lease is the fence: whoever takes the shard over waits for commits under way, and the next commit of
     the old owner finds another epoch. It also puts the commits of one shard in a row, so that the numbers of its outbox
@@ -23,18 +20,22 @@ Theory of operation
 Invariants (beside those of the port)
     1. A row of `runs` and the blocks of its history change in one transaction: runs.seq = max(history.seq).
     2. Every digest a block or effect mentions is in `blobs` of its run, in the transaction that mentioned it.
-    3. A commit touches runs of the fence's shard only.
+    3. A commit writes runs of the shards only whose leases it has locked.
     4. Nothing that matters is kept in a session: a pooler may hand every transaction another connection.
 
 Failure cases
     40001, 40P01             nothing has happened; tried again here
-    connection lost          before COMMIT: nothing has happened. During it: `StoreUnavailable.outcome_unknown`
-    an engine stands still   inside a transaction: the server ends it, and with it the lock on the lease
+    connection lost          with the statement of a commit: `StoreUnavailable.outcome_unknown`. Inside a transaction of
+                             several statements, before its COMMIT: nothing has happened
+    an engine stands still   the server finishes its statement without it; a transaction of several is ended, and with
+                             it the lock on the lease
+    midnight, retention      `days`
     database from tomorrow   refused, with both versions
 
 Known limits: answers to requests about runs that never came to be stay. A request's id is its sender's within its run.
 The order of creation across shards is that of numbers given before commit: a list that is read while runs are created
-may show one late, in its place.
+may show one late, in its place. Of two commits under way at once about one run the later does not see what the earlier
+does to its timers and gates; that both have events, and so meet at the run's version, is the engine's business.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from typing import Any
 
 from treadle.model.events import Event
 from treadle.model.ids import RunId
+from treadle.store.members import Backlog, Node, Standing
 from treadle.store.packing import pack, pack_wish
 from treadle.store.planning import Plan
 from treadle.store.port import (
@@ -60,11 +62,16 @@ from treadle.store.port import (
     RunRow,
     TimerRow,
 )
-from treadle.store.postgres import reading, upkeep, writing
-from treadle.store.postgres.batches import Writing, check_shard
+from treadle.store.postgres import membership, reading, transfer, upkeep, writing
+from treadle.store.postgres.batches import Writing
+from treadle.store.postgres.beside import beside
 from treadle.store.postgres.connect import migrate
+from treadle.store.postgres.days import Days
+from treadle.store.postgres.forgetting import forget
 from treadle.store.postgres.transactions import Connections
-from treadle.store.rows import digest_of, shard_of
+from treadle.store.postgres.work import PostgresWork
+from treadle.store.rows import digest_of, each, shard_of
+from treadle.store.transfer import Beside
 
 PAYLOAD_MAX = 64 * 1024
 """A larger value is kept once for its run, outside history. Smaller ones cost less to copy than to look up."""
@@ -74,23 +81,40 @@ CONNECTIONS_MAX = 8
 """Of one process: a commit under way per busy shard, and questions beside them."""
 
 
-class PostgresStore:
+class PostgresStore(PostgresWork):
     """See the module's docstring; the verbs are documented in `store.port`. Made by `open`."""
 
     def __init__(self, connections: Connections, shards: int, payload_max: int) -> None:
         self._connections = connections
         self._payload_max = payload_max
+        self._days = Days(connections)
+        self._recent = reading.Recent()
         self.place = connections.place
         self.shards = shards
 
     @classmethod
     async def open(
-        cls, dsn: str, *, shards: int = SHARDS, payload_max: int = PAYLOAD_MAX, connections_max: int = CONNECTIONS_MAX
+        cls,
+        dsn: str,
+        *,
+        shards: int = SHARDS,
+        payload_max: int = PAYLOAD_MAX,
+        connections_max: int = CONNECTIONS_MAX,
+        read_only: bool = False,
     ) -> PostgresStore:
         """Opens the database and brings it up to date. How many shards it has is settled by whoever opens it first.
-        Raises `StorePlaceError` if it cannot be there."""
+        Raises `StorePlaceError` if it cannot be there, or was moved; who only reads may all the same."""
         settled = await migrate(dsn, shards)
-        return cls(await Connections.open(dsn, connections_max), settled, payload_max)
+        connections = await Connections.open(dsn, connections_max)
+        store = cls(connections, settled, payload_max)
+        try:
+            if not read_only:
+                await transfer.check_whole(connections)
+                await store._days.look()
+        except BaseException:
+            await connections.close()
+            raise
+        return store
 
     async def close(self) -> None:
         """Finishes what was asked, then closes the connections."""
@@ -110,29 +134,27 @@ class PostgresStore:
 
     # Writing
 
-    async def commit(self, batch: Batch, fence: Fence) -> list[OutboxRow]:
-        written = Writing(Plan(batch, self._payload_max), fence, self.shards)
-        if written.is_plain and await self._connections.write_alone(written.step):
-            return []
+    async def commit(self, batch: Batch, *fences: Fence) -> list[OutboxRow]:
+        if self._days.is_due:
+            await self._days.look()
+        written = Writing(Plan(batch, self._payload_max), fences, self.shards)
+        if written.is_alone:
+            return await self._connections.write_alone(written)
         return await self._connections.write(written)
 
-    async def lease(self, shard: int, owner: str, now: int, ttl_ms: int, evict: bool = False) -> Fence | None:
-        return await self._connections.write(
+    async def lease(self, shard: int, owner: str, now: int | None, ttl_ms: int, evict: bool = False) -> Fence | None:
+        return await self._connections.write_alone(
             lambda connection: writing.lease(connection, shard, owner, now, ttl_ms, evict)
         )
 
     async def release(self, fence: Fence) -> None:
-        await self._connections.write(lambda connection: writing.release(connection, fence))
+        await self._connections.write_alone(lambda connection: writing.release(connection, fence))
 
     async def submit(self, request: Request) -> Answer | None:
-        # Who waits for an answer asks again and again: that is a question, not a write.
-        known, answer = await self._connections.read(
-            lambda connection: reading.answer_to(connection, request.run, request.id)
+        command, shard = pack_wish(request), self.shard_of(request.run)
+        return await self._connections.write_alone(
+            lambda connection: writing.submit(connection, request, shard, command)
         )
-        if not known:
-            command, shard = pack_wish(request), self.shard_of(request.run)
-            await self._connections.write(lambda connection: writing.keep_request(connection, request, shard, command))
-        return answer
 
     async def put_document(self, kind: str, name: str, hash: str, body: Json) -> Document:
         packed = pack(body) if body is not None else None
@@ -142,17 +164,35 @@ class PostgresStore:
 
     async def put_blob(self, run: RunId, content: bytes) -> str:
         digest = digest_of(content)
-        await self._connections.write(lambda connection: writing.put_blob(connection, run, digest, content))
+        await self._connections.write_alone(lambda connection: writing.put_blob(connection, run, digest, content))
         return digest
 
-    async def forget(self, runs: Sequence[RunId], fence: Fence, history: bool = True) -> None:
-        check_shard(runs, fence, self.shards)
-        await self._connections.write(lambda connection: writing.forget(connection, runs, fence, history))
+    async def forget(self, runs: Sequence[RunId], *fences: Fence, history: bool = True) -> None:
+        await self._connections.write(lambda connection: forget(connection, runs, fences, history))
+        await self._days.sweep()
+
+    # Membership
+
+    async def beat(self, node: Node, ttl_ms: int) -> Standing:
+        if self._days.is_due:
+            await self._days.look()
+        return await self._connections.write_alone(lambda connection: membership.beat(connection, node, ttl_ms))
+
+    async def leave(self, owner: str) -> None:
+        await self._connections.write_alone(lambda connection: membership.leave(connection, owner))
+
+    async def standing(self) -> Standing:
+        return await self._connections.read(membership.standing)
+
+    async def backlog(self) -> list[Backlog]:
+        return await self._connections.read(membership.backlog)
 
     # Reading
 
     async def history(self, run: RunId, after: int = 0, limit: int | None = None) -> list[Event]:
-        return await self._connections.read(lambda connection: reading.history(connection, run, after, limit))
+        return await self._connections.read(
+            lambda connection: reading.history(connection, self._recent, run, after, limit)
+        )
 
     async def find_runs(self, query: RunQuery) -> list[RunRow]:
         return await self._connections.read(lambda connection: reading.find_runs(connection, query))
@@ -160,14 +200,18 @@ class PostgresStore:
     async def find_gates(self, run: RunId | None = None, limit: int = 1_000) -> list[GateRow]:
         return await self._connections.read(lambda connection: reading.find_gates(connection, run, limit))
 
-    async def outbox(self, shard: int, after: int = 0, limit: int = 1_000, parked: bool = False) -> list[OutboxRow]:
-        return await self._connections.read(lambda connection: reading.outbox(connection, shard, after, limit, parked))
+    async def outbox(
+        self, shard: int | Sequence[int], after: int = 0, limit: int = 1_000, parked: bool = False
+    ) -> list[OutboxRow]:
+        return await self._connections.read(
+            lambda connection: reading.outbox(connection, each(shard), after, limit, parked)
+        )
 
-    async def timers(self, shard: int, until: int | None = None, limit: int = 1_000) -> list[TimerRow]:
-        return await self._connections.read(lambda connection: reading.timers(connection, shard, until, limit))
+    async def timers(self, shard: int | Sequence[int], until: int | None = None, limit: int = 1_000) -> list[TimerRow]:
+        return await self._connections.read(lambda connection: reading.timers(connection, each(shard), until, limit))
 
-    async def inbox(self, shard: int, limit: int = 1_000) -> list[Request]:
-        return await self._connections.read(lambda connection: reading.inbox(connection, shard, limit))
+    async def inbox(self, shard: int | Sequence[int], limit: int = 1_000) -> list[Request]:
+        return await self._connections.read(lambda connection: reading.inbox(connection, each(shard), limit))
 
     async def documents(self, kind: str, name: str | None = None, version: int | None = None) -> list[Document]:
         return await self._connections.read(lambda connection: reading.documents(connection, kind, name, version))
@@ -179,6 +223,10 @@ class PostgresStore:
         return await self._connections.read(lambda connection: reading.blob(connection, raw))
 
     # Looking after the database
+
+    async def beside(self, runs: Sequence[RunId]) -> Beside:
+        """Rows of these runs, for `fsck`; see `store.transfer`."""
+        return await self._connections.read(lambda connection: beside(connection, runs))
 
     async def integrity(self) -> list[str]:
         """What is wrong with the rows; empty if nothing is."""

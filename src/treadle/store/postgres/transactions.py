@@ -1,11 +1,13 @@
-"""Connections, and what happens on them: one transaction per write, tried again where that is harmless.
+"""What happens on connections: one transaction per write, tried again where that is harmless.
 
-Owns the pool. Promises that a write has happened when its result is there, that nothing of it has happened when it
-raises, and that who cannot know says so (`StoreUnavailable.outcome_unknown`). Must not know what a transaction does.
+Owns tries and their outcome. Promises that a write has happened when its result is there, that nothing of it has
+happened when it raises, and that who cannot know says so (`StoreUnavailable.outcome_unknown`). Must not know what a
+transaction does.
 
 Invariants
     1. A transaction is tried again only after 40001 or 40P01, which say that nothing has happened.
     2. Trouble before COMMIT was sent: nothing has happened. From there to its answer: unknown, never tried again here.
+       A statement that is its own transaction is its own COMMIT.
     3. A process that stands still in a transaction loses it after STILL_MS: the lease it has locked can be taken over.
 """
 
@@ -14,14 +16,15 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import NoReturn, TypeVar
 
 import asyncpg
 
 from treadle.errors import StoreUnavailable
-from treadle.store.postgres.connect import prepare, settings, shown, tidy
-from treadle.store.postgres.faults import LOST, RETRIED, misplaced, unavailable
+from treadle.store.places import shown
+from treadle.store.postgres.connect import tidy
+from treadle.store.postgres.faults import LOST, RETRIED, is_verdict, misplaced, unavailable
+from treadle.store.postgres.pool import Pool
 
 TRIES = 10
 """With pauses that double from PAUSE_S: about five seconds of conflicts, then somebody should hear of it."""
@@ -54,19 +57,18 @@ class Misfit(Exception):
 
 
 class Connections:
-    """A pool. Made by `open`."""
+    """A database and the ways to it. Made by `open`."""
 
-    def __init__(self, pool: asyncpg.Pool, place: str) -> None:
+    def __init__(self, pool: Pool, place: str) -> None:
         self._pool = pool
         self.place = place
 
     @classmethod
     async def open(cls, dsn: str, connections_max: int) -> Connections:
         """Raises `StoreUnavailable` or `StorePlaceError`."""
+        pool = Pool(dsn, connections_max)
         try:
-            pool = await asyncpg.create_pool(
-                dsn, min_size=1, max_size=connections_max, init=prepare, reset=tidy, **settings()
-            )
+            pool.give_back(await pool.take())
         except Exception as problem:
             made = misplaced(problem, shown(dsn))
             if made is problem:
@@ -87,18 +89,27 @@ class Connections:
         return await self._again(work, self._write)
 
     async def write_alone(self, work: Work[T]) -> T:
-        """One statement that is its own transaction: from the first byte on, trouble leaves its outcome unknown."""
+        """One statement that is its own transaction. What the server says about it is certain; if the connection is
+        lost its outcome is unknown from the first byte on."""
         return await self._again(work, self._write_alone)
 
     async def _again(self, work: Work[T], once: Callable[[asyncpg.Connection, Work[T]], Awaitable[T]]) -> T:
         for tries in range(TRIES):
-            connection = await self._acquire()
+            connection = await self._take(hurry=once != self._read)
             try:
-                return await once(connection, work)
+                result = await once(connection, work)
             except _RETRIED as problem:
                 refused = problem
-            finally:
-                await self._release(connection)
+                await self._mend(connection)
+            except Exception:
+                await self._mend(connection)
+                raise
+            except BaseException:  # interrupted, at any point
+                self._pool.throw_away(connection)
+                raise
+            else:
+                self._pool.give_back(connection)
+                return result
             await asyncio.sleep(random.uniform(0, PAUSE_S * 2**tries))
         raise StoreUnavailable(f"{self.place}: refused {TRIES} times: {refused}") from refused
 
@@ -111,12 +122,17 @@ class Connections:
             self._tell(problem)
 
     async def _write_alone(self, connection: asyncpg.Connection, work: Work[T]) -> T:
+        asked = False
         try:
-            return await work(connection)
+            try:
+                return await work(connection)
+            except Misfit as misfit:
+                asked = True
+                raise await misfit.explain(connection) from None
         except _RETRIED:
             raise
         except Exception as problem:
-            self._tell(problem, outcome_unknown=True)
+            self._tell(problem, outcome_unknown=not asked and not is_verdict(problem))
 
     async def _write(self, connection: asyncpg.Connection, work: Work[T]) -> T:
         committing = False
@@ -135,9 +151,10 @@ class Connections:
         except Exception as problem:
             self._tell(problem, outcome_unknown=committing)
 
-    async def _acquire(self) -> asyncpg.Connection:
+    async def _take(self, hurry: bool) -> asyncpg.Connection:
+        """Writes come first: they are few, and everybody waits for them."""
         try:
-            return await self._pool.acquire()
+            return await self._pool.take(hurry)
         except Exception as problem:
             self._tell(problem)
 
@@ -147,11 +164,13 @@ class Connections:
             raise problem
         raise made from problem
 
-    async def _release(self, connection: asyncpg.Connection) -> None:
+    async def _mend(self, connection: asyncpg.Connection) -> None:
+        """Something went wrong, and was said: whether the connection is still fit for the next user."""
         try:
             await tidy(connection)
-        except LOST:  # what went wrong has been said
-            with suppress(asyncpg.InterfaceError):
-                connection.terminate()
-        with suppress(*LOST):
-            await self._pool.release(connection)
+        except BaseException as problem:
+            self._pool.throw_away(connection)
+            if not isinstance(problem, LOST):
+                raise
+        else:
+            self._pool.give_back(connection)

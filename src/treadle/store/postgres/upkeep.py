@@ -2,30 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import asyncpg
 
+from treadle.model.ids import RunId
 from treadle.store.postgres.queries import SQL
+from treadle.store.rows import shard_of
 
 PROBLEMS_MAX = 100
+PAGE = 10_000
+LONG_S = 3600.0
+"""A question about every row of a big database."""
 
 
 async def integrity(connection: asyncpg.Connection) -> list[str]:
-    """What is wrong with the rows; empty if nothing is."""
-    torn = await connection.fetch(SQL["runs_out_of_step"], PROBLEMS_MAX)
-    stray = await connection.fetch(SQL["rows_without_run"], PROBLEMS_MAX)
-    problems = [f"run {run} is at {seq}, its history ends at {last}" for run, seq, last in torn]
-    return problems + [f"a row of {table} is of the run {run}, which does not exist" for table, run in stray]
+    """What is wrong with the rows; empty if nothing is. Each question is asked of one moment, so that what engines are
+    writing meanwhile is not taken for damage."""
+    problems: list[str] = []
+    for question, words in _QUESTIONS.items():
+        problems += [words.format(*row) for row in await connection.fetch(SQL[question], PROBLEMS_MAX, timeout=LONG_S)]
+    shards: int = (await connection.fetchrow(SQL["read_state"]))["shards"]
+    async for run, shard in _homes(connection):
+        if shard != (home := shard_of(run, shards)) and len(problems) < PROBLEMS_MAX:
+            problems.append(f"run {run} is filed under shard {shard}, and belongs to {home}")
+    return problems
+
+
+_QUESTIONS = {
+    "runs_out_of_step": "run {} is at {}, its history ends at {}",
+    "blocks_twice": "run {} has two blocks that end at {}",
+    "keys_astray": "run {} has the idempotency key {!r}, which does not lead to it",
+    "rows_in_another_shard": "a row of {} is of the run {}, and filed under another shard",
+    "rows_without_run": "a row of {} is of the run {}, which does not exist",
+}
+"""Each finds rows that must not be, and what they mean."""
+
+
+async def _homes(connection: asyncpg.Connection) -> AsyncIterator[tuple[RunId, int]]:
+    last = ""
+    while page := await connection.fetch(SQL["page_of_runs"], last, PAGE):
+        for run, shard in page:
+            yield RunId(run), shard
+        last = page[-1]["run"]
 
 
 async def facts(connection: asyncpg.Connection) -> dict[str, Any]:
-    """What a doctor wants to know."""
+    """What a doctor wants to know of the store; of its server there is more in `health`."""
     state = await connection.fetchrow(SQL["read_state"])
     settings = ("server_version", "synchronous_commit", "fsync", "full_page_writes", "max_connections")
     return {
         **{name: await connection.fetchval(f"SHOW {name}") for name in settings},
         "schema_version": state["version"],
         "shards": state["shards"],
+        "day": (await connection.fetchval(SQL["read_day"])).isoformat(),
+        "partitions": await connection.fetchval(SQL["count_partitions"]),
         "bytes": await connection.fetchval(SQL["size_of_database"]),
     }

@@ -19,6 +19,7 @@ import msgspec
 from treadle.errors import StoreConflict
 from treadle.model.events import RunStarted
 from treadle.store import planning
+from treadle.store.fencing import check_cover, refusal
 from treadle.store.packing import pack, pack_answer
 from treadle.store.planning import Decided, stale
 from treadle.store.port import Fence, GateRow, OutboxRow
@@ -32,12 +33,13 @@ Row = tuple[Any, ...]
 class Plan(planning.Plan):
     """A packed batch that can be written to a file. See the module's docstring."""
 
-    def write(self, connection: apsw.Connection, fence: Fence) -> list[OutboxRow]:
+    def write(self, connection: apsw.Connection, fences: Sequence[Fence]) -> list[OutboxRow]:
         """Inside a transaction. Raises `StoreConflict`, and the transaction has to be undone."""
         batch = self.batch
-        check_fence(connection, fence)
+        check_fences(connection, fences)
+        check_cover(fences, self.runs, 1)
         if not (batch.commits or batch.done or batch.parked or batch.revived or batch.answers):
-            probe(connection, fence)
+            probe(connection, fences)
         if self.flaw is not None:
             raise Misfit(self._explained)
         many = connection.executemany
@@ -121,20 +123,19 @@ class Plan(planning.Plan):
         return [OutboxRow(id, run, effect) for (id,), (run, effect) in zip(ids, self.effects, strict=True)]
 
 
-def probe(connection: apsw.Connection, fence: Fence) -> None:
+def probe(connection: apsw.Connection, fences: Sequence[Fence]) -> None:
     """A batch of nothing asks whether the store works: it really writes, or a full disk would say yes."""
-    connection.execute(SQL["touch_lease"], (fence.shard,))
+    connection.executemany(SQL["touch_lease"], [(fence.shard,) for fence in fences])
 
 
-def check_fence(connection: apsw.Connection, fence: Fence) -> None:
+def check_fences(connection: apsw.Connection, fences: Sequence[Fence]) -> None:
     """Refuses whoever does not hold the newest lease."""
-    if connection.execute(SQL["check_fence"], (fence.shard, fence.owner, fence.epoch)).get is not None:
-        return
-    held = connection.execute(SQL["read_lease"], (fence.shard,)).fetchone()
-    now = f"epoch {held[1]} of {held[0]}" if held else "nobody"
-    raise StoreConflict(
-        "LEASE_CONFLICT", f"shard {fence.shard} belongs to {now}, not to epoch {fence.epoch} of {fence.owner}"
-    )
+    for fence in fences:
+        if connection.execute(SQL["check_fence"], (fence.shard, fence.owner, fence.epoch)).get is None:
+            rows = [(given.shard, connection.execute(SQL["read_lease"], (given.shard,)).fetchone()) for given in fences]
+            refused = refusal(fences, {shard: held[:2] for shard, held in rows if held})
+            if refused is not None:
+                raise refused
 
 
 def _moved(decided: Decided) -> dict[str, Any]:

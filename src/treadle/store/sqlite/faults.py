@@ -26,11 +26,18 @@ _REMEDIES: dict[type[apsw.Error], str] = {
     apsw.NoLFSError: "the filesystem cannot keep files this large",
 }
 
+SEALED = "treadle"
+"""Begins what a file says that is being moved, or was, to whoever writes."""
+
 _SYNC_FAILED = {apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC}
 
 
 def unavailable(problem: apsw.Error, path: str, *, outcome_unknown: bool = False) -> Exception:
     """The exception callers see; the problem itself if it is a bug."""
+    if getattr(problem, "extendedresult", 0) == apsw.SQLITE_CONSTRAINT_TRIGGER:
+        made = StoreUnavailable(str(problem).partition(f"{SEALED}: ")[2], final=True)
+        made.__cause__ = problem
+        return made
     for kind, remedy in _REMEDIES.items():
         if isinstance(problem, kind):
             text = f"{path}: {problem}: {remedy}"

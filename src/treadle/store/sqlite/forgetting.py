@@ -14,14 +14,14 @@ from treadle.model.codec import pack_events, unpack_events
 from treadle.model.ids import RunId
 from treadle.store.port import Fence
 from treadle.store.spill import marks_in
-from treadle.store.sqlite.batches import check_fence
+from treadle.store.sqlite.batches import check_fences
 from treadle.store.sqlite.queries import SQL
 from treadle.store.sqlite.reading import fetch_blob
 
 
-def forget(connection: apsw.Connection, runs: Sequence[RunId], fence: Fence, history: bool) -> None:
+def forget(connection: apsw.Connection, runs: Sequence[RunId], fences: Sequence[Fence], history: bool) -> None:
     """Drops finished runs, or shortens them to their first and last event."""
-    check_fence(connection, fence)
+    check_fences(connection, fences)
     for run in runs:
         id = connection.execute(SQL["finished_run"], (run,)).get
         if id is not None:

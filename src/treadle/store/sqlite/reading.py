@@ -18,7 +18,7 @@ from treadle.model.ids import RunId, TimerId, TokenId
 from treadle.model.states import RunStatus
 from treadle.store.packing import unpack, unpack_answer, unpack_wish, unpacking_effects
 from treadle.store.port import Answer, Document, GateRow, OutboxRow, Request, RunQuery, RunRow, TimerRow
-from treadle.store.rows import SHARD
+from treadle.store.rows import SHARD, each
 from treadle.store.spill import Resolver
 from treadle.store.sqlite.queries import SQL
 
@@ -47,18 +47,22 @@ def fetch_blob(connection: apsw.Connection, digest: bytes) -> bytes:
 
 
 def history(connection: apsw.Connection, values: Values, run: RunId, after: int, limit: int | None) -> list[Event]:
+    """A page reads the blocks it needs and no more: those behind it may be many."""
     events: list[Event] = []
-    blocks: Rows = connection.execute(SQL["read_history"], (run, after)).fetchall()
-    for (block,) in blocks:
-        unpacked = values.events(block)
-        events += unpacked if unpacked[0].seq > after else [event for event in unpacked if event.seq > after]
-        if limit is not None and len(events) >= limit:
-            return events[:limit]
+    blocks = connection.execute(SQL["read_history"], (run, after))
+    try:
+        for (block,) in blocks:
+            unpacked = values.events(block)
+            events += unpacked if unpacked[0].seq > after else [event for event in unpacked if event.seq > after]
+            if limit is not None and len(events) >= limit:
+                return events[:limit]
+    finally:
+        blocks.close(True)  # an unfinished question would hold its snapshot, and the log could not be carried over
     return events
 
 
 def find_runs(connection: apsw.Connection, query: RunQuery) -> list[RunRow]:
-    if query.shard is not None and query.shard != SHARD:
+    if query.shard is not None and SHARD not in each(query.shard):
         return []
     sql, given = _runs_query(query)
     return [_run(row) for row in connection.execute(sql, given)]

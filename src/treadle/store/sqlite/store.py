@@ -39,6 +39,7 @@ Known limits: answers to requests about runs that never came to be stay in the f
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
@@ -65,14 +66,15 @@ from treadle.store.port import (
     RunRow,
     TimerRow,
 )
-from treadle.store.rows import SHARD, digest_of
-from treadle.store.sqlite import reading, upkeep, writing
+from treadle.store.rows import SHARD, digest_of, each
+from treadle.store.sqlite import reading, transfer, upkeep, writing
 from treadle.store.sqlite.batches import Plan
 from treadle.store.sqlite.connect import connect, migrate
 from treadle.store.sqlite.faults import unavailable
 from treadle.store.sqlite.forgetting import forget
 from treadle.store.sqlite.queries import SQL
 from treadle.store.sqlite.threads import Reader, Writer
+from treadle.store.transfer import Beside
 
 PAYLOAD_MAX = 64 * 1024
 """A larger value is kept once, outside history. Smaller ones cost less to copy than to look up."""
@@ -87,6 +89,8 @@ T = TypeVar("T")
 class SqliteStore:
     """See the module's docstring; the verbs are documented in `store.port`. Made by `open`."""
 
+    shards = 1
+
     def __init__(self, path: Path, payload_max: int, read_only: bool, loop: asyncio.AbstractEventLoop) -> None:
         self.path = path
         self._payload_max = payload_max
@@ -96,6 +100,8 @@ class SqliteStore:
                 migrate(owned, path)
             self._here = opened.enter_context(closing(connect(path, read_only=read_only)))
             migrate(self._here, path)
+            if not read_only:
+                transfer.check_whole(self._here, path)
             behind = opened.enter_context(closing(connect(path, read_only=read_only)))
             opened.pop_all()
         self._values = reading.Values(behind)
@@ -104,8 +110,8 @@ class SqliteStore:
 
     @classmethod
     async def open(cls, path: str | Path, *, payload_max: int = PAYLOAD_MAX, read_only: bool = False) -> SqliteStore:
-        """Opens the file, creates it or brings it up to date, for callers on this event loop. Raises `StorePlaceError`
-        if it cannot be there."""
+        """Opens the file for callers on this event loop, creates it or brings it up to date. Raises `StorePlaceError`
+        if it cannot be there, or was moved; who only reads may all the same."""
         return await asyncio.to_thread(cls, Path(path), payload_max, read_only, asyncio.get_running_loop())
 
     async def close(self) -> None:
@@ -125,13 +131,14 @@ class SqliteStore:
 
     # Writing
 
-    def commit(self, batch: Batch, fence: Fence) -> Awaitable[list[OutboxRow]]:
+    def commit(self, batch: Batch, *fences: Fence) -> Awaitable[list[OutboxRow]]:
         plan = Plan(batch, self._payload_max)
-        work = partial(plan.write, fence=fence)
+        work = partial(plan.write, fences=fences)
         return self._writes.at_once(work) if len(batch.commits) <= BRIEF else self._writes.do(work)
 
-    async def lease(self, shard: int, owner: str, now: int, ttl_ms: int, evict: bool = False) -> Fence | None:
-        return await self._write(lambda connection: writing.lease(connection, shard, owner, now, ttl_ms, evict))
+    async def lease(self, shard: int, owner: str, now: int | None, ttl_ms: int, evict: bool = False) -> Fence | None:
+        moment = time.time_ns() // 1_000_000 if now is None else now
+        return await self._write(lambda connection: writing.lease(connection, shard, owner, moment, ttl_ms, evict))
 
     async def release(self, fence: Fence) -> None:
         await self._write(lambda connection: writing.release(connection, fence))
@@ -149,8 +156,8 @@ class SqliteStore:
         await self._write(lambda connection: writing.put_blob(connection, run, digest, content))
         return digest
 
-    async def forget(self, runs: Sequence[RunId], fence: Fence, history: bool = True) -> None:
-        await self._write(lambda connection: forget(connection, runs, fence, history))
+    async def forget(self, runs: Sequence[RunId], *fences: Fence, history: bool = True) -> None:
+        await self._write(lambda connection: forget(connection, runs, fences, history))
 
     # Reading
 
@@ -165,18 +172,20 @@ class SqliteStore:
     async def find_gates(self, run: RunId | None = None, limit: int = 1_000) -> list[GateRow]:
         return await self._read(lambda connection: reading.find_gates(connection, run, limit))
 
-    async def outbox(self, shard: int, after: int = 0, limit: int = 1_000, parked: bool = False) -> list[OutboxRow]:
-        if shard != SHARD:
+    async def outbox(
+        self, shard: int | Sequence[int], after: int = 0, limit: int = 1_000, parked: bool = False
+    ) -> list[OutboxRow]:
+        if SHARD not in each(shard):
             return []
         return await self._read(lambda connection: reading.outbox(connection, self._values, after, limit, parked))
 
-    async def timers(self, shard: int, until: int | None = None, limit: int = 1_000) -> list[TimerRow]:
-        if shard != SHARD:
+    async def timers(self, shard: int | Sequence[int], until: int | None = None, limit: int = 1_000) -> list[TimerRow]:
+        if SHARD not in each(shard):
             return []
         return await self._read(lambda connection: reading.timers(connection, until, limit))
 
-    async def inbox(self, shard: int, limit: int = 1_000) -> list[Request]:
-        if shard != SHARD:
+    async def inbox(self, shard: int | Sequence[int], limit: int = 1_000) -> list[Request]:
+        if SHARD not in each(shard):
             return []
         return await self._read(lambda connection: reading.inbox(connection, limit))
 
@@ -190,6 +199,10 @@ class SqliteStore:
         return await self._read(lambda connection: connection.execute(SQL["get_blob"], (raw,)).get)
 
     # Looking after the file
+
+    async def beside(self, runs: Sequence[RunId]) -> Beside:
+        """Rows of these runs, for `fsck`; see `store.transfer`."""
+        return await self._read(lambda connection: transfer.beside(connection, runs))
 
     async def backup(self, target: str | Path, progress: upkeep.Progress | None = None) -> None:
         """Copies the database as it is now to a new file, beside whatever else happens. `progress` hears (pages left,

@@ -1,0 +1,93 @@
+"""Whose work is next, and how much of it may begin: the arithmetic that stores of queue work share.
+
+Owns the choice between lanes and the filling of buckets. Promises: smaller priorities first; within one, every start is
+drawn between the keys that have work, in proportion to their weights, however long their lines are. Must not know where
+work is kept, nor a clock.
+
+Theory of operation
+    A lottery (Waldspurger and Weihl, 1994). Whoever claims draws for itself, so nothing has to be written down about
+    whose turn it is, and 64 who claim at the same moment do not all fall upon the same key (decision 0015). Starts of
+    one claim are drawn together (systematic sampling): each key gets its share of them, rounded up or down. Over many
+    claims shares differ from the weights by chance only: of two keys each gets one of the next 20 starts in all but
+    one of a million cases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from random import Random
+
+from msgspec import Struct
+
+
+class Lane(Struct):
+    """The waiting work of one priority and key of a queue."""
+
+    priority: int
+    key: str
+    ready: int
+    """How much waits, counted as far as anybody asks."""
+    room: int | None = None
+    """How much of the key may begin now; None: no limit. Keys have it in common over all priorities."""
+
+
+class Turn(Struct, frozen=True):
+    """How much of a lane begins."""
+
+    priority: int
+    key: str
+    count: int
+
+
+def share(lanes: Sequence[Lane], limit: int, weights: Mapping[str, float], random: Random) -> list[Turn]:
+    """Who begins, in order of priority: at most `limit` altogether, and that many if there is so much to begin."""
+    rooms = {lane.key: lane.room for lane in lanes if lane.room is not None}
+    turns: list[Turn] = []
+    for _, same in groupby(sorted(lanes, key=lambda lane: lane.priority), key=lambda lane: lane.priority):
+        for lane, count in _draw(list(same), limit, weights, rooms, random):
+            turns.append(Turn(lane.priority, lane.key, count))
+            limit -= count
+            if lane.key in rooms:
+                rooms[lane.key] -= count
+    return turns
+
+
+def _draw(
+    lanes: list[Lane], limit: int, weights: Mapping[str, float], rooms: Mapping[str, int], random: Random
+) -> list[tuple[Lane, int]]:
+    """Starts of one priority. What a lane cannot use goes to the others, in another round."""
+    left = [max(0, min(lane.ready, rooms.get(lane.key, lane.ready))) for lane in lanes]
+    counts = [0] * len(lanes)
+    while limit > 0 and any(left):
+        tickets = [weights.get(lane.key, 1.0) if left[number] else 0.0 for number, lane in enumerate(lanes)]
+        step = sum(tickets) / limit
+        at, passed = random.random() * step, 0.0
+        for number, ticket in enumerate(tickets):
+            passed += ticket
+            drawn = 0
+            while at < passed:
+                drawn += 1
+                at += step
+            drawn = min(drawn, left[number], limit)
+            counts[number] += drawn
+            left[number] -= drawn
+            limit -= drawn
+    return [(lane, count) for lane, count in zip(lanes, counts, strict=True) if count]
+
+
+class Rate(Struct, frozen=True):
+    """So much may begin in a second, on average: a bucket that holds one second's worth, at least one."""
+
+    per_s: float
+
+    @property
+    def burst(self) -> float:
+        return max(1.0, self.per_s)
+
+    def filled(self, tokens: float | None, passed_ms: int) -> float:
+        """What is in the bucket after a while. None: it was never used, and is full. A clock that steps back fills
+        nothing."""
+        if tokens is None:
+            return self.burst
+        return min(self.burst, tokens + self.per_s * max(0, passed_ms) / 1_000)

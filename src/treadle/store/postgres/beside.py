@@ -1,0 +1,30 @@
+"""What is kept beside the histories of some runs, for `fsck`. Must not write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import asyncpg
+
+from treadle.model.ids import RunId
+from treadle.store.port import OutboxRow
+from treadle.store.postgres.columns import texts
+from treadle.store.postgres.reading import Values
+from treadle.store.postgres.transfer import SQL
+from treadle.store.transfer import Beside
+
+
+async def beside(connection: asyncpg.Connection, runs: Sequence[RunId]) -> Beside:
+    """What is kept beside these runs' histories."""
+    named = texts(runs)
+    found = Beside({}, {}, {})
+    for run, timer, due in await connection.fetch(SQL["timers_of_runs"], named):
+        found.timers.setdefault(run, {})[timer] = due
+    for run, token in await connection.fetch(SQL["gates_of_runs"], named):
+        found.gates.setdefault(run, set()).add(token)
+    rows = await connection.fetch(SQL["outbox_of_runs"], named)
+    values = Values(connection)
+    effects = await values.decode(values.effect, runs, [row["effect"] for row in rows])
+    for row, effect in zip(rows, effects, strict=True):  # queue work among them
+        found.outbox.setdefault(row["run"], []).append(OutboxRow(row["id"], row["run"], effect, row["parked"]))
+    return found

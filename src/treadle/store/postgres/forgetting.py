@@ -1,0 +1,64 @@
+"""How runs are forgotten: what is only theirs goes; blocks of earlier days go later, with their partitions (`days`).
+
+Owns the order of deletions. Promises to leave a run alone that is not finished: it was revived since somebody found it.
+Runs inside a transaction, and may be run again in another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+
+import asyncpg
+
+from treadle.model.codec import pack_events, unpack_events
+from treadle.model.ids import RunId
+from treadle.store.port import Fence
+from treadle.store.postgres.batches import check_fences
+from treadle.store.postgres.columns import columns, texts
+from treadle.store.postgres.queries import SQL
+from treadle.store.postgres.reading import Values
+
+_ROWS_OF_RUNS = ("drop_effects", "drop_timers", "drop_gates", "drop_requests", "drop_work")
+
+
+async def forget(connection: asyncpg.Connection, runs: Sequence[RunId], fences: Sequence[Fence], history: bool) -> None:
+    """Drops finished runs, or shortens them to their first and last event."""
+    await check_fences(connection, fences)
+    over = [RunId(row[0]) for row in await connection.fetch(SQL["finished_runs"], texts(set(runs)))]
+    if not over:
+        return
+    named = texts(over)
+    for statement in _ROWS_OF_RUNS:
+        await connection.execute(SQL[statement], named)
+    # Read once the runs are locked: no block of theirs is of a later day, and none of a new run with the same name will
+    # be of an earlier one.
+    day: date = await connection.fetchval(SQL["read_day"])
+    if not history:
+        await _shorten(connection, over, day)
+        return
+    await connection.execute(_drop_history(day), named)
+    for statement in ("drop_blobs", "drop_tags", "drop_keys", "drop_runs"):
+        await connection.execute(SQL[statement], named)
+
+
+async def _shorten(connection: asyncpg.Connection, runs: list[RunId], day: date) -> None:
+    """What they were asked, how they ended and the content these need; written today, and all there is of them from now
+    on. Marks of values that left pass unresolved."""
+    first = dict(await connection.fetch(SQL["first_blocks"], texts(runs)))
+    last = dict(await connection.fetch(SQL["last_blocks"], texts(runs)))
+    kept: list[tuple[RunId, int, bytes]] = []
+    for run in runs:
+        ends = {event.seq: event for event in (unpack_events(first[run])[0], unpack_events(last[run])[-1])}
+        blocks = [(run, seq, pack_events([event])) for seq, event in ends.items()]
+        needed = await Values(connection).fetch([run], [block for _, _, block in blocks])
+        await connection.execute(SQL["drop_other_blobs"], run, list(needed))
+        kept += blocks
+    await connection.execute(_drop_history(day), texts(runs))
+    await connection.execute(SQL["keep_ends"], *columns(kept), day)
+    await connection.execute(SQL["note_shortened"], texts(runs), day)
+
+
+def _drop_history(day: date) -> str:
+    """With the day written into it: only its partition is opened."""
+    return SQL["drop_history"].replace("$2", f"'{day}'")

@@ -1,0 +1,145 @@
+"""How a database is, for a doctor: what the server says of itself, and who is at work.
+
+Owns the questions. Promises to change nothing: a database without our tables stays without them. Must not judge; what
+is good or bad is said where it is shown.
+"""
+
+from __future__ import annotations
+
+import time
+from importlib.resources import files
+
+import asyncpg
+from msgspec import Struct
+
+from treadle.store.places import shown
+from treadle.store.postgres.connect import migrations, prepare, settings
+from treadle.store.postgres.faults import misplaced
+from treadle.store.postgres.queries import parse
+from treadle.store.postgres.transfer import read_mark
+from treadle.store.transfer import Mark
+
+SQL = parse(files(__package__).joinpath("health.sql").read_text(encoding="utf-8"))
+DEAD_MIN = 10_000
+"""Dead rows that are worth a word; fewer are cleared away in passing."""
+
+
+class NodeHealth(Struct, frozen=True):
+    """One that is alive."""
+
+    name: str
+    coordinates: bool
+    behind_ms: int
+
+
+class StoreHealth(Struct, frozen=True, kw_only=True):
+    """What is kept there, and who looks after it."""
+
+    shards: int
+    days_behind: int
+    """How long ago the day of its history began anew, in days."""
+    partitions: int
+    nodes: list[NodeHealth]
+    leases: int
+    """Shards that belong to somebody."""
+    orphaned: int
+    """Of these, the ones whose node does not say any more that it is alive."""
+    open_runs: int
+    requests: int
+    oldest_request_ms: int | None
+    timers_due: int
+    oldest_timer_ms: int | None
+    dead_letters: int
+    dead_rows: dict[str, tuple[int, int]]
+    """Table → (dead, live), where there are more dead than live ones."""
+    not_vacuumed: list[str]
+    bytes: int
+    mark: Mark | None
+
+
+class DatabaseHealth(Struct, frozen=True, kw_only=True):
+    """How a server is, and the store in it if there is one."""
+
+    place: str
+    settings: dict[str, str]
+    clock_ms: int
+    """How far the server's clock is ahead of ours."""
+    round_trip_ms: float
+    connections: int
+    connections_ours: int
+    oldest_transaction_ms: int | None
+    oldest_transaction: str
+    """Whose it is."""
+    prepared: int
+    schema_version: int | None
+    """Of our tables, if there are any."""
+    schema_newest: int
+    """The one this Treadle knows."""
+    store: StoreHealth | None
+    """Only where the two are the same."""
+
+
+async def examine(dsn: str) -> DatabaseHealth:
+    """Raises `StorePlaceError` or `StoreUnavailable`."""
+    place = shown(dsn)
+    try:
+        connection = await asyncpg.connect(dsn, **settings())
+    except Exception as problem:
+        made = misplaced(problem, place)
+        raise made from (None if made is problem else problem)
+    try:
+        await prepare(connection)
+        return await _examine(connection, place)
+    finally:
+        await connection.close()
+
+
+async def _examine(connection: asyncpg.Connection, place: str) -> DatabaseHealth:
+    await connection.fetchval(SQL["clock"])  # the first time costs a plan
+    began, asked = time.time(), time.perf_counter()
+    clock = await connection.fetchval(SQL["clock"])
+    round_trip = time.perf_counter() - asked
+    oldest = await connection.fetchrow(SQL["oldest_transaction"])
+    everybody, ours = await connection.fetchrow(SQL["connections"])
+    newest = migrations()[-1][0]
+    version = await connection.fetchval(SQL["schema_version"]) if await connection.fetchval(SQL["is_ours"]) else None
+    return DatabaseHealth(
+        place=place,
+        settings=dict(await connection.fetch(SQL["settings"])),
+        clock_ms=clock - round((began + round_trip / 2) * 1000),
+        round_trip_ms=round_trip * 1000,
+        connections=everybody,
+        connections_ours=ours,
+        oldest_transaction_ms=oldest["age"] if oldest else None,
+        oldest_transaction=f"pid {oldest['pid']} {oldest['application_name']} ({oldest['state']})" if oldest else "",
+        prepared=await connection.fetchval(SQL["prepared"]),
+        schema_version=version,
+        schema_newest=newest,
+        store=await _store(connection) if version == newest else None,
+    )
+
+
+async def _store(connection: asyncpg.Connection) -> StoreHealth:
+    shards, days = await connection.fetchrow(SQL["state"])
+    leases, orphaned = await connection.fetchrow(SQL["leases"])
+    open_runs, requests, asked, letters = await connection.fetchrow(SQL["waiting"])
+    due, oldest = await connection.fetchrow(SQL["timers_due"])
+    now = await connection.fetchval(SQL["clock"])
+    return StoreHealth(
+        shards=shards,
+        days_behind=days,
+        partitions=await connection.fetchval(SQL["partitions"]),
+        nodes=[NodeHealth(*row) for row in await connection.fetch(SQL["nodes"])],
+        leases=leases,
+        orphaned=orphaned,
+        open_runs=open_runs,
+        requests=requests,
+        oldest_request_ms=now - asked if asked is not None else None,
+        timers_due=due,
+        oldest_timer_ms=now - oldest if oldest is not None else None,
+        dead_letters=letters,
+        dead_rows={table: (dead, live) for table, dead, live in await connection.fetch(SQL["dead_rows"], DEAD_MIN)},
+        not_vacuumed=[table for (table,) in await connection.fetch(SQL["not_vacuumed"])],
+        bytes=await connection.fetchval(SQL["bytes"]),
+        mark=await read_mark(connection),
+    )

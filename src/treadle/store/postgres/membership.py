@@ -1,0 +1,41 @@
+"""Who is alive and who holds what, by the database's clock.
+
+Owns the rows of `nodes` and the renewal of leases. Each verb is one statement. Must not decide who gets a shard.
+"""
+
+from __future__ import annotations
+
+import asyncpg
+import msgspec
+
+from treadle.store.members import Backlog, Lease, Node, Standing
+from treadle.store.postgres.queries import SQL
+
+_nodes = msgspec.json.Decoder(list[Node]).decode
+_leases = msgspec.json.Decoder(list[Lease]).decode
+
+
+async def beat(connection: asyncpg.Connection, node: Node, ttl_ms: int) -> Standing:
+    """How things stand once the node and its leases have been kept alive."""
+    given = (node.name, node.coordinates, node.queues, node.behind)
+    return _standing(await connection.fetchrow(SQL["beat"], node.owner, ttl_ms, *given))
+
+
+async def standing(connection: asyncpg.Connection) -> Standing:
+    """How things stand."""
+    return _standing(await connection.fetchrow(SQL["standing"]))
+
+
+async def leave(connection: asyncpg.Connection, owner: str) -> None:
+    """Whoever is not there is gone already."""
+    await connection.execute(SQL["leave"], owner)
+
+
+async def backlog(connection: asyncpg.Connection) -> list[Backlog]:
+    """What waits, by shard."""
+    return [Backlog(*row) for row in await connection.fetch(SQL["backlog"])]
+
+
+def _standing(row: asyncpg.Record) -> Standing:
+    now, nodes, leases = row
+    return Standing(now, _nodes(nodes), _leases(leases))

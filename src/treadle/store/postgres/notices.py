@@ -1,0 +1,201 @@
+"""Notices between the processes on one database: LISTEN and NOTIFY, on a connection of their own.
+
+Owns that connection and when it is made again. Promises that a process tells news fifty times a second at most, however
+much happens; that nothing is said inside a transaction that writes state (a NOTIFY there would put all commits
+of the database in one row); and that whoever listens hears MISSED when something may have been lost. What cannot be
+said is dropped: the store has the truth, and everybody looks there every second. Must not know what a notice means,
+but that NEWS and ENDs are for who waits for them.
+
+Theory of operation
+    Notices gather by kind and name, and go out as one statement: at once, together with what came while the last one
+    was under way; news wait until the last ones are long enough ago. Every process hears all of them; those of its own
+    connection come back and are left out. A wish is good for WANTED_S and said again by whoever still waits, so that
+    nobody has to say when it has gone.
+
+Failure cases
+    server restarted     the connection ends; it is made again, after a pause that doubles; then MISSED
+    network gone silent  a probe every PROBE_S finds it
+    pooler in between    a pooler that hands out connections per transaction does not carry LISTEN: everything still
+                         happens, up to a second late
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import asyncpg
+import msgspec
+
+from treadle.store.notices import AWAIT, END, EVERY_S, MISSED, NEWS, WANT, Heard
+from treadle.store.postgres.connect import settings
+
+PAYLOAD_MAX = 7_900
+"""Bytes; PostgreSQL takes less than 8,000."""
+WANTED_S = 5.0
+WANTED_MAX = 10_000
+PROBE_S = 15.0
+ANSWER_S = 5.0
+"""A NOTIFY takes a millisecond. Who does not answer for so long is gone."""
+AGAIN_FIRST_S, AGAIN_LAST_S = 0.05, 2.0
+
+
+_FOR = {NEWS: WANT, END: AWAIT}
+"""What is said only to who waits for it."""
+
+
+class Channel:
+    """See the module's docstring. Made on the event loop it lives on; connects in the background."""
+
+    def __init__(self, dsn: str, troubled: Callable[[str], None] = lambda _problem: None) -> None:
+        self._dsn = dsn
+        self._troubled = troubled
+        """Called with what keeps it from connecting."""
+        self._loop = asyncio.get_running_loop()
+        self._heard: dict[str, list[Heard]] = {}
+        self._pending: dict[str, dict[str, None]] = {}
+        self._something = asyncio.Event()
+        self._news_due = False
+        self._last_news = 0.0
+        self._elsewhere = {kind: _Wishes() for kind in (WANT, AWAIT)}
+        """What somebody elsewhere waits for."""
+        self._here = {kind: _Wishes() for kind in (WANT, AWAIT)}
+        """What somebody here waits for: there is no need to say so again."""
+        self._living = self._loop.create_task(self._live())
+        self.connected = asyncio.Event()
+        """While it is set, notices come and go."""
+
+    def say(self, kind: str, name: str = "") -> None:
+        if not self.connected.is_set():
+            return
+        if kind in _FOR:
+            if not self._elsewhere[_FOR[kind]].has(name, self._loop.time()):
+                return
+        elif kind in self._here and not self._here[kind].add(name, self._loop.time(), WANTED_S / 2):
+            return  # a watcher says it each time it waits: of a busy run fifty times a second
+        self._pending.setdefault(kind, {})[name] = None
+        if kind != NEWS:
+            self._something.set()
+        elif not self._news_due:
+            self._news_due = True
+            self._loop.call_at(self._last_news + EVERY_S, self._something.set)
+
+    def hear(self, kind: str, heard: Heard) -> None:
+        self._heard.setdefault(kind, []).append(heard)
+
+    async def close(self) -> None:
+        self._living.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._living
+
+    # The connection
+
+    async def _live(self) -> None:
+        pause = AGAIN_FIRST_S
+        while True:
+            try:
+                await self._serve()
+            except (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError) as problem:
+                was_up = self.connected.is_set()
+                self.connected.clear()
+                self._pending.clear()
+                self._news_due = False
+                self._here = {kind: _Wishes() for kind in self._here}
+                pause = AGAIN_FIRST_S if was_up else min(pause * 2, AGAIN_LAST_S)
+                self._troubled(type(problem).__name__)
+            await asyncio.sleep(pause)
+
+    async def _serve(self) -> None:
+        """One connection to its end."""
+        connection = await asyncpg.connect(self._dsn, **{**settings(), "command_timeout": ANSWER_S})
+        try:
+            schema = await connection.fetchval("SELECT current_schema()")
+            channel = f"treadle_{schema}"
+            await connection.add_listener(channel, self._received)
+            connection.add_termination_listener(lambda _connection: self._something.set())
+            self.connected.set()
+            self._tell(MISSED, "")
+            while not connection.is_closed():
+                await self._speak(connection, channel)
+            raise ConnectionError("the server has closed the connection")
+        finally:
+            connection.terminate()
+
+    async def _speak(self, connection: Any, channel: str) -> None:
+        """Says what has gathered, or that it is still there."""
+        try:
+            async with asyncio.timeout(PROBE_S):  # `wait_for` of Python 3.11 may swallow the cancellation of `close`
+                await self._something.wait()
+        except TimeoutError:
+            await connection.fetchval("SELECT 1")
+            return
+        self._something.clear()
+        pending, self._pending = self._pending, {}
+        if NEWS in pending:
+            self._news_due, self._last_news = False, self._loop.time()
+        if pending:
+            payloads = list(packed(pending))
+            await connection.execute("SELECT pg_notify($1, said) FROM unnest($2::text[]) AS said", channel, payloads)
+
+    # What comes in
+
+    def _received(self, connection: Any, sender: int, _channel: str, payload: Any) -> None:
+        if connection.is_closed() or sender == connection.get_server_pid():
+            return
+        try:
+            said = msgspec.json.decode(payload, type=dict[str, list[str]])
+        except msgspec.DecodeError:
+            return  # somebody else's
+        for kind, names in said.items():
+            for name in names:
+                wishes = self._elsewhere.get(kind)
+                # One that is new looks once more: only now it is sure to be told. One said again is not told again.
+                if wishes is None or wishes.add(name, self._loop.time(), WANTED_S):
+                    self._tell(kind, name)
+
+    def _tell(self, kind: str, name: str) -> None:
+        for heard in self._heard.get(kind, ()):
+            heard(name)
+
+
+class _Wishes:
+    """Names that somebody waits for, each until a moment."""
+
+    def __init__(self) -> None:
+        self._until: dict[str, float] = {}
+
+    def has(self, name: str, now: float) -> bool:
+        return bool(self._until) and self._until.get(name, 0.0) > now
+
+    def add(self, name: str, now: float, for_s: float) -> bool:
+        """Whether it is new."""
+        is_new = not self.has(name, now)
+        if len(self._until) >= WANTED_MAX and is_new:
+            self._until = {one: until for one, until in self._until.items() if until > now}
+        if len(self._until) < WANTED_MAX or not is_new:
+            self._until[name] = now + for_s
+        return is_new
+
+
+def packed(pending: dict[str, dict[str, None]]) -> Iterator[str]:
+    """As many payloads as it takes. A name too long for any is not said."""
+    for kind, names in pending.items():
+        yield from (msgspec.json.encode({kind: part}).decode() for part in _parts(names))
+
+
+def _parts(names: Iterable[str]) -> Iterator[list[str]]:
+    part: list[str] = []
+    size = 0
+    for name in names:
+        length = len(msgspec.json.encode(name)) + 1
+        if length > PAYLOAD_MAX - 100:
+            continue
+        if size + length > PAYLOAD_MAX - 100:
+            yield part
+            part, size = [], 0
+        part.append(name)
+        size += length
+    if part:
+        yield part

@@ -1,0 +1,142 @@
+"""Connections to one database, kept open between their users.
+
+Owns how many there are. Promises that nobody is given one that is known to be lost or has another user, and that who
+waits is served in order: first who is in a hurry, then the others. Must not know what is said on them.
+
+asyncpg's own pool shields every return in a task of its own, which costs as much as a small statement. Here taking and
+giving back are plain calls; a connection whose user was interrupted is not mended but thrown away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from contextlib import suppress
+from time import monotonic
+
+import asyncpg
+
+from treadle.store.postgres.connect import prepare, settings
+
+IDLE_S = 300.0
+"""A connection nobody has needed for so long is closed: each is a process at the server. One is always kept."""
+CLOSE_S = 5.0
+
+_Turn = asyncio.Future[asyncpg.Connection | None]
+"""A connection, or None: there is room for a new one."""
+
+
+class Pool:
+    """At most `most` connections, opened when they are needed."""
+
+    def __init__(self, dsn: str, most: int) -> None:
+        self._dsn = dsn
+        self._most = most
+        self._spare: list[tuple[asyncpg.Connection, float]] = []
+        """With since when. The last one given back is the first to be taken: the others may go one day."""
+        self._open = 0
+        """Spare, taken, being opened or closed."""
+        self._hurried: deque[_Turn] = deque()
+        self._waiting: deque[_Turn] = deque()
+        self._ending: set[asyncio.Task[None]] = set()
+        self._closing = False
+        self._all_back: asyncio.Future[None] | None = None
+
+    async def take(self, hurry: bool = False) -> asyncpg.Connection:
+        """Raises what `asyncpg.connect` raises, and InterfaceError once the pool is closed. `hurry`: before all who are
+        not: a heartbeat must not wait behind a thousand histories."""
+        if self._closing:
+            raise asyncpg.InterfaceError("the pool is closed")
+        while self._spare:
+            connection, _ = self._spare.pop()
+            if not connection.is_closed():
+                return connection
+            self._open -= 1
+        if self._open < self._most:
+            self._open += 1
+            return await self._connect()
+        turn: _Turn = asyncio.get_running_loop().create_future()
+        (self._hurried if hurry else self._waiting).append(turn)
+        try:
+            given = await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled() and turn.exception() is None:  # it had just been its turn
+                self._pass_on(turn.result())
+            raise
+        return given if given is not None and not given.is_closed() else await self._connect()
+
+    def give_back(self, connection: asyncpg.Connection) -> None:
+        """Its user has nothing under way on it."""
+        self._pass_on(None if connection.is_closed() else connection)
+
+    def throw_away(self, connection: asyncpg.Connection) -> None:
+        """Nobody knows what is under way on it. The server is told to stop it (asyncpg does, before it closes): a
+        statement that waits for a lock would be carried out when nobody expects it any more."""
+        ending = asyncio.get_running_loop().create_task(self._end(connection))
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
+
+    async def _end(self, connection: asyncpg.Connection) -> None:
+        await _closed(connection)
+        self._pass_on(None)
+
+    async def close(self) -> None:
+        """Waits for what is taken, then closes everything."""
+        self._closing = True
+        while (turn := self._next()) is not None:
+            turn.set_exception(asyncpg.InterfaceError("the pool is closed"))
+        if self._open > len(self._spare):
+            self._all_back = asyncio.get_running_loop().create_future()
+            await self._all_back
+        spare, self._spare, self._open = self._spare, [], 0
+        for connection, _ in spare:
+            await _closed(connection)
+
+    async def _connect(self) -> asyncpg.Connection:
+        """A new one; there is room for it."""
+        try:
+            connection = await asyncpg.connect(self._dsn, **settings())
+            try:
+                await prepare(connection)
+            except BaseException:
+                connection.terminate()
+                raise
+        except BaseException:
+            self._pass_on(None)
+            raise
+        return connection
+
+    def _pass_on(self, connection: asyncpg.Connection | None) -> None:
+        """A connection, or the room for one, to whoever is next: nobody can slip in between."""
+        turn = self._next()
+        if turn is not None:
+            turn.set_result(connection)
+        elif connection is not None:
+            self._spare.append((connection, monotonic()))
+            self._let_go()
+        else:
+            self._open -= 1
+        if self._all_back is not None and not self._all_back.done() and self._open == len(self._spare):
+            self._all_back.set_result(None)
+
+    def _let_go(self) -> None:
+        connection, since = self._spare[0]
+        if len(self._spare) > 1 and monotonic() - since > IDLE_S:
+            del self._spare[0]
+            self.throw_away(connection)
+
+    def _next(self) -> _Turn | None:
+        for line in (self._hurried, self._waiting):
+            while line:
+                turn = line.popleft()
+                if not turn.done():
+                    return turn
+        return None
+
+
+async def _closed(connection: asyncpg.Connection) -> None:
+    try:
+        await connection.close(timeout=CLOSE_S)
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError):
+        with suppress(asyncpg.InterfaceError, OSError):
+            connection.terminate()

@@ -1,0 +1,282 @@
+"""One end of a move in a PostgreSQL database: rows out in pages, rows in, the mark, the seal.
+
+Owns two connections of its own. Promises what `store.transfer` says. Must not interpret rows.
+
+The seal is a constraint that nothing new satisfies but what the move writes, on the tables that somebody without a
+lease can write and on the leases themselves; every lease has ended with it. Whoever has the database open (a client
+with a request in its hands, an engine that stood still) is refused by the database itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from importlib.resources import files
+from typing import Any, TypeVar
+
+import asyncpg
+import msgspec
+
+from treadle.errors import OwnedElsewhere, StoreConflict, StorePlaceError
+from treadle.model.effects import OfferWork
+from treadle.store.packing import pack, unpack
+from treadle.store.postgres.columns import columns
+from treadle.store.postgres.connect import migrate
+from treadle.store.postgres.faults import SEAL
+from treadle.store.postgres.queries import SQL as VERBS
+from treadle.store.postgres.queries import parse
+from treadle.store.postgres.transactions import Connections
+from treadle.store.rows import shard_of
+from treadle.store.transfer import BYTES_MAX, ROWS_MAX, SHELVES, After, Mark, Page, refusal
+
+SQL = parse(files(__package__).joinpath("transfer.sql").read_text(encoding="utf-8"))
+FIRST: dict[str, After] = {
+    "documents": ("", "", 0),
+    "runs": (0,),
+    "history": ("", 0),
+    "outbox": (False, "", 0),
+    "timers": ("", 0),
+    "gates": ("", -1),
+    "requests": (0,),
+    "blobs": ("", b""),
+}
+"""Before the first row of each shelf."""
+SHARDED = frozenset({"runs", "outbox", "timers", "requests"})
+"""Shelves whose rows say where their run belongs."""
+_SCHEMA = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
+TABLES = tuple(
+    table
+    for table in re.findall(r"^CREATE TABLE (\w+) \(", _SCHEMA, re.MULTILINE)
+    if table not in ("leases", "nodes", "calendar")
+)
+"""What a move fills; epochs only grow, the calendar never goes back, and nodes come and go by themselves."""
+SEALED_TABLES = ("leases", "nodes", "work", "requests", "documents", "blobs", "runs")
+NUMBER = SHELVES["outbox"].index("id")
+COMMAND = SHELVES["requests"].index("command")
+LOOK_AGAIN_S = 1.0
+"""Between two looks at who owns the database: its leases are given for ten times as long."""
+SHARDS_MAX = 1_024
+"""A number of the outbox is a multiple of it plus the shard (schema.sql)."""
+COUNT_S = 3_600.0
+"""Counting reads every row; nobody else waits for it."""
+
+_unpack_mark = msgspec.msgpack.Decoder(Mark).decode
+_unpack_offer = msgspec.msgpack.Decoder(OfferWork).decode  # values that left stay marks
+T = TypeVar("T")
+Work = Callable[[asyncpg.Connection], Awaitable[T]]
+
+
+class PostgresTransfer:
+    """See the module's docstring; the verbs are documented in `store.transfer`. Made by `open`."""
+
+    def __init__(self, connections: Connections, shards: int) -> None:
+        self._connections = connections
+        self._shards = shards
+        self.place = connections.place
+
+    @classmethod
+    async def open(cls, dsn: str, *, shards: int, create: bool) -> PostgresTransfer:
+        """`shards` is for a database that is new. Raises `StorePlaceError`."""
+        if not create:
+            await _check_ours(dsn)
+        settled = await migrate(dsn, shards)
+        return cls(await Connections.open(dsn, 2), settled)
+
+    async def close(self) -> None:
+        await self._connections.close()
+
+    async def take(self, wait: bool) -> None:
+        while (owner := await self._connections.read(_holders)) and wait:
+            await asyncio.sleep(LOOK_AGAIN_S)
+        self._check_free(owner)
+
+    def _check_free(self, owner: str) -> None:
+        if owner:
+            raise OwnedElsewhere(self.place, owner)
+
+    async def mark(self) -> Mark | None:
+        return await self._connections.read(read_mark)
+
+    async def seal(self, mark: Mark) -> None:
+        async def work(connection: asyncpg.Connection) -> None:
+            await self._seal(connection, mark)
+
+        await self._connections.write(work)
+
+    async def _seal(self, connection: asyncpg.Connection, mark: Mark) -> None:
+        assert mark.move.isalnum(), "it becomes part of a statement"
+        await _unseal(connection)
+        for table in SEALED_TABLES:  # each is ours alone from here to the end of the transaction
+            await connection.execute(
+                f"ALTER TABLE {table} ADD CONSTRAINT {SEAL} "
+                f"CHECK (coalesce(current_setting('treadle.move', true), '') = '{mark.move}') NOT VALID"
+            )
+        self._check_free(await _holders(connection))
+        await connection.execute(SQL["pass_seal"], mark.move)
+        await connection.execute(SQL["end_leases"])
+        await connection.execute(SQL["write_mark"], pack(mark))
+
+    async def unseal(self) -> None:
+        async def work(connection: asyncpg.Connection) -> None:
+            await _unseal(connection)
+            await connection.execute(SQL["drop_mark"])
+
+        await self._connections.write(work)
+
+    async def is_empty(self) -> bool:
+        async def work(connection: asyncpg.Connection) -> bool:
+            return not await connection.fetchval(SQL["has_something"])
+
+        return await self._connections.read(work)
+
+    async def begin(self, mark: Mark) -> None:
+        async def work(connection: asyncpg.Connection) -> None:
+            await _unseal(connection)
+            await connection.execute(f"TRUNCATE {', '.join(TABLES)} RESTART IDENTITY")
+            await self._seal(connection, mark)
+
+        await self._connections.write(work)
+
+    async def counts(self) -> dict[str, int]:
+        async def work(connection: asyncpg.Connection) -> dict[str, int]:
+            return {
+                shelf: await connection.fetchval(
+                    SQL.get(f"count_{shelf}", f"SELECT count(*) FROM {shelf}"), timeout=COUNT_S
+                )
+                for shelf in SHELVES
+            }
+
+        return await self._connections.read(work)
+
+    async def outbox_last(self) -> int:
+        async def work(connection: asyncpg.Connection) -> int:
+            given, offered = await connection.fetchrow(SQL["outbox_last"])
+            last: int = given + offered
+            return last
+
+        return await self._connections.read(work)
+
+    async def page(self, shelf: str, after: After) -> Page:
+        place = tuple(after) or FIRST[shelf]
+        if shelf == "outbox":
+            return await self._connections.read(lambda connection: _outbox_page(connection, place))
+        page = await self._connections.read(lambda connection: _page(connection, f"out_{shelf}", place))
+        if shelf == "requests":
+            return Page([_with_wish(row, lambda id: id // SHARDS_MAX) for row in page.rows], page.after)
+        return page
+
+    async def put(self, shelf: str, rows: Sequence[tuple[Any, ...]], was: Mark, now: Mark) -> None:
+        async def work(connection: asyncpg.Connection) -> None:
+            held = await connection.fetchval(SQL["hold_mark"])
+            if held is None or _unpack_mark(held) != was:
+                raise StoreConflict("DUPLICATE", f"{self.place}: another move has begun to write there")
+            await connection.execute(SQL["pass_seal"], was.move)
+            await self._put(connection, shelf, rows)
+            await connection.execute(SQL["write_mark"], pack(now))
+
+        try:
+            await self._connections.write(work)
+        except asyncpg.IntegrityConstraintViolationError as problem:
+            raise StorePlaceError(
+                self.place, f"the rows do not fit: {problem}", "run `treadle fsck` on the store they come from"
+            ) from problem
+
+    async def _put(self, connection: asyncpg.Connection, shelf: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        if not rows:
+            return
+        given: Sequence[tuple[Any, ...]] = rows
+        if shelf in SHARDED:
+            given = [self._placed(shelf, row, shard_of(row[0], self._shards)) for row in rows]
+        await connection.execute(SQL[f"in_{shelf}"], *columns(given, len(given[0])))
+        if shelf == "runs":
+            await _derive(connection, [dict(zip(SHELVES["runs"], row, strict=True)) for row in rows])
+
+    @staticmethod
+    def _placed(shelf: str, row: tuple[Any, ...], shard: int) -> tuple[Any, ...]:
+        """A row that says where its run belongs; a number of the outbox says it too, wherever it is written."""
+        if shelf == "outbox":
+            row = (*row[:NUMBER], row[NUMBER] * SHARDS_MAX + shard, *row[NUMBER + 1 :])
+        elif shelf == "requests":
+            row = _with_wish(row, lambda number: number * SHARDS_MAX + shard)
+        return (shard, *row)
+
+    async def finish(self) -> None:
+        async def work(connection: asyncpg.Connection) -> None:
+            mark = await read_mark(connection)
+            if mark is not None and mark.outbox_last:
+                await connection.execute(SQL["move_outbox_last"], mark.outbox_last)
+            await _unseal(connection)
+            await connection.execute(SQL["drop_mark"])
+            # Nobody has counted these rows yet: without it every plan begins with a wrong guess.
+            await connection.execute(f"ANALYZE {', '.join(TABLES)}")
+
+        await self._connections.write(work)
+
+
+async def read_mark(connection: asyncpg.Connection) -> Mark | None:
+    """What a database says about the move it takes part in."""
+    body = await connection.fetchval(SQL["read_mark"])
+    return _unpack_mark(body) if body is not None else None
+
+
+async def check_whole(connections: Connections) -> None:
+    """Refuses a database that is being moved, was moved, or is not complete."""
+    mark = await connections.read(read_mark)
+    if mark is not None:
+        raise refusal(connections.place, mark)
+
+
+async def _check_ours(dsn: str) -> None:
+    connections = await Connections.open(dsn, 1)
+    try:
+        if not await connections.read(lambda connection: connection.fetchval(SQL["is_ours"])):
+            raise StorePlaceError(connections.place, "there is no store in it", "look at its name")
+    finally:
+        await connections.close()
+
+
+async def _holders(connection: asyncpg.Connection) -> str:
+    """Whoever owns something; empty if nobody does."""
+    rows = await connection.fetch(SQL["holders"])
+    return ", ".join(f"node {name} ({shards} shards)" for name, shards in rows)
+
+
+async def _unseal(connection: asyncpg.Connection) -> None:
+    for (table,) in await connection.fetch(SQL["sealed_tables"]):
+        await connection.execute(f"ALTER TABLE {table} DROP CONSTRAINT {SEAL}")
+
+
+async def _page(connection: asyncpg.Connection, name: str, place: After, *more: Any) -> Page:
+    rows = [tuple(row) for row in await connection.fetch(SQL[name], *place, ROWS_MAX, BYTES_MAX, *more)]
+    return Page([row[len(place) :] for row in rows], rows[-1][: len(place)] if rows else place)
+
+
+async def _outbox_page(connection: asyncpg.Connection, after: After) -> Page:
+    """Rows of the outbox, then queue work."""
+    is_work, *place = after
+    if not is_work:
+        page = await _page(connection, "out_outbox", tuple(place))
+        if page.rows:
+            return Page(page.rows, (False, *page.after))
+        place = ["", -1]
+    given, _ = await connection.fetchrow(SQL["outbox_last"])
+    page = await _page(connection, "out_work", tuple(place), given)
+    rows = [(run, number, pack(_unpack_offer(effect).task()), None) for run, number, effect, _ in page.rows]
+    return Page(rows, (True, *page.after))
+
+
+def _with_wish(row: tuple[Any, ...], change: Callable[[int], int]) -> tuple[Any, ...]:
+    """A request that asks for another try of a dead letter names its row."""
+    wish = unpack(row[COMMAND])
+    return (*row[:COMMAND], pack(change(wish)), *row[COMMAND + 1 :]) if isinstance(wish, int) else row
+
+
+async def _derive(connection: asyncpg.Connection, runs: Sequence[dict[str, Any]]) -> None:
+    """What the database finds runs by."""
+    keys = [(run["workflow"], run["idempotency_key"], run["run"]) for run in runs if run["idempotency_key"] is not None]
+    if keys:
+        await connection.execute(VERBS["claim_keys"], *columns(keys, 3))
+    tags = [(run["run"], tag) for run in runs if run["tags"] is not None for tag in msgspec.json.decode(run["tags"])]
+    if tags:
+        await connection.execute(VERBS["tag_runs"], *columns(tags, 2))

@@ -1,0 +1,178 @@
+-- The statements of moving, by name, as in queries.sql. A question for a page gives where each row stands, then the row;
+-- its last two parameters are how many rows and how many bytes it may have (the last row may exceed them). The order is
+-- that of an index, in the database's collation: both ends have an order of their own.
+
+-- name: out_documents
+SELECT kind, name, version, kind, name, version, hash, body FROM (
+    SELECT *, sum(octet_length(body)) OVER (ORDER BY kind, name, version) - octet_length(body) AS before FROM (
+        SELECT kind, name, version, hash, body FROM documents
+        WHERE (kind, name, version) > ($1, $2, $3) AND kind <> '_move' ORDER BY kind, name, version LIMIT $4) AS found
+    ) AS page WHERE coalesce(before, 0) < $5 ORDER BY kind, name, version;
+
+-- Whoever has claimed queue work is lost with its claim: somebody has to look after the run.
+-- name: out_runs
+SELECT created, run, workflow, version, status,
+    busy OR EXISTS (SELECT 1 FROM work WHERE work.run = runs.run AND worker IS NOT NULL) AS busy, seq, started, changed,
+    idempotency_key, entity, parent, tags
+FROM runs WHERE created > $1 AND $3::bigint > 0 ORDER BY created LIMIT $2;
+
+-- name: out_history
+SELECT run, seq, run, seq, block FROM (
+    SELECT *, sum(octet_length(block)) OVER (ORDER BY run, seq) - octet_length(block) AS before FROM (
+        SELECT run, history.seq, block FROM history JOIN runs USING (run)
+        WHERE (run, history.seq) > ($1, $2) AND day >= first_day AND day <= last_day
+        ORDER BY run, history.seq LIMIT $3) AS found
+    ) AS page WHERE before < $4 ORDER BY run, seq;
+
+-- A number of the outbox without its shard is unlike every other, and the same in every store.
+-- name: out_outbox
+SELECT run, id, run, id / 1024 AS number, effect, parked FROM (
+    SELECT *, sum(octet_length(effect)) OVER (ORDER BY run, id) - octet_length(effect) AS before FROM (
+        SELECT run, id, effect, parked FROM outbox WHERE (run, id) > ($1, $2) ORDER BY run, id LIMIT $3) AS found
+    ) AS page WHERE before < $4 ORDER BY run, id;
+
+-- Queue work is a row of the outbox elsewhere; its number comes behind all that were given.
+-- name: out_work
+SELECT run, token, run, position + $5 AS number, effect, NULL AS parked FROM (
+    SELECT *, sum(octet_length(effect)) OVER (ORDER BY run, token) - octet_length(effect) AS before FROM (
+        SELECT run, token, position, effect FROM work WHERE (run, token) > ($1, $2) ORDER BY run, token LIMIT $3
+        ) AS found
+    ) AS page WHERE before < $4 ORDER BY run, token;
+
+-- name: out_timers
+SELECT run, timer, run, timer, due FROM timers WHERE (run, timer) > ($1, $2) AND $4::bigint > 0
+ORDER BY run, timer LIMIT $3;
+
+-- name: out_gates
+SELECT run, token, run, token, node, opened, title, assign, due FROM gates
+WHERE (run, token) > ($1, $2) AND $4::bigint > 0 ORDER BY run, token LIMIT $3;
+
+-- name: out_requests
+SELECT arrived, run, request, workflow, at, command, answer FROM (
+    SELECT *, sum(bytes) OVER (ORDER BY arrived) - bytes AS before FROM (
+        SELECT arrived, run, request, workflow, at, command, answer,
+            octet_length(command) + coalesce(octet_length(answer), 0) AS bytes
+        FROM requests WHERE arrived > $1 ORDER BY arrived LIMIT $2) AS found
+    ) AS page WHERE before < $3 ORDER BY arrived;
+
+-- name: out_blobs
+SELECT run, digest, run, digest, content FROM (
+    SELECT *, sum(octet_length(content)) OVER (ORDER BY run, digest) - octet_length(content) AS before FROM (
+        SELECT run, digest, content FROM blobs WHERE (run, digest) > ($1, $2) ORDER BY run, digest LIMIT $3) AS found
+    ) AS page WHERE before < $4 ORDER BY run, digest;
+
+-- name: in_documents
+INSERT INTO documents (kind, name, version, hash, body)
+SELECT new.kind, new.name, new.version, new.hash, new.body
+FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::bytea[]) AS new (kind, name, version, hash, body);
+
+-- name: in_runs
+INSERT INTO runs (shard, run, workflow, version, status, busy, seq, started, changed, idempotency_key, entity, parent,
+    tags, first_day, last_day)
+SELECT new.shard, new.run, new.workflow, new.version, new.status, new.busy, new.seq, new.started, new.changed, new.key,
+    new.entity, new.parent, new.tags, today.day, today.day
+FROM calendar AS today, unnest($1::integer[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::boolean[],
+    $7::bigint[], $8::bigint[], $9::bigint[], $10::text[], $11::text[], $12::text[], $13::text[]) WITH ORDINALITY
+    AS new (shard, run, workflow, version, status, busy, seq, started, changed, key, entity, parent, tags, place)
+ORDER BY new.place;
+
+-- name: in_history
+INSERT INTO history (run, seq, day, block)
+SELECT new.run, new.seq, runs.last_day, new.block
+FROM runs JOIN unnest($1::text[], $2::bigint[], $3::bytea[]) AS new (run, seq, block)
+    ON runs.run = new.run;
+
+-- Numbers are kept: whoever has seen a dead letter still means it.
+-- name: in_outbox
+INSERT INTO outbox (shard, run, id, effect, parked)
+SELECT new.shard, new.run, new.id, new.effect, new.parked
+FROM unnest($1::integer[], $2::text[], $3::bigint[], $4::bytea[], $5::text[]) AS new (shard, run, id, effect, parked);
+
+-- name: in_timers
+INSERT INTO timers (shard, run, timer, due)
+SELECT new.shard, new.run, new.timer, new.due
+FROM unnest($1::integer[], $2::text[], $3::bigint[], $4::bigint[]) AS new (shard, run, timer, due);
+
+-- name: in_gates
+INSERT INTO gates (run, token, node, opened, title, assign, due)
+SELECT new.run, new.token, new.node, new.opened, new.title, new.assign, new.due
+FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::text[], $6::bytea[], $7::bigint[])
+    AS new (run, token, node, opened, title, assign, due);
+
+-- name: in_requests
+INSERT INTO requests (shard, run, request, workflow, at, command, answer)
+SELECT new.shard, new.run, new.request, new.workflow, new.at, new.command, new.answer
+FROM unnest($1::integer[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bytea[], $7::bytea[])
+    WITH ORDINALITY AS new (shard, run, request, workflow, at, command, answer, place)
+ORDER BY new.place;
+
+-- name: in_blobs
+INSERT INTO blobs (run, digest, content)
+SELECT new.run, new.digest, new.content
+FROM unnest($1::text[], $2::bytea[], $3::bytea[]) AS new (run, digest, content);
+
+-- What an engine remembers by itself (`_…`) is nobody's work.
+-- name: has_something
+SELECT EXISTS (SELECT 1 FROM runs) OR EXISTS (SELECT 1 FROM requests) OR EXISTS (SELECT 1 FROM blobs)
+    OR EXISTS (SELECT 1 FROM documents WHERE left(kind, 1) <> '_');
+
+-- name: is_ours
+SELECT to_regclass('treadle_schema') IS NOT NULL;
+
+-- name: read_mark
+SELECT body FROM documents WHERE kind = '_move';
+
+-- name: hold_mark
+SELECT body FROM documents WHERE kind = '_move' FOR UPDATE;
+
+-- name: write_mark
+INSERT INTO documents (kind, name, version, hash, body) VALUES ('_move', 'move', 1, '', $1)
+ON CONFLICT (kind, name, version) DO UPDATE SET body = excluded.body;
+
+-- name: drop_mark
+DELETE FROM documents WHERE kind = '_move';
+
+-- name: outbox_last
+SELECT coalesce(pg_sequence_last_value('outbox_ids'), 0) / 1024, coalesce((SELECT max(position) FROM work), 0);
+
+-- name: move_outbox_last
+SELECT setval('outbox_ids', $1::bigint * 1024);
+
+-- Lets the move through its own seal.
+-- name: pass_seal
+SELECT set_config('treadle.move', $1, true);
+
+-- Whoever is at work by the database's own clock.
+-- name: holders
+WITH clock AS MATERIALIZED (
+    SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now
+), owners AS (
+    SELECT owner, count(*) AS shards FROM leases, clock WHERE until > clock.now GROUP BY owner
+), alive AS (
+    SELECT owner, name FROM nodes, clock WHERE until > clock.now
+)
+SELECT coalesce(alive.name, owner), coalesce(shards, 0) FROM owners FULL JOIN alive USING (owner) ORDER BY 1;
+
+-- Every fence that was ever given is old.
+-- name: end_leases
+UPDATE leases SET epoch = epoch + 1;
+
+-- name: sealed_tables
+SELECT conrelid::regclass::text FROM pg_constraint
+WHERE conname = 'treadle_sealed' AND connamespace = current_schema()::regnamespace AND conislocal AND coninhcount = 0;
+
+-- name: count_outbox
+SELECT (SELECT count(*) FROM outbox) + (SELECT count(*) FROM work);
+
+-- name: count_documents
+SELECT count(*) FROM documents WHERE kind <> '_move';
+
+-- name: timers_of_runs
+SELECT run, timer, due FROM timers WHERE run = ANY($1::text[]);
+
+-- name: gates_of_runs
+SELECT run, token FROM gates WHERE run = ANY($1::text[]);
+
+-- name: outbox_of_runs
+SELECT id, run, effect, parked FROM outbox WHERE run = ANY($1::text[])
+UNION ALL SELECT position, run, effect, NULL FROM work WHERE run = ANY($1::text[]);

@@ -1,0 +1,111 @@
+"""Queue work in a PostgreSQL database: rows that any number of workers claim at once.
+
+Owns the verbs of `store.work` on a database. Promises their contract, that a claim costs the same however long the
+lines are, and that nobody here waits for a lock that a decision holds. Must not know a rule: limits come with the
+claim.
+How a claim chooses is in `claiming`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import asyncpg
+
+from treadle.model.ids import RunId, TokenId
+from treadle.store.postgres.claiming import Claiming, Marks, Position
+from treadle.store.postgres.columns import columns
+from treadle.store.postgres.queries import SQL
+from treadle.store.postgres.transactions import Connections
+from treadle.store.work import NO_RULES, Claim, Claimed, ExpiredClaim, QueueRow, QueueRules
+
+TRIES = 3
+"""How often somebody else may be quicker before a claim comes back with nothing; it is asked again soon."""
+
+
+class PostgresWork:
+    """The verbs of `store.work`, for a store with connections."""
+
+    _connections: Connections
+
+    async def claim(
+        self, queue: str, worker: str, limit: int, ttl_ms: int, rules: QueueRules = NO_RULES
+    ) -> list[Claimed]:
+        if limit <= 0:
+            return []
+        claiming = Claiming(queue, worker, limit, ttl_ms, rules, self._cursors, self._marks)
+        if not rules.is_limited:
+            for _ in range(TRIES):
+                claimed = await self._connections.write_alone(claiming.unlimited)
+                if claimed is None:
+                    break  # the work itself has a limit
+                if claimed or not claiming.has_lanes:
+                    return claimed
+            else:
+                return []
+        if not await self._connections.read(claiming.may_claim):
+            return []
+        return await self._connections.write(claiming.limited)
+
+    async def renew(self, worker: str, claims: Sequence[Claim], ttl_ms: int) -> list[Claim]:
+        if not claims:
+            return []
+        rows = await self._connections.write_alone(
+            lambda connection: connection.fetch(SQL["renew_claims"], worker, *_named(claims), ttl_ms)
+        )
+        return [Claim(RunId(run), TokenId(token), number) for run, token, number in rows]
+
+    async def give_back(self, claims: Sequence[Claim]) -> None:
+        await self._change("give_back_claims", claims)
+
+    async def give_back_strays(self, worker: str, held: Sequence[Claim]) -> None:
+        await self._connections.write_alone(_executing(SQL["give_back_strays"], worker, *_named(held)))
+
+    async def drop_offers(self, claims: Sequence[Claim]) -> None:
+        await self._change("drop_offers", claims)
+
+    async def expired_claims(self, shards: Sequence[int], limit: int = 1_000) -> list[ExpiredClaim]:
+        rows = await self._connections.read(
+            lambda connection: connection.fetch(SQL["expired_claims"], list(shards), limit)
+        )
+        return [
+            ExpiredClaim(Claim(RunId(run), TokenId(token), number), attempt, recovery, worker)
+            for run, token, number, attempt, recovery, worker in rows
+        ]
+
+    async def waiting_queues(self) -> list[str]:
+        rows = await self._connections.read(lambda connection: connection.fetch(SQL["waiting_queues"]))
+        return [row[0] for row in rows]
+
+    async def queue_rows(self) -> list[QueueRow]:
+        rows = await self._connections.read(lambda connection: connection.fetch(SQL["queue_rows"]))
+        return [QueueRow(row[0], row[1], row[2], row[3], row[4], tuple(row[5])) for row in rows]
+
+    async def forget_idle_queues(self) -> None:
+        """Drops buckets that nobody would miss."""
+        await self._connections.write_alone(_executing(SQL["forget_meters"]))
+
+    async def _change(self, statement: str, claims: Sequence[Claim]) -> None:
+        if claims:
+            await self._connections.write_alone(_executing(SQL[statement], *_named(claims)))
+
+    @property
+    def _cursors(self) -> dict[str, Position]:
+        """Where the next claim of a queue with very many keys begins. In memory: all that hangs on it is whose turn
+        it is when there are more keys than turns."""
+        cursors: dict[str, Position] = self.__dict__.setdefault("_work_cursors", {})
+        return cursors
+
+    @property
+    def _marks(self) -> Marks:
+        marks: Marks = self.__dict__.setdefault("_work_marks", Marks())
+        return marks
+
+
+def _named(claims: Sequence[Claim]) -> list[Sequence[Any]]:
+    return columns(((claim.run, claim.token, claim.number) for claim in claims), 3)
+
+
+def _executing(statement: str, *arguments: Any) -> Callable[[asyncpg.Connection], Any]:
+    return lambda connection: connection.execute(statement, *arguments)

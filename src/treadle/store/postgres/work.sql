@@ -1,0 +1,156 @@
+-- The statements of queue work, by name, as in queries.sql. Those of workers turn off waiting for the disk, each for its
+-- own transaction: a claim that a crash of the server forgets is an offer again, and whatever its worker writes
+-- afterwards makes the claim durable with it. None of them waits for a row that a decision has locked.
+
+-- Offered again, a row keeps its place in the line and the number of its last claim.
+-- name: offer_work
+INSERT INTO work (run, token, shard, queue, priority, key, offered, attempt, recovery, room, effect, held)
+SELECT new.run, new.token, new.shard, new.queue, new.priority, new.key,
+    (extract(epoch FROM clock_timestamp()) * 1000)::bigint, new.attempt, new.recovery, new.room, new.effect, new.held
+FROM unnest($1::text[], $2::bigint[], $3::integer[], $4::text[], $5::integer[], $6::text[], $7::bigint[],
+    $8::integer[], $9::integer[], $10::bytea[], $11::boolean[]) WITH ORDINALITY
+    AS new (run, token, shard, queue, priority, key, attempt, recovery, room, effect, held, nth)
+ORDER BY new.nth
+ON CONFLICT (run, token) DO UPDATE SET queue = excluded.queue, priority = excluded.priority, key = excluded.key,
+    attempt = excluded.attempt, recovery = excluded.recovery, room = excluded.room, effect = excluded.effect,
+    held = excluded.held, worker = NULL, until = NULL;
+
+-- name: withdraw_work
+DELETE FROM work USING unnest($1::text[], $2::bigint[]) AS gone (run, token)
+WHERE work.run = gone.run AND work.token = gone.token;
+
+-- name: hold_work
+UPDATE work SET held = new.held FROM unnest($1::text[], $2::boolean[]) AS new (run, held) WHERE work.run = new.run;
+
+-- name: drop_work
+DELETE FROM work WHERE run = ANY($1::text[]);
+
+-- The lanes behind ($2, $3) that have something ready, best first, at most $4 of them: from lane to lane in steps of one
+-- look into the index, however long the lanes are. How much is ready is counted as far as $5; what is claimed, if $6;
+-- buckets, if $7. `best` is the first priority of all. Positions before $8 are passed over inside the index: rows that
+-- were claimed long ago stay there while anybody's transaction is older than their claim.
+-- name: look_at_lanes
+WITH RECURSIVE walk (priority, key, room, position, nth) AS (
+    (SELECT priority, key, room, position, 1 FROM work
+    WHERE queue = $1 AND worker IS NULL AND NOT held AND (priority, key) > ($2::integer, $3::text)
+    AND position >= $8::bigint
+    ORDER BY priority, key, position LIMIT 1)
+    UNION ALL
+    SELECT next.priority, next.key, next.room, next.position, walk.nth + 1 FROM walk CROSS JOIN LATERAL (
+        SELECT work.priority, work.key, work.room, work.position FROM work
+        WHERE queue = $1 AND worker IS NULL AND NOT held AND (work.priority, work.key) > (walk.priority, walk.key)
+        AND work.position >= $8
+        ORDER BY work.priority, work.key, work.position LIMIT 1) AS next
+    WHERE walk.nth < $4)
+SELECT walk.priority, walk.key, walk.room, walk.position,
+    CASE WHEN $5::integer > 1 THEN (SELECT count(*) FROM (SELECT 1 FROM work AS head
+        WHERE head.queue = $1 AND head.priority = walk.priority AND head.key = walk.key AND head.worker IS NULL
+        AND NOT head.held AND head.position >= $8 LIMIT $5) AS counted) ELSE 1 END AS count,
+    CASE WHEN $6 THEN (SELECT count(*) FROM work AS taken
+        WHERE taken.queue = $1 AND taken.key = walk.key AND taken.worker IS NOT NULL) ELSE 0 END AS at_work,
+    CASE WHEN $7 THEN (SELECT tokens FROM meters WHERE meters.queue = $1 AND meters.key = walk.key) END AS tokens,
+    CASE WHEN $7 THEN (SELECT touched FROM meters WHERE meters.queue = $1 AND meters.key = walk.key) END AS touched,
+    (SELECT first.priority FROM work AS first
+        WHERE first.queue = $1 AND first.worker IS NULL AND NOT first.held AND first.position >= $8
+        ORDER BY first.priority LIMIT 1) AS best
+FROM walk ORDER BY walk.nth;
+
+-- name: take_work
+WITH quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
+clock AS MATERIALIZED (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now FROM quick),
+picked AS MATERIALIZED (
+    SELECT head.run, head.token
+    FROM unnest($4::integer[], $5::text[], $6::integer[]) AS wanted (priority, key, count) CROSS JOIN LATERAL (
+        SELECT run, token FROM work
+        WHERE queue = $1 AND priority = wanted.priority AND key = wanted.key AND worker IS NULL AND NOT held
+        AND position >= $7::bigint ORDER BY position LIMIT wanted.count FOR UPDATE SKIP LOCKED) AS head)
+UPDATE work SET worker = $2, number = number + 1, until = clock.now + $3::bigint FROM picked, clock
+WHERE work.run = picked.run AND work.token = picked.token
+RETURNING work.run, work.token, work.priority, work.key, work.position, work.number, work.effect;
+
+-- Claims of a queue with limits follow each other: they lock this row.
+-- name: hold_queue
+SELECT tokens, touched, (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now FROM meters
+WHERE queue = $1 AND key = '' FOR UPDATE;
+
+-- name: make_meter
+INSERT INTO meters (queue, key, tokens, touched) VALUES ($1, '', NULL, 0) ON CONFLICT (queue, key) DO NOTHING;
+
+-- Whether it is worth while to wait for the lock: something is ready, and fewer than $2 are claimed.
+-- name: may_claim
+SELECT EXISTS (SELECT 1 FROM work WHERE queue = $1 AND worker IS NULL AND NOT held)
+AND ($2::bigint IS NULL
+    OR (SELECT count(*) FROM (SELECT 1 FROM work WHERE queue = $1 AND worker IS NOT NULL LIMIT $2) AS taken) < $2);
+
+-- name: count_claimed
+SELECT count(*) FROM (SELECT 1 FROM work WHERE queue = $1 AND worker IS NOT NULL LIMIT $2) AS taken;
+
+-- name: write_meters
+INSERT INTO meters (queue, key, tokens, touched)
+SELECT $1, new.key, new.tokens, $4 FROM unnest($2::text[], $3::float8[]) AS new (key, tokens)
+ON CONFLICT (queue, key) DO UPDATE SET tokens = excluded.tokens, touched = excluded.touched;
+
+-- Which claims are lost. A row that a decision has locked is left for the next time.
+-- name: renew_claims
+WITH quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
+asked AS MATERIALIZED (SELECT * FROM quick, unnest($2::text[], $3::bigint[], $4::bigint[]) AS one (run, token, number)),
+mine AS MATERIALIZED (
+    SELECT work.run, work.token FROM asked JOIN work ON work.run = asked.run AND work.token = asked.token
+    WHERE work.worker = $1 AND work.number = asked.number FOR UPDATE OF work SKIP LOCKED),
+renewed AS (
+    UPDATE work SET until = (extract(epoch FROM clock_timestamp()) * 1000)::bigint + $5::bigint FROM mine
+    WHERE work.run = mine.run AND work.token = mine.token)
+SELECT asked.run, asked.token, asked.number FROM asked WHERE NOT EXISTS (SELECT 1 FROM work
+    WHERE work.run = asked.run AND work.token = asked.token AND work.number = asked.number AND work.worker = $1);
+
+-- name: give_back_claims
+WITH mine AS MATERIALIZED (
+    SELECT work.run, work.token
+    FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS asked (run, token, number)
+    JOIN work ON work.run = asked.run AND work.token = asked.token
+    WHERE work.number = asked.number AND worker IS NOT NULL FOR UPDATE OF work SKIP LOCKED)
+UPDATE work SET worker = NULL, until = NULL FROM mine WHERE work.run = mine.run AND work.token = mine.token;
+
+-- name: give_back_strays
+WITH strays AS MATERIALIZED (
+    SELECT work.run, work.token FROM work
+    WHERE worker = $1 AND NOT EXISTS (SELECT 1 FROM unnest($2::text[], $3::bigint[], $4::bigint[])
+        AS held (run, token, number)
+        WHERE held.run = work.run AND held.token = work.token AND held.number = work.number)
+    FOR UPDATE OF work SKIP LOCKED)
+UPDATE work SET worker = NULL, until = NULL FROM strays WHERE work.run = strays.run AND work.token = strays.token;
+
+-- name: drop_offers
+WITH mine AS MATERIALIZED (
+    SELECT work.run, work.token
+    FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS asked (run, token, number)
+    JOIN work ON work.run = asked.run AND work.token = asked.token
+    WHERE work.number = asked.number AND worker IS NOT NULL FOR UPDATE OF work SKIP LOCKED)
+DELETE FROM work USING mine WHERE work.run = mine.run AND work.token = mine.token;
+
+-- name: expired_claims
+SELECT run, token, number, attempt, recovery, worker FROM work
+WHERE shard = ANY($1::integer[]) AND worker IS NOT NULL
+AND until <= (extract(epoch FROM clock_timestamp()) * 1000)::bigint ORDER BY until LIMIT $2;
+
+-- A bucket that was not used for a week is full: as if nobody had it.
+-- name: forget_meters
+DELETE FROM meters WHERE key <> '' AND touched < (extract(epoch FROM clock_timestamp()) * 1000)::bigint - 604800000;
+
+-- From queue to queue in steps of one look into the index.
+-- name: waiting_queues
+WITH RECURSIVE walk (queue) AS (
+    (SELECT queue FROM work WHERE worker IS NULL AND NOT held ORDER BY queue LIMIT 1)
+    UNION ALL
+    SELECT next.queue FROM walk CROSS JOIN LATERAL (
+        SELECT work.queue FROM work WHERE worker IS NULL AND NOT held AND work.queue > walk.queue
+        ORDER BY work.queue LIMIT 1) AS next)
+SELECT queue FROM walk;
+
+-- name: queue_rows
+SELECT queue, count(*) FILTER (WHERE worker IS NULL AND NOT held) AS waiting,
+    count(*) FILTER (WHERE worker IS NOT NULL) AS claimed, count(*) FILTER (WHERE worker IS NULL AND held) AS held,
+    greatest(0, (extract(epoch FROM clock_timestamp()) * 1000)::bigint
+        - coalesce(min(offered) FILTER (WHERE worker IS NULL AND NOT held), 9223372036854775807)) AS oldest,
+    coalesce(array_agg(DISTINCT worker ORDER BY worker) FILTER (WHERE worker IS NOT NULL), '{}') AS workers
+FROM work GROUP BY queue ORDER BY queue;

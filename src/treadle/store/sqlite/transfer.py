@@ -1,0 +1,244 @@
+"""One end of a move in a SQLite file: rows out in pages, rows in, the mark, the seal.
+
+Owns a connection of its own, and the file's lock for as long as it is open. Promises what `store.transfer` says. Must
+not interpret rows.
+
+The seal is triggers: whoever has the file open (a client with a request in its hands) is refused by the file itself and
+told where it goes; they are gone with the mark. Only what a process without the lock can write is sealed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, TypeVar
+
+import apsw
+import msgspec
+
+from treadle.errors import OwnedElsewhere, StoreConflict, StorePlaceError
+from treadle.model.ids import RunId
+from treadle.store.packing import pack, unpacking_effects
+from treadle.store.port import OutboxRow
+from treadle.store.spill import Resolver
+from treadle.store.sqlite.connect import connect, migrate
+from treadle.store.sqlite.faults import SEALED, unavailable
+from treadle.store.sqlite.ownership import Ownership
+from treadle.store.sqlite.queries import SQL as VERBS
+from treadle.store.sqlite.queries import parse
+from treadle.store.sqlite.reading import fetch_blob
+from treadle.store.transfer import BYTES_MAX, ROWS_MAX, SHELVES, After, Beside, Mark, Page, refusal
+
+SQL = parse(files(__package__).joinpath("transfer.sql").read_text(encoding="utf-8"))
+FIRST: dict[str, After] = {
+    "documents": ("", "", 0),
+    "runs": (0,),
+    "history": (0,),
+    "outbox": (0,),
+    "timers": (0, 0),
+    "gates": (0, -1),
+    "requests": (0,),
+    "blobs": ("", b""),
+}
+"""Before the first row of each shelf."""
+TABLES = ("blobs_of_runs", "blobs", "requests", "gates", "timers", "outbox", "history", "tags", "runs", "documents")
+"""In an order in which they can be emptied."""
+SEALED_TABLES = ("leases", "requests", "documents", "blobs", "blobs_of_runs", "runs")
+
+BUSY = SHELVES["runs"].index("busy")
+"""SQLite has no truth values of its own."""
+
+_unpack_mark = msgspec.msgpack.Decoder(Mark).decode
+T = TypeVar("T")
+
+
+class SqliteTransfer:
+    """See the module's docstring; the verbs are documented in `store.transfer`. Made by `open`."""
+
+    def __init__(self, path: Path) -> None:
+        self.place = os.path.realpath(path)
+        self._path = path
+        self._ownership = Ownership(path, owner="treadle db move")
+        self._connection = connect(path, writer=True)
+        migrate(self._connection, path)
+
+    @classmethod
+    async def open(cls, path: str | Path, *, create: bool) -> SqliteTransfer:
+        """Raises `StorePlaceError`."""
+        path = Path(path)
+        if not create and not path.exists():
+            raise StorePlaceError(str(path), "there is no such store", "look at its name")
+        return await asyncio.to_thread(cls, path)
+
+    async def close(self) -> None:
+        await asyncio.to_thread(self._connection.close)
+        self._ownership.release()
+
+    async def take(self, wait: bool) -> None:
+        other = self._ownership.try_take()
+        if other is not None and not wait:
+            raise OwnedElsewhere(self.place, other.description)
+        if other is not None:
+            await self._ownership.wait_gone()
+
+    async def mark(self) -> Mark | None:
+        return await self._do(read_mark)
+
+    async def seal(self, mark: Mark) -> None:
+        def work(connection: apsw.Connection) -> None:
+            _unseal(connection)
+            connection.execute(SQL["end_leases"])
+            _write_mark(connection, mark)
+            reason = _quoted(f"{SEALED}: {refusal(self.place, mark)}")
+            for table in SEALED_TABLES:
+                for change in ("INSERT", "UPDATE", "DELETE"):
+                    connection.execute(
+                        f"CREATE TRIGGER sealed_{table}_{change.lower()} BEFORE {change} ON {table} "
+                        f"BEGIN SELECT RAISE(ABORT, {reason}); END"
+                    )
+
+        await self._do(work)
+
+    async def unseal(self) -> None:
+        def work(connection: apsw.Connection) -> None:
+            _unseal(connection)
+            connection.execute(SQL["drop_mark"])
+
+        await self._do(work)
+
+    async def is_empty(self) -> bool:
+        return await self._do(lambda connection: not connection.execute(SQL["has_something"]).get)
+
+    async def begin(self, mark: Mark) -> None:
+        def work(connection: apsw.Connection) -> None:
+            for table in TABLES:
+                connection.execute(f"DELETE FROM {table}")
+            connection.execute("DELETE FROM sqlite_sequence")
+            _write_mark(connection, mark)
+
+        await self._do(work)
+
+    async def counts(self) -> dict[str, int]:
+        def work(connection: apsw.Connection) -> dict[str, int]:
+            return {
+                shelf: connection.execute(SQL.get(f"count_{shelf}", f"SELECT count(*) FROM {shelf}")).get
+                for shelf in SHELVES
+            }
+
+        return await self._do(work)
+
+    async def outbox_last(self) -> int:
+        return await self._do(lambda connection: connection.execute(SQL["outbox_last"]).get or 0)
+
+    async def page(self, shelf: str, after: After) -> Page:
+        return await self._do(lambda connection: _page(connection, shelf, after))
+
+    async def put(self, shelf: str, rows: Sequence[tuple[Any, ...]], was: Mark, now: Mark) -> None:
+        def work(connection: apsw.Connection) -> None:
+            if read_mark(connection) != was:
+                raise StoreConflict("DUPLICATE", f"{self.place}: another move has begun to write there")
+            _put(connection, shelf, rows)
+            _write_mark(connection, now)
+
+        await self._do(work)
+
+    async def finish(self) -> None:
+        def work(connection: apsw.Connection) -> None:
+            mark = read_mark(connection)
+            if mark is not None and mark.outbox_last:
+                connection.execute(SQL["move_outbox_last"], (mark.outbox_last,))
+                if not connection.changes():
+                    connection.execute(SQL["begin_outbox_last"], (mark.outbox_last,))
+            connection.execute(SQL["drop_mark"])
+
+        await self._do(work)
+
+    async def _do(self, work: Callable[[apsw.Connection], T]) -> T:
+        return await asyncio.to_thread(self._transact, work)
+
+    def _transact(self, work: Callable[[apsw.Connection], T]) -> T:
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                result = work(self._connection)
+                self._connection.execute("COMMIT")
+                return result
+            finally:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+        except apsw.ConstraintError as problem:
+            raise StorePlaceError(
+                self.place, f"the rows do not fit: {problem}", "run `treadle fsck` on the store they come from"
+            ) from problem
+        except apsw.Error as problem:
+            made = unavailable(problem, self.place)
+            raise made from (None if made is problem else problem)
+
+
+def beside(connection: apsw.Connection, runs: Sequence[RunId]) -> Beside:
+    """What is kept beside these runs' histories."""
+    wanted = msgspec.json.encode(list(runs)).decode()
+    found = Beside({}, {}, {})
+    for run, timer, due in connection.execute(SQL["timers_of_runs"], (wanted,)):
+        found.timers.setdefault(run, {})[timer] = due
+    for run, token in connection.execute(SQL["gates_of_runs"], (wanted,)):
+        found.gates.setdefault(run, set()).add(token)
+    decode = unpacking_effects(Resolver(lambda digest: fetch_blob(connection, digest)))
+    for id, run, effect, parked in connection.execute(SQL["outbox_of_runs"], (wanted,)):
+        found.outbox.setdefault(run, []).append(OutboxRow(id, run, decode(effect), parked))
+    return found
+
+
+def read_mark(connection: apsw.Connection) -> Mark | None:
+    """What a file says about the move it takes part in."""
+    body = connection.execute(SQL["read_mark"]).get
+    return _unpack_mark(body) if body is not None else None
+
+
+def check_whole(connection: apsw.Connection, path: Path) -> None:
+    """Refuses a file that is being moved, was moved, or is not complete."""
+    mark = read_mark(connection)
+    if mark is not None:
+        raise refusal(str(path), mark)
+
+
+def _write_mark(connection: apsw.Connection, mark: Mark) -> None:
+    connection.execute(SQL["write_mark"], (pack(mark),))
+
+
+def _unseal(connection: apsw.Connection) -> None:
+    for (name,) in connection.execute(SQL["seals"]).fetchall():
+        connection.execute(f"DROP TRIGGER {name}")
+
+
+def _page(connection: apsw.Connection, shelf: str, after: After) -> Page:
+    place = tuple(after) or FIRST[shelf]
+    rows: list[tuple[Any, ...]] = []
+    size = 0
+    for row in connection.execute(SQL[f"out_{shelf}"], place):  # asked for row by row: what is not taken is not read
+        place, values = row[: len(place)], row[len(place) :]
+        if shelf == "runs":
+            values = (*values[:BUSY], bool(values[BUSY]), *values[BUSY + 1 :])
+        rows.append(values)
+        size += sum(len(value) for value in values if isinstance(value, str | bytes))
+        if len(rows) == ROWS_MAX or size >= BYTES_MAX:
+            break
+    return Page(rows, place)
+
+
+def _put(connection: apsw.Connection, shelf: str, rows: Sequence[tuple[Any, ...]]) -> None:
+    if shelf == "blobs":
+        for run, digest, content in rows:
+            connection.execute(VERBS["put_blob"], (digest, content))
+            connection.execute(VERBS["own_blob"], (run, digest))
+        return
+    connection.executemany(SQL[f"in_{shelf}"], rows)
+    if shelf == "runs":
+        connection.executemany(SQL["in_tags"], [(row[0],) for row in rows])
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,111 @@
+-- The statements of moving, by name, as in queries.sql. A question for a page gives where each row stands, then the row.
+
+-- name: out_documents
+SELECT kind, name, version, kind, name, version, hash, body FROM documents
+WHERE (kind, name, version) > (?, ?, ?) AND kind <> '_move' ORDER BY kind, name, version;
+
+-- name: out_runs
+SELECT id, run, workflow, version, status, busy, seq, started, changed, idempotency_key, entity, parent, tags FROM runs
+WHERE id > ? ORDER BY id;
+
+-- In the order of the log: neighbours in the file.
+-- name: out_history
+SELECT history.id, runs.run, history.seq, block FROM history CROSS JOIN runs ON runs.id = history.run
+WHERE history.id > ? ORDER BY history.id;
+
+-- name: out_outbox
+SELECT outbox.id, runs.run, outbox.id, effect, parked FROM outbox CROSS JOIN runs ON runs.id = outbox.run
+WHERE outbox.id > ? ORDER BY outbox.id;
+
+-- name: out_timers
+SELECT timers.run, timer, runs.run, timer, due FROM timers CROSS JOIN runs ON runs.id = timers.run
+WHERE (timers.run, timer) > (?, ?) ORDER BY timers.run, timer;
+
+-- name: out_gates
+SELECT gates.run, token, runs.run, token, node, opened, title, assign, due FROM gates
+CROSS JOIN runs ON runs.id = gates.run
+WHERE (gates.run, token) > (?, ?) ORDER BY gates.run, token;
+
+-- name: out_requests
+SELECT id, run, request, workflow, at, command, answer FROM requests WHERE id > ? ORDER BY id;
+
+-- name: out_blobs
+SELECT run, blobs_of_runs.digest, run, blobs_of_runs.digest, content FROM blobs_of_runs
+CROSS JOIN blobs ON blobs.digest = blobs_of_runs.digest
+WHERE (run, blobs_of_runs.digest) > (?, ?) ORDER BY run, blobs_of_runs.digest;
+
+-- name: in_documents
+INSERT INTO documents (kind, name, version, hash, body) VALUES (?, ?, ?, ?, ?);
+
+-- name: in_runs
+INSERT INTO runs (run, workflow, version, status, busy, seq, started, changed, idempotency_key, entity, parent, tags)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: in_history
+INSERT INTO history (run, seq, block) VALUES ((SELECT id FROM runs WHERE run = ?), ?, ?);
+
+-- name: in_outbox
+INSERT INTO outbox (run, id, effect, parked) VALUES ((SELECT id FROM runs WHERE run = ?), ?, ?, ?);
+
+-- name: in_timers
+INSERT INTO timers (run, timer, due) VALUES ((SELECT id FROM runs WHERE run = ?), ?, ?);
+
+-- name: in_gates
+INSERT INTO gates (run, token, node, opened, title, assign, due)
+VALUES ((SELECT id FROM runs WHERE run = ?), ?, ?, ?, ?, ?, ?);
+
+-- name: in_requests
+INSERT INTO requests (run, request, workflow, at, command, answer) VALUES (?, ?, ?, ?, ?, ?);
+
+-- name: in_tags
+INSERT OR IGNORE INTO tags (tag, run) SELECT value, runs.id FROM runs, json_each(tags) WHERE runs.run = ? AND tags NOT NULL;
+
+-- name: count_documents
+SELECT count(*) FROM documents WHERE kind <> '_move';
+
+-- name: count_blobs
+SELECT count(*) FROM blobs_of_runs;
+
+-- What an engine remembers by itself (`_…`) is nobody's work.
+-- name: has_something
+SELECT EXISTS (SELECT 1 FROM runs) OR EXISTS (SELECT 1 FROM requests) OR EXISTS (SELECT 1 FROM blobs_of_runs)
+    OR EXISTS (SELECT 1 FROM documents WHERE kind NOT LIKE '\_%' ESCAPE '\');
+
+-- name: read_mark
+SELECT body FROM documents WHERE kind = '_move';
+
+-- name: write_mark
+INSERT OR REPLACE INTO documents (kind, name, version, hash, body) VALUES ('_move', 'move', 1, '', ?);
+
+-- name: drop_mark
+DELETE FROM documents WHERE kind = '_move';
+
+-- The number behind which the next one comes. SQLite keeps it for a table with AUTOINCREMENT that had a row.
+-- name: outbox_last
+SELECT seq FROM sqlite_sequence WHERE name = 'outbox';
+
+-- name: move_outbox_last
+UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'outbox';
+
+-- name: begin_outbox_last
+INSERT INTO sqlite_sequence (name, seq) VALUES ('outbox', ?);
+
+-- Every fence that was ever given is old.
+-- name: end_leases
+UPDATE leases SET epoch = epoch + 1;
+
+-- name: seals
+SELECT name FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'sealed\_%' ESCAPE '\';
+
+-- name: timers_of_runs
+SELECT runs.run, timer, due FROM json_each(?) AS wanted CROSS JOIN runs ON runs.run = wanted.value
+CROSS JOIN timers ON timers.run = runs.id;
+
+-- name: gates_of_runs
+SELECT runs.run, token FROM json_each(?) AS wanted CROSS JOIN runs ON runs.run = wanted.value
+CROSS JOIN gates ON gates.run = runs.id;
+
+-- The outbox has no index by run, and is short.
+-- name: outbox_of_runs
+SELECT outbox.id, runs.run, effect, parked FROM outbox CROSS JOIN runs ON runs.id = outbox.run
+WHERE runs.run IN (SELECT value FROM json_each(?)) ORDER BY outbox.id;

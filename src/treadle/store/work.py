@@ -1,0 +1,139 @@
+"""Queue work for whoever claims it: the third port, of stores that many workers share.
+
+Owns the verbs of claiming and the records that travel through them. Promises nothing by itself; `tests/contract` runs
+on every store that has it. Must not know a rule: what follows from a lost claim is decided by the run's owner.
+
+Theory of operation
+    An offer is a row, made and withdrawn by commits of the run's owner (`OfferWork`, `WithdrawWork`), in the
+    transaction of the decision. A worker claims rows for a while, says again and again that it is at work, and
+    reports to the run as anybody does: through the inbox. All times are of the store's own clock.
+
+        owner commits ──► offered ──claim──► claimed ──► the owner decides the result, and withdraws
+                             ▲                  │
+                             ├── give_back ◄────┤  nothing has been reported yet
+                             └── owner offers again: the claim has run out, or its worker stops in good order
+
+Invariants
+    1. A row is claimed by one worker at a time. Every claim of it has a greater number than the one before, which is
+       part of the name the worker reports by (`Claimed.holder`): a run listens to the newest holder only.
+    2. A claim that has run out stays until the run's owner says what follows: nobody claims the row meanwhile.
+    3. Smaller priorities first; within one, keys take turns by weight; within a key, what was offered first.
+    4. Of a queue and of a key no more is claimed at a time, and no more begins in a second, than the rules given with
+       the claims say, over all workers together. Whoever claims gives the rules: a store keeps none.
+    5. What a paused run has offered is not claimed until the run goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from msgspec import Struct
+
+from treadle.model.effects import OfferWork
+from treadle.model.ids import RunId, TokenId
+from treadle.store.fairness import Rate
+
+
+class Claim(Struct, frozen=True):
+    """One worker's right to one offer."""
+
+    run: RunId
+    token: TokenId
+    number: int
+
+
+class Claimed(Struct, frozen=True):
+    """An offer in a worker's hands."""
+
+    run: RunId
+    offer: OfferWork
+    worker: str
+    number: int
+
+    @property
+    def claim(self) -> Claim:
+        return Claim(self.run, self.offer.token, self.number)
+
+    @property
+    def holder(self) -> str:
+        """The name to report by."""
+        return f"{self.worker}#{self.number}"
+
+
+class ExpiredClaim(Struct, frozen=True):
+    """A claim whose worker has not said for its time that it is at work."""
+
+    claim: Claim
+    attempt: int
+    recovery: int
+    worker: str
+
+
+class QueueRules(Struct, frozen=True, omit_defaults=True):
+    """What whoever operates a queue has decided."""
+
+    concurrency: int | None = None
+    """At most so many of the queue at a time, over all workers."""
+    rate: Rate | None = None
+    key_concurrency: int | None = None
+    """At most so many of each key at a time."""
+    key_rate: Rate | None = None
+    weights: dict[str, float] = {}
+    """Turns of a key; others have 1."""
+
+    @property
+    def is_limited(self) -> bool:
+        limits = (self.concurrency, self.rate, self.key_concurrency, self.key_rate)
+        return any(limit is not None for limit in limits)
+
+
+NO_RULES = QueueRules()
+
+
+class QueueRow(Struct, frozen=True):
+    """How a queue is doing."""
+
+    queue: str
+    waiting: int
+    claimed: int
+    held: int
+    """Of paused runs."""
+    oldest_ms: int
+    """How long what waits longest has waited."""
+    workers: tuple[str, ...] = ()
+    """Who holds claims."""
+
+
+@runtime_checkable
+class Work(Protocol):
+    """The port. Every verb is one transaction."""
+
+    async def claim(
+        self, queue: str, worker: str, limit: int, ttl_ms: int, rules: QueueRules = NO_RULES
+    ) -> list[Claimed]:
+        """Up to `limit` offers, in the order in which they should begin. Fewer does not mean that there are no more:
+        limits, and others who claim at this moment."""
+
+    async def renew(self, worker: str, claims: Sequence[Claim], ttl_ms: int) -> list[Claim]:
+        """Says that the worker is at work; which of its claims are somebody else's by now, or over. One that has run
+        out unnoticed is renewed."""
+
+    async def give_back(self, claims: Sequence[Claim]) -> None:
+        """Offers them again, as if they had never been claimed. Only for what nothing was reported about."""
+
+    async def give_back_strays(self, worker: str, held: Sequence[Claim]) -> None:
+        """Offers again what the worker has claimed without knowing: the answer to a claim got lost. `held` is all it
+        knows of."""
+
+    async def drop_offers(self, claims: Sequence[Claim]) -> None:
+        """Removes what the run turns out not to want; a claim that is not the newest changes nothing."""
+
+    async def expired_claims(self, shards: Sequence[int], limit: int = 1_000) -> list[ExpiredClaim]:
+        """Of runs in these shards, longest expired first."""
+
+    async def waiting_queues(self) -> list[str]:
+        """Queues with something to claim, limits aside; by name."""
+
+    async def queue_rows(self) -> list[QueueRow]:
+        """Every queue that has work, by name."""
