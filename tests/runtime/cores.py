@@ -68,11 +68,11 @@ class FaultyStore(MemoryStore):
         self.faults: list[str] = []
         self.batches: list[Batch] = []
 
-    async def commit(self, batch: Batch, fence: Fence) -> list[OutboxRow]:
+    async def commit(self, batch: Batch, *fences: Fence) -> list[OutboxRow]:
         fault = self.faults.pop(0) if self.faults and batch.commits else None
         if fault == "lost":
             raise StoreUnavailable("disk full")
-        rows = await super().commit(batch, fence)
+        rows = await super().commit(batch, *fences)
         self.batches.append(batch)
         if fault == "unseen":
             raise StoreUnavailable("connection lost")
@@ -85,7 +85,7 @@ class Running:
     def __init__(self, core: Core, letters: Letters) -> None:
         self.core = core
         self.letters = letters
-        self.client = Client(Direct(core, lambda: None), SHARD)
+        self.client = Client(Direct(core, lambda: None))
 
 
 @asynccontextmanager
@@ -99,8 +99,9 @@ async def running(
     registry = Registry()
     registry.functions.update(functions)
     letters = Letters()
-    core = Core(store, fence, clock, lambda report: LocalExecutor(registry, report, clock, name=owner), letters)
+    core = Core(store, clock, lambda report: LocalExecutor(registry, report, clock, name=owner), letters)
     await core.open()
+    await core.gain(fence)
     try:
         yield Running(core, letters)
     finally:

@@ -36,13 +36,11 @@ class Moody(FaultyStore):
     def __init__(self, random: Random) -> None:
         super().__init__()
         self._random = random
-        self.failed = 0
 
     async def commit(self, batch: Batch, fence: Fence) -> list[OutboxRow]:
         await turns(self._random.randrange(4))
         if batch.commits and self._random.random() < 0.15:
             self.faults = [self._random.choice(["lost", "unseen"])]
-            self.failed += 1
         return await super().commit(batch, fence)
 
     async def history(self, run: RunId, after: int = 0, limit: int | None = None) -> list[Event]:
@@ -91,6 +89,7 @@ async def test_everything_is_done_once_whatever_becomes_of_commits(seed: int, mo
     async with running(store, {"f": works, "g": works}) as here:
         await here.client.deploy(chain("f", "g", name="child"))
         await here.client.deploy(mixed())
+        store.faults = [random.choice(["lost", "unseen"])]  # one for certain, others as they come
         started = await asyncio.gather(*(here.client.start("mixed", key=f"k{i % 6}") for i in range(8)))
         ended = await asyncio.gather(*(run.wait(20) for run in started))
         assert {end.status for end in ended} == {RunStatus.COMPLETED}
@@ -98,6 +97,5 @@ async def test_everything_is_done_once_whatever_becomes_of_commits(seed: int, mo
         assert len(await here.client.runs(workflow="mixed")) == 6, "one for each key"
         assert await store.outbox(SHARD) == []
         assert await store.timers(SHARD) == []
-    assert store.failed >= 1
     assert set(ran.values()) == {1}, "nothing twice"
     assert len(ran) == 6 * STEPS, "nothing lost"

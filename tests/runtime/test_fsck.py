@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
 
+from tests.postgres import new_database
 from treadle.language import load_text
+from treadle.runtime import fsck
 from treadle.runtime.engine import Engine
 from treadle.runtime.fsck import Report
-from treadle.runtime.upkeep import back_up, check_file, examine
+from treadle.runtime.moving import move
+from treadle.runtime.upkeep import back_up, check_everything, examine
+from treadle.store.sqlite import SqliteStore
+from treadle.testing.postgres import run_all
 
 WAITING = """\
 workflow: waiting
@@ -56,12 +62,12 @@ def spoil(place: Path, statement: str) -> None:
 
 
 def checked(place: Path) -> Report:
-    return asyncio.run(check_file(place))
+    return asyncio.run(check_everything(place))
 
 
 def test_a_sound_store_has_no_findings_and_everything_was_looked_at(sound: Path) -> None:
     seen: list[int] = []
-    report = asyncio.run(check_file(sound, seen.append))
+    report = asyncio.run(check_everything(sound, seen.append))
     assert report.findings == []
     assert (report.runs, seen[-1]) == (3, 3)
     assert report.events > 20
@@ -88,6 +94,84 @@ def test_what_does_not_agree_is_found(place: Path, statement: str, check: str, w
     report = checked(place)
     assert not report.ok
     assert any(finding.check == check and words in finding.message for finding in report.findings), report.findings
+
+
+@pytest.mark.parametrize(
+    ("statement", "check", "words"),
+    [
+        ("UPDATE runs SET status = 'failed' WHERE workflow = 'quick'", "row", "status"),
+        ("DELETE FROM gates", "gate", "has no row"),
+        ("DELETE FROM timers WHERE run IN (SELECT run FROM runs WHERE status = 'paused')", "timer", "has no row"),
+        ("UPDATE timers SET timer = timer + 50", "timer", "unknown to the run"),
+        ("DELETE FROM history WHERE seq = (SELECT min(seq) FROM history)", "gap", "does not begin with"),
+        ("UPDATE runs SET seq = seq + 1 WHERE workflow = 'quick'", "file", "its history ends at"),
+        ("DELETE FROM runs WHERE workflow = 'quick'", "file", "which does not exist"),
+    ],
+)
+def test_what_does_not_agree_in_a_database_is_found(place: Path, statement: str, check: str, words: str) -> None:
+    with new_database() as dsn:
+        asyncio.run(move(place, dsn))
+        whole = asyncio.run(check_everything(dsn))
+        assert (whole.findings, whole.runs, whole.gates) == ([], 3, 2)
+        asyncio.run(run_all(dsn, statement))
+        report = asyncio.run(check_everything(dsn))
+    assert any(finding.check == check and words in finding.message for finding in report.findings), report.findings
+
+
+def test_what_is_in_memory_does_not_grow_with_the_store(sound: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    beside = SqliteStore.beside
+
+    async def counted(self: SqliteStore, runs: Any) -> Any:
+        asked.append(len(runs))
+        return await beside(self, runs)
+
+    monkeypatch.setattr(SqliteStore, "beside", counted)
+    monkeypatch.setattr(fsck, "PAGE", 2)
+    assert checked(sound).runs == 3
+    assert asked == [2, 1]
+
+
+def test_runs_that_are_started_meanwhile_do_not_keep_it_from_ending(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def play() -> None:
+        async with Engine(tmp_path / "t.db") as engine:
+            await (await engine.start(load_text(QUICK, "quick").require(), {})).wait(30)
+            store = await SqliteStore.open(tmp_path / "t.db")
+            find = store.find_runs
+
+            async def find_and_start(query: Any) -> Any:
+                await (await engine.start("quick", {})).wait(30)
+                return await find(query)
+
+            store.find_runs = find_and_start  # type: ignore[method-assign]
+            monkeypatch.setattr(fsck, "PAGE", 1)
+            report = await fsck.check_store(store)
+            assert report.findings == []
+            assert 1 <= report.runs <= 4
+            await store.close()
+
+    asyncio.run(asyncio.wait_for(play(), 60))
+
+
+def test_a_run_that_is_forgotten_meanwhile_does_not_end_it_too_early(
+    sound: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find = SqliteStore.find_runs
+    gone: set[str] = set()
+
+    async def found(self: SqliteStore, query: Any) -> Any:
+        if query.after in gone or query.run in gone:
+            return []
+        rows = await find(self, query)
+        if len(rows) == fsck.PAGE and not gone and not query.newest_first:
+            gone.add(rows[-1].run)
+        return rows
+
+    monkeypatch.setattr(SqliteStore, "find_runs", found)
+    monkeypatch.setattr(fsck, "PAGE", 2)
+    assert checked(sound).runs == 3
 
 
 def test_a_missing_piece_of_history_is_found(place: Path) -> None:

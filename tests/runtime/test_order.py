@@ -40,3 +40,19 @@ def test_what_waited_for_its_run_is_taken_in_the_order_in_which_it_became_ready(
     assert list(incoming) == [first, second, third, fourth]
     assert [incoming.take() for _ in range(4)] == [first, second, third, fourth]
     assert not incoming
+
+
+def test_what_waited_for_its_run_comes_before_later_commands_that_are_to_be_decided_again() -> None:
+    """A turn ended while such commands were being taken: the first of them went to wait, and was ready before the next
+    turn. Found as work that ended before it had begun, and was then waited for, or done twice."""
+    incoming = Incoming()
+    first, second, third = (Item(RunId("a"), StartRun(RunId("a"))) for _ in range(3))
+    other, later = Item(RunId("b"), StartRun(RunId("b"))), Item(RunId("c"), StartRun(RunId("c")))
+    incoming.put_first([first, second, third, other])
+    waiting = [incoming.take(), incoming.take()]
+    incoming.give_back([later])
+    incoming.give_back(waiting)
+    order = [incoming.take() for _ in range(5)]
+    assert [item is expected for item, expected in zip(order, [first, second, third, other, later], strict=True)] == (
+        [True] * 5
+    )

@@ -18,8 +18,9 @@ from treadle.language import load_value
 from treadle.model.definition import Workflow
 from treadle.model.states import RunStatus
 from treadle.runtime.engine import Engine, EngineSettings
-from treadle.runtime.wake import INBOX
-from treadle.store.port import Batch, Fence, OutboxRow, RunQuery, RunRow, Store
+from treadle.runtime.holding import Held
+from treadle.store.notices import CHANGED, INBOX, Heard, Silence
+from treadle.store.port import Batch, Fence, OutboxRow, RunQuery, RunRow
 
 
 async def turns(count: int) -> None:
@@ -157,10 +158,14 @@ async def test_recovery_is_begun_again_when_the_store_cannot_be_read() -> None:
 async def test_a_bell_that_rings_while_an_engine_opens_harms_nobody() -> None:
     """Clients ring as soon as the lock names the engine, before it has anything to look with."""
 
+    class Ringing(Silence):
+        def hear(self, kind: str, heard: Heard) -> None:
+            if kind in (INBOX, CHANGED):
+                heard("0")
+
     class Opening(Engine):
-        async def _own_store(self, wake: str) -> Store:
-            self._rung(INBOX)
-            return await super()._own_store(wake)
+        async def _hold(self) -> Held:
+            return (await super()._hold())._replace(notices=Ringing())
 
     async with Opening(":memory:") as engine:
         assert await engine.workflows() == []

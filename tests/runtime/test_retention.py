@@ -15,6 +15,7 @@ from treadle.errors import StoreUnavailable
 from treadle.language import load_value
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
+from treadle.runtime import families
 from treadle.runtime import retention as r
 from treadle.runtime.keep import Keep, Rules
 from treadle.store.memory import MemoryStore
@@ -42,11 +43,11 @@ class Watched:
         found: list[RunRow] = await self.inner.find_runs(query)
         return found
 
-    async def forget(self, runs: Any, fence: Any, history: bool = True) -> None:
+    async def forget(self, runs: Any, *fences: Any, history: bool = True) -> None:
         if self.faults:
             raise self.faults.pop()
         self.dropped.append(tuple(runs))
-        await self.inner.forget(runs, fence, history)
+        await self.inner.forget(runs, *fences, history=history)
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -108,7 +109,7 @@ async def keeping(store: Any, usual: Keep, *, clock: VirtualClock | None = None,
         await here.client.deploy(chain("a", "b"))
         await here.client.deploy(chain("a", name="other"))
         tidy = r.Retention(
-            store, coordinator.fence, clock, coordinator.feed, Rules(usual, of), here.core.library.names,
+            store, here.core.shards, clock, coordinator.feed, Rules(usual, of), here.core.library.names,
             coordinator.spawn,
         )  # fmt: skip
         await tidy.open()
@@ -244,7 +245,7 @@ async def test_nothing_is_asked_of_the_store_while_nothing_can_expire(place: Pat
 @pytest.mark.parametrize("usual", [Keep(age_ms=DAY), Keep(count=0)])
 @on_loop
 async def test_many_runs_are_dropped_in_pages(usual: Keep, place: Path | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(r, "PAGE", 7)
+    monkeypatch.setattr(families, "PAGE", 7)
     monkeypatch.setattr(r, "AT_ONCE", 20)
     clock = VirtualClock()
     async with watched(place) as store:
@@ -256,7 +257,7 @@ async def test_many_runs_are_dropped_in_pages(usual: Keep, place: Path | None, m
         async with keeping(store, usual, clock=clock) as kept:
             await kept.pass_ms(3 * r.PAUSE_MS)
             assert await kept.left() == set()
-            assert max(map(len, store.dropped)) == r.PAGE
+            assert max(map(len, store.dropped)) == families.PAGE
 
 
 @on_loop

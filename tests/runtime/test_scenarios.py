@@ -1,5 +1,5 @@
-"""Every scenario of this repository through the real engine: all hold on SQLite, and histories are what they are in the
-virtual world."""
+"""Every scenario of this repository through the real engine: all hold on SQLite and on PostgreSQL, and histories are
+what they are in the virtual world."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import postgres
 from tests.runtime.cores import FaultyStore
 from treadle.errors import ScenarioError
 from treadle.model.definition import Workflow
@@ -34,11 +35,14 @@ every_file = pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.r
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("store", ["sqlite", "postgres"])
 @every_file
-def test_every_scenario_holds_on_sqlite(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_scenario_holds_on(store: StoreName, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if store == "postgres":
+        postgres.server()
     monkeypatch.chdir(ROOT)
     monkeypatch.syspath_prepend(str(ROOT))
-    results = run_file(path, "sqlite")
+    results = run_file(path, store)
     assert results
     assert all(result.ok for result in results), "\n\n".join(str(result) for result in results if not result.ok)
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.runtime.cores import FaultyStore, calls, chain, running
+from tests.runtime.cores import FaultyStore, calls, chain, one, running
 from tests.runtime.executing import on_loop, turns
-from treadle.errors import EngineStopped, StoreUnavailable
+from treadle.errors import CommandRefused, EngineStopped, StoreUnavailable
 from treadle.kernel.state import RunState
 from treadle.language import load_value
 from treadle.model import commands as c
@@ -21,7 +21,7 @@ from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
 from treadle.runtime.engine import Engine, connect
 from treadle.runtime.library import Library
-from treadle.store.port import OutboxRow, Request
+from treadle.store.port import Document, OutboxRow, Request
 from treadle.store.rows import SHARD
 
 
@@ -105,6 +105,47 @@ async def test_a_request_for_a_dead_letter_is_answered_although_the_store_was_aw
         await here.core.coordinator.wait_quiet()
         assert await store.submit(asks) is not None
         assert await store.inbox(SHARD) == []
+
+
+@on_loop
+async def test_what_was_deployed_before_it_was_asked_for_is_known_to_whoever_takes_it_up() -> None:
+    """Children too, although nobody has said a word of it; a look that finds nothing new reads no definitions."""
+
+    class Counts(FaultyStore):
+        read = 0
+
+        async def documents(self, kind: str, name: str | None = None, version: int | None = None) -> list[Document]:
+            self.read += 1
+            return await super().documents(kind, name, version)
+
+    store = Counts()
+    async with running(store, {"a": works}) as here:
+        await here.client.deploy(chain("a", name="child", output={"version": 1}))
+        elsewhere = Library(store)
+        await elsewhere.deploy(chain("a", name="child", output={"version": 2}))
+        await elsewhere.deploy(one("parent", {"kind": "workflow_call", "workflow": "child"}))
+        run = RunId("r")
+        await store.submit(Request("q", run, c.StartRun(run, {}), 0, "parent"))
+        await here.core.look()
+        await here.core.wait_quiet()
+        assert (await here.client.run(run).wait(5)).status is RunStatus.COMPLETED
+        [child] = await here.client.runs(workflow="child")
+        assert child.version == 2
+        await here.core.wait_quiet()
+        store.read = 0
+        await here.core.look()
+        assert store.read == 0
+
+
+@on_loop
+async def test_a_client_does_not_refuse_what_a_version_deployed_elsewhere_takes(tmp_path: Path) -> None:
+    strict = chain("a", input_schema={"type": "object", "required": ["n"]})
+    async with Engine(tmp_path / "t.db", functions={"a": works}) as engine, connect(tmp_path / "t.db") as client:
+        await client.deploy(strict)
+        with pytest.raises(CommandRefused, match="SCHEMA"):
+            await client.start("chain", {})
+        await engine.deploy(chain("a"))
+        assert (await (await client.start("chain", {})).wait(5)).status is RunStatus.COMPLETED
 
 
 @on_loop

@@ -60,7 +60,7 @@ class Ringing:
 
 async def opened(store: SlowStore) -> tuple[Timers, Ringing, list[TimerId]]:
     clock, fired = Ringing(), []
-    timers = Timers(store, 0, clock, lambda _run, timer: fired.append(timer))  # type: ignore[arg-type]
+    timers = Timers(store, lambda: (0,), clock, lambda _run, timer: fired.append(timer))  # type: ignore[arg-type]
     await timers.open(lambda: clock.pages.append(asyncio.get_running_loop().create_task(timers.turn_page())))
     return timers, clock, fired
 
@@ -134,3 +134,23 @@ async def test_a_timer_beyond_the_window_is_found_though_nearer_ones_come_betwee
 async def test_a_world_without_timers_is_never_woken_up() -> None:
     _timers, clock, _fired = await opened(SlowStore())
     assert clock.alarms == []
+
+
+@on_loop
+async def test_a_row_that_says_too_early_a_time_does_not_keep_the_store_busy() -> None:
+    """Its run refuses it again and again; between two looks at the store there is a pause."""
+
+    class Counts(SlowStore):
+        pages = 0
+
+        async def timers(self, shard: int, until: int | None, limit: int) -> list[TimerRow]:
+            self.pages += until is not None
+            return await super().timers(shard, until, limit)
+
+    store = Counts()
+    timers, clock, _fired = await opened(store)
+    store.pages = 0
+    for time in range(10_000, 15_000, 100):
+        timers.settled(RunId("r"), TimerId(1), too_early=True)
+        await clock.turn_to(time)
+    assert 4 <= store.pages <= 6, "one at once, then one a second"

@@ -18,9 +18,14 @@ from treadle.runtime.artifacts import Artifact
 from treadle.runtime.client import Definition, Deployed
 from treadle.runtime.engine import EngineSettings
 from treadle.runtime.fsck import Report
+from treadle.runtime.presence import NodeRow
+from treadle.runtime.queues import QueueView
 from treadle.runtime.run import Ended, Json
 from treadle.runtime.schedule import Schedule
-from treadle.store.port import GateRow, OutboxRow, RunRow, Store
+from treadle.store.places import Place
+from treadle.store.port import GateRow as GateRow
+from treadle.store.port import OutboxRow, RunRow, Store
+from treadle.store.work import QueueRules
 
 class Run:
     """`treadle.runtime.run.Run`, whose methods wait."""
@@ -59,7 +64,7 @@ class Run:
     def retry(self, visit: TokenId | None = None, *, by: str = "operator") -> list[TokenId]:
         """Tries failed visits again: one, or all that have failed. Which."""
     def complete_gate(self, visit: TokenId, data: Json = None, *, by: str | None = None) -> None:
-        """Answers a human task."""
+        """Answers a gate."""
     def claim_gate(self, visit: TokenId, *, by: str) -> None: ...
     def delegate_gate(self, visit: TokenId, to: str, *, by: str) -> None: ...
     def callback(self, visit: TokenId, attempt: int, output: Json = None, error: Error | None = None) -> None:
@@ -67,6 +72,10 @@ class Run:
 
 class Client:
     """`treadle.runtime.client.Client`, whose methods wait."""
+    def is_owned(self) -> bool:
+        """Whether somebody coordinates the store now: else commands are kept, and nothing happens."""
+    def nodes(self) -> list[NodeRow]:
+        """The processes that coordinate the store or execute its work, what each owns, and how far behind it is."""
     def deploy(self, definition: Definition) -> Deployed:
         """Makes a version; deploying the newest again changes nothing. Raises DefinitionError."""
     def workflows(self) -> list[Deployed]:
@@ -107,11 +116,12 @@ class Client:
         after: str | None = None,
         limit: int = 100,
     ) -> list[RunRow]:
-        """Runs, newest first; `after` a run's id gives the next page."""
+        """Runs, newest first; `after` a run's id gives the next page. Raises CommandRefused(NOT_FOUND) if that run is
+        gone meanwhile: begin again."""
     def gates(self, run: str | None = None, limit: int = 100) -> list[GateRow]:
-        """Human tasks somebody has still to answer, longest open first."""
+        """Gates somebody has still to answer, longest open first."""
     def complete_gate(self, run: str, visit: int, data: Json = None, *, by: str | None = None) -> None:
-        """Answers a human task."""
+        """Answers a gate."""
     def schedules(self) -> list[Schedule]:
         """Every schedule, by name."""
     def put_schedule(self, schedule: Schedule) -> None:
@@ -119,6 +129,10 @@ class Client:
         workflow."""
     def remove_schedule(self, name: str) -> None:
         """Ends a schedule; runs it has started go on."""
+    def queues(self) -> list[QueueView]:
+        """Every queue with work or rules, by name. Raises CommandRefused where one engine executes everything."""
+    def set_queue(self, queue: str, rules: QueueRules) -> None:
+        """Replaces what is decided about a queue; rules without anything end them. Raises CommandRefused."""
     def dead_letters(self, limit: int = 1000) -> list[OutboxRow]:
         """What could not be delivered to the world outside, with the reason."""
     def requeue(self, row: int) -> None:
@@ -149,7 +163,7 @@ class Engine(Client):
         DefinitionError with every problem; then nothing has changed."""
 
 def open(
-    store: str | Path | Store = "treadle.db",
+    store: str | Path | Place | Store = "treadle.db",
     *,
     functions: Mapping[str, Callable[..., Any]] | None = None,
     registry: Registry | None = None,

@@ -22,10 +22,15 @@ from treadle.model.states import RunStatus
 from treadle.runtime.commander import Commander
 from treadle.runtime.fsck import Report, check_store
 from treadle.runtime.library import KIND
+from treadle.runtime.presence import NodeRow
+from treadle.runtime.queues import QueueView, put_rules, queues_of, work_of
 from treadle.runtime.run import Run
 from treadle.runtime.schedule import KIND as SCHEDULE
-from treadle.runtime.schedule import Schedule, check_schedule, hash_of
-from treadle.store.port import Document, GateRow, OutboxRow, RunQuery, RunRow
+from treadle.runtime.schedule import Schedule, ScheduleProblem, check_schedule, hash_of
+from treadle.store.port import Document, OutboxRow, RunQuery
+from treadle.store.port import GateRow as GateRow
+from treadle.store.port import RunRow as RunRow
+from treadle.store.work import QueueRules
 
 if TYPE_CHECKING:
     from treadle.display.views import GraphView
@@ -61,9 +66,16 @@ class Deployed(Struct, frozen=True):
 class Client:
     """See the module's docstring."""
 
-    def __init__(self, commander: Commander, shard: int = 0) -> None:
+    def __init__(self, commander: Commander) -> None:
         self._commander = commander
-        self._shard = shard
+
+    async def is_owned(self) -> bool:
+        """Whether somebody coordinates the store now: else commands are kept, and nothing happens."""
+        return await self._commander.presence.is_owned()
+
+    async def nodes(self) -> list[NodeRow]:
+        """The processes that coordinate the store or execute its work, what each owns, and how far behind it is."""
+        return await self._commander.presence.nodes()
 
     # Workflows
 
@@ -114,7 +126,7 @@ class Client:
         if not isinstance(workflow, str):
             deployed = await self.deploy(workflow)
             workflow, version = deployed.workflow, deployed.version
-        run = RunId(run_id if run_id is not None else self.new_run_id())
+        run = RunId(run_id) if run_id is not None else self._commander.new_run()
         command = c.StartRun(
             run=run,
             input=input,
@@ -152,7 +164,8 @@ class Client:
         after: str | None = None,
         limit: int = 100,
     ) -> list[RunRow]:
-        """Runs, newest first; `after` a run's id gives the next page."""
+        """Runs, newest first; `after` a run's id gives the next page. Raises CommandRefused(NOT_FOUND) if that run is
+        gone meanwhile: begin again."""
         query = RunQuery(
             workflow=workflow,
             statuses=tuple(RunStatus(status) for status in statuses),
@@ -165,14 +178,17 @@ class Client:
             after=RunId(after) if after is not None else None,
             limit=limit,
         )
-        return await self._commander.store.find_runs(query)
+        rows = await self._commander.store.find_runs(query)
+        if not rows and query.after is not None:
+            await self.run(query.after).info()  # behind a run that is gone there is nothing, which is not the end
+        return rows
 
     async def gates(self, run: str | None = None, limit: int = 100) -> list[GateRow]:
-        """Human tasks somebody has still to answer, longest open first."""
+        """Gates somebody has still to answer, longest open first."""
         return await self._commander.store.find_gates(RunId(run) if run is not None else None, limit)
 
     async def complete_gate(self, run: str, visit: int, data: Json = None, *, by: str | None = None) -> None:
-        """Answers a human task."""
+        """Answers a gate."""
         await self.run(run).complete_gate(TokenId(visit), data, by=by)
 
     # Schedules
@@ -189,6 +205,10 @@ class Client:
         if problems:
             raise DefinitionError(problems)
         await self.definition(schedule.workflow)
+        graph = await self._commander.library.graph(schedule.workflow)
+        problem = graph.input_schema.problem(schedule.input or {}) if graph and graph.input_schema else None
+        if problem is not None:
+            raise DefinitionError([ScheduleProblem("input", f"{schedule.workflow!r} does not take it: {problem}")])
         body = msgspec.to_builtins(schedule)
         await self._commander.store.put_document(SCHEDULE, schedule.name, hash_of(body), body)
         self._commander.changed()
@@ -200,15 +220,29 @@ class Client:
         await self._commander.store.put_document(SCHEDULE, name, "", None)
         self._commander.changed()
 
+    # Queues
+
+    async def queues(self) -> list[QueueView]:
+        """Every queue with work or rules, by name. Raises CommandRefused where one engine executes everything."""
+        return await queues_of(self._commander.store, await self.nodes())
+
+    async def set_queue(self, queue: str, rules: QueueRules) -> None:
+        """Replaces what is decided about a queue; rules without anything end them. Raises CommandRefused."""
+        work_of(self._commander.store)
+        await put_rules(self._commander.store, queue, rules)
+        self._commander.changed()
+
     # What could not be delivered
 
     async def dead_letters(self, limit: int = 1_000) -> list[OutboxRow]:
         """What could not be delivered to the world outside, with the reason."""
-        return await self._commander.store.outbox(self._shard, limit=limit, parked=True)
+        store = self._commander.store
+        return await store.outbox(range(store.shards), limit=limit, parked=True)
 
     async def requeue(self, row: int) -> None:
         """Tries a dead letter again. Raises CommandRefused(NOT_FOUND)."""
-        letters = await self._commander.store.outbox(self._shard, row - 1, 1, parked=True)
+        store = self._commander.store
+        letters = await store.outbox(range(store.shards), row - 1, 1, parked=True)
         if not letters or letters[0].id != row:
             raise CommandRefused("NOT_FOUND", f"there is no dead letter {row}")
         await self._commander.revive(letters[0])
@@ -219,7 +253,7 @@ class Client:
 
     async def fsck(self, progress: Callable[[int], None] | None = None) -> Report:
         """Compares every history with what is kept beside it, and with the invariants; see `runtime.fsck`."""
-        return await check_store(self._commander.store, self._shard, progress=progress)
+        return await check_store(self._commander.store, progress=progress)
 
 
 def workflow_of(definition: Definition) -> Workflow:

@@ -22,6 +22,29 @@ class SystemClock:
     def call_at(self, due: int, action: Callable[[], None]) -> Alarm:
         return _Alarm(self, due, action)
 
+    def elapsed(self) -> int:
+        return time.monotonic_ns() // 1_000_000
+
+    def call_after(self, ms: int, action: Callable[[], None]) -> Alarm:
+        return asyncio.get_running_loop().call_later(ms / 1_000, action)
+
+
+class SharedClock(SystemClock):
+    """The store's time, as far as is known: what nodes that share a store go by when they say how long a claim lasts
+    or that a timer is due. It is told what time it is with every heartbeat, and goes on from there by a clock that
+    nobody can set: what people do to the machine's own does not show."""
+
+    def __init__(self) -> None:
+        self._ahead = super().now() - self.elapsed()
+
+    def now(self) -> int:
+        return self.elapsed() + self._ahead
+
+    def hear(self, now: int, took_ms: int = 0) -> None:
+        """By the store's clock it was so late while it was asked, which took so long."""
+        earliest, latest = now, now + took_ms
+        self._ahead += min(max(self.now(), earliest), latest) - self.now()
+
 
 class _Alarm:
     def __init__(self, clock: SystemClock, due: int, action: Callable[[], None]) -> None:

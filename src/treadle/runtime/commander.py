@@ -7,14 +7,15 @@ know which one it is.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Protocol
+import time
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeVar
 
 import uuid_utils
 
-from treadle.errors import CommandRefused, EngineStopped
+from treadle.errors import CommandRefused, EngineStopped, StoreUnavailable
 from treadle.kernel.state import RunState
-from treadle.model.commands import Command, StartRun
+from treadle.model.commands import Command, CompleteGate, StartRun
 from treadle.model.errors import Rejection
 from treadle.model.events import RunStarted
 from treadle.model.ids import RunId
@@ -22,12 +23,35 @@ from treadle.runtime.feed import Feed, News, Watch
 from treadle.runtime.folding import fold
 from treadle.runtime.library import Library
 from treadle.runtime.ports import Clock
-from treadle.runtime.wake import INBOX, NEWS, WATCH, Bell
+from treadle.runtime.presence import Presence
+from treadle.store.notices import AWAIT, CHANGED, END, INBOX, MISSED, NEWS, WANT, Notices
 from treadle.store.port import Answer, OutboxRow, Request, Store
+from treadle.store.rows import shard_of
 
 LOOK_AGAIN_S = 1.0
-"""How long a watcher in another process trusts its subscription: the owner may have changed meanwhile. Only while
+"""How long a watcher in another process trusts notices: they may get lost, and the owner may change. Only while
 somebody waits."""
+
+
+PATIENCE_S = 30.0
+"""How long somebody who waits puts up with a store that cannot be reached: longer than a database takes to restart or
+to be replaced by its standby."""
+AGAIN_FIRST_S, AGAIN_LAST_S = 0.05, 2.0
+
+T = TypeVar("T")
+
+
+async def patiently(ask: Callable[[], Awaitable[T]]) -> T:
+    """Asks a store until it answers, for a while. Only for what may be asked again."""
+    until, delay = time.monotonic() + PATIENCE_S, AGAIN_FIRST_S
+    while True:
+        try:
+            return await ask()
+        except StoreUnavailable as problem:
+            if problem.final or time.monotonic() + delay > until:
+                raise
+        await asyncio.sleep(delay)
+        delay = min(delay * 2, AGAIN_LAST_S)
 
 
 class Commander(Protocol):
@@ -45,8 +69,17 @@ class Commander(Protocol):
     def library(self) -> Library:
         """The deployed workflows."""
 
-    async def ask(self, run: RunId, command: Command, workflow: str | None = None, fresh: bool = False) -> Answer:
-        """A command to its durable answer."""
+    @property
+    def presence(self) -> Presence:
+        """Who is there to answer."""
+
+    def new_run(self) -> RunId:
+        """An id nobody has."""
+
+    async def ask(
+        self, run: RunId, command: Command, workflow: str | None = None, fresh: bool = False, request: str = ""
+    ) -> Answer:
+        """A command to its durable answer. Who asks again under the same `request` has asked once."""
 
     def watch(self, run: RunId) -> Watch:
         """News of a run from now on."""
@@ -65,26 +98,41 @@ class Commander(Protocol):
 
 
 class Remote:
-    """From a process that does not coordinate: requests go through the inbox, the owner is rung."""
+    """From a process that does not coordinate the run: requests go through the inbox, the owner is woken."""
 
-    def __init__(self, store: Store, clock: Clock, owner_address: Callable[[], str | None]) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, notices: Notices, presence: Presence, feed: Feed | None = None
+    ) -> None:
         self.store = store
         self.clock = clock
         self.library = Library(store)
-        self._owner_address = owner_address
-        self._feed = Feed()
-        self._bell = Bell(self._rung)
+        self.presence = presence
+        self._notices = notices
+        self._feed = feed if feed is not None else Feed()
+        notices.hear(NEWS, self._news)
+        notices.hear(MISSED, self._news)
+        notices.hear(END, lambda name: self._feed.wake(RunId(name), ended=True))
 
-    @property
-    def is_owned(self) -> bool:
-        """Whether somebody is there to answer."""
-        return self._owner_address() is not None
+    def new_run(self) -> RunId:
+        return RunId(str(uuid_utils.uuid7()))
 
-    async def ask(self, run: RunId, command: Command, workflow: str | None = None, fresh: bool = False) -> Answer:  # noqa: ARG002
+    async def ask(
+        self,
+        run: RunId,
+        command: Command,
+        workflow: str | None = None,
+        fresh: bool = False,  # noqa: ARG002
+        request: str = "",
+    ) -> Answer:
         """Waits for the owner. If there is none the request stays in the inbox and `EngineStopped` says so."""
-        if isinstance(command, StartRun) and (refused := await self._refusal(command, workflow or "")) is not None:
+        refused = None
+        if isinstance(command, StartRun):
+            refused = await self._refused_start(command, workflow or "")
+        elif isinstance(command, CompleteGate) and not await self.presence.is_owned():
+            refused = await self._refused_answer(run, command)
+        if refused is not None:
             return Answer("", refused)
-        return await self._asked(Request(str(uuid_utils.uuid7()), run, command, self.clock.now(), workflow))
+        return await self._asked(Request(request or str(uuid_utils.uuid7()), run, command, self.clock.now(), workflow))
 
     async def revive(self, letter: OutboxRow) -> None:
         request = Request(str(uuid_utils.uuid7()), letter.run, None, self.clock.now(), revive=letter.id)
@@ -92,8 +140,24 @@ class Remote:
         if answer.rejection is not None:
             raise CommandRefused(answer.rejection.kind, answer.rejection.message)
 
-    async def _refusal(self, command: StartRun, workflow: str) -> Rejection | None:
-        """What the owner would say at once: nobody should wait for it to hear of a slip."""
+    async def _refused_answer(self, run: RunId, command: CompleteGate) -> Rejection | None:
+        """What the next engine would say of the answer itself; whoever gave it is gone by then."""
+        state = await self.state(run)
+        token = state.tokens.get(command.token) if state is not None else None
+        if state is None or token is None:
+            return None
+        node = state.graph.nodes[token.node]
+        problem = node.form.problem(command.data) if node.form is not None else None
+        return None if problem is None else Rejection("SCHEMA", f"answer to {node.ref!r}: {problem}")
+
+    async def _refused_start(self, command: StartRun, workflow: str) -> Rejection | None:
+        """What the owner would say at once: nobody should wait for it to hear of a slip. Before it is said, the newest
+        version is looked for: another process may have deployed one."""
+        if await self._problem_of(command, workflow) is not None:
+            await self.library.refresh_some([workflow])
+        return await self._problem_of(command, workflow)
+
+    async def _problem_of(self, command: StartRun, workflow: str) -> Rejection | None:
         graph = await self.library.graph(workflow, command.version or None)
         if graph is None:
             return Rejection("NOT_FOUND", f"there is no workflow {workflow!r}: deploy it first")
@@ -101,21 +165,26 @@ class Remote:
         return None if problem is None else Rejection("SCHEMA", f"input of {workflow!r}: {problem}")
 
     async def _asked(self, request: Request) -> Answer:
-        answer = await self.store.submit(request)
-        with self.watch(request.run) as watch:
-            while answer is None:
-                if not self._ring(INBOX):
-                    text = f"request {request.id} is kept and will be carried out by the next engine"
-                    raise EngineStopped(f"nobody coordinates this store now; {text}")
-                await watch.news()
-                answer = await self.store.submit(request)
+        """Asking again is how one looks for the answer: the request's id makes that harmless."""
+        answer = await patiently(lambda: self.store.submit(request))
+        if answer is None:
+            shard = str(shard_of(request.run, self.store.shards))
+            with self.watch(request.run) as watch:
+                while answer is None:
+                    self._notices.say(WANT, request.run)  # before the owner can answer
+                    self._notices.say(INBOX, shard)
+                    if not await patiently(self.presence.is_owned):
+                        text = f"request {request.id} is kept and will be carried out by the next engine"
+                        raise EngineStopped(f"nobody coordinates this store now; {text}")
+                    await watch.news()
+                    answer = await patiently(lambda: self.store.submit(request))
         return answer
 
     def will_tell(self, _run: RunId) -> bool:
         return False
 
     def watch(self, run: RunId) -> Watch:
-        return _RemoteWatch(self._feed, run, lambda: self._ring(WATCH + self._bell.address.encode()))
+        return RemoteWatch(self._feed, run, self._notices)
 
     async def state(self, run: RunId) -> RunState | None:
         history = await self.store.history(run)
@@ -128,31 +197,33 @@ class Remote:
         return fold(graph, history)
 
     def changed(self) -> None:
-        self._ring(INBOX)
+        self._notices.say(CHANGED)
 
-    async def close(self) -> None:
-        self._bell.close()
-
-    def _ring(self, message: bytes) -> bool:
-        address = self._owner_address()
-        return address is not None and self._bell.send(address, message)
-
-    def _rung(self, message: bytes) -> None:
-        if message == NEWS:
+    def _news(self, run: str) -> None:
+        if run:
+            self._feed.wake(RunId(run))
+        else:
             self._feed.wake_everybody()
 
 
-class _RemoteWatch(Watch):
-    """Subscribes at the owner, whoever that is by now, each time it waits."""
+class RemoteWatch(Watch):
+    """Waits for news of whoever owns the run by now, each time anew; for its end only where nothing else is news."""
 
-    def __init__(self, feed: Feed, run: RunId, subscribe: Callable[[], bool]) -> None:
+    def __init__(self, feed: Feed, run: RunId, notices: Notices) -> None:
         super().__init__(feed, run)
-        self._subscribe = subscribe
-        subscribe()
+        self._notices = notices
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether its news come from elsewhere, and may get lost."""
+        return True
 
     async def news(self) -> News | None:
-        self._subscribe()
+        if not self.is_remote:
+            return await super().news()
+        self._notices.say(WANT if self.only is None else AWAIT, self._run)
         try:
-            return await asyncio.wait_for(super().news(), LOOK_AGAIN_S)
+            async with asyncio.timeout(LOOK_AGAIN_S):
+                return await super().news()
         except TimeoutError:
             return None

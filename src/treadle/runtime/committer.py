@@ -10,6 +10,9 @@ was gathered is reported durable in the order in which it was decided. Must not 
                       ├─► nobody knows whether commit n happened: look; if it did, durable(n)
                       └─► commit n did not happen: n and n+1 are handed back, to be decided again
 
+A batch is written under the fences of the shards it is about. If some are lost the others do not notice, but that what
+was decided is decided again.
+
 A batch the store cannot even take (a value nobody can pack) is written in halves until the decision is found that is to
 blame: it is refused, everything else goes on.
 """
@@ -25,7 +28,9 @@ from typing import TypeVar
 import structlog
 
 from treadle.errors import StoreConflict, StoreUnavailable
+from treadle.model.codec import pack_events
 from treadle.runtime.gathering import Decided, Gathering, Item
+from treadle.runtime.shards import Shards
 from treadle.store.port import Answer, Batch, Commit, Fence, OutboxRow, Store
 
 RETRY_FIRST_S, RETRY_LAST_S = 0.05, 5.0
@@ -42,19 +47,19 @@ class Committer:
     def __init__(
         self,
         store: Store,
-        fence: Fence,
+        shards: Shards,
         durable: Callable[[Gathering, list[OutboxRow]], None],
         again: Callable[[list[Item]], None],
         lost: Callable[[StoreConflict | StoreUnavailable], None],
         refused: Callable[[Item, Exception], None],
     ) -> None:
         self.store = store
-        self.fence = fence
+        self._shards = shards
         self._durable = durable
         self._again = again
         """Items of batches that failed, in their order: decide them on what the store really has."""
         self._lost = lost
-        """The lease belongs to somebody else, or the store will not take anything any more."""
+        """The leases of some shards belong to somebody else, or the store will not take anything any more."""
         self._refused = refused
         """No store could take what was decided about this item."""
         self._loop = asyncio.get_running_loop()
@@ -120,6 +125,8 @@ class Committer:
         last = self._number if self._gathering else self._number - 1
         while self._settled < last and not self._stopped:
             self.flush()
+            if self._settled >= last:
+                return  # there was nothing to write
             settled: asyncio.Future[None] = self._loop.create_future()
             self._settling.append(settled)
             await settled
@@ -146,11 +153,14 @@ class Committer:
     # Called back, not awaited: a task would cost a lone chain two turns of the loop with every commit.
 
     def _write(self, gathered: Gathering) -> None:
-        if not gathered.writes:
+        if not gathered.writes and not self._shards.is_shared:
             self._over(gathered, [])
             return
         try:
-            writing = asyncio.ensure_future(self.store.commit(gathered.batch(), self.fence))
+            # Also when nothing is written: an answer that rests on a state somebody else has moved on from must not be
+            # given.
+            gathered.fences = self._shards.covering(gathered.runs if self._shards.is_shared else ())
+            writing = asyncio.ensure_future(self.store.commit(gathered.batch(), *gathered.fences))
         except Exception as problem:
             self._writing = self._loop.create_task(self._cope(gathered, problem))
             return
@@ -197,8 +207,9 @@ class Committer:
         """What became of a batch the store did not take: its rows if it did, None if it did not."""
         if isinstance(problem, StoreConflict):
             if problem.kind == "LEASE_CONFLICT":
-                self._gathering.decided[:0] = gathered.decided
                 self._lost(problem)
+            if self._stopped:
+                self._gathering.decided[:0] = gathered.decided
                 return None
             log.warning("the store refused a batch: deciding again", error=str(problem))
         elif isinstance(problem, StoreUnavailable):
@@ -216,23 +227,27 @@ class Committer:
         return None
 
     async def _went_through(self, gathered: Gathering) -> list[OutboxRow] | None:
-        """The rows of a batch nobody heard of any more; None if it did not happen. A batch happens as a whole, and
-        under this fence nobody else writes: the first event of one decision tells."""
-        await self._until_reachable()
-        decision = next((commit for commit in gathered.commits if commit.events), None)
-        if decision is None or self._stopped:
+        """The rows of a batch nobody heard of any more; None if it did not happen. Comparing its fences first makes
+        sure that it is over. A batch happens as a whole, and under fences that are still ours nobody else writes: one
+        event tells. Else somebody may have decided the same, so every decision is compared."""
+        are_ours = await self._until_reachable(gathered.fences)
+        decisions = [commit for commit in gathered.commits if commit.events]
+        if not decisions or self._stopped:
             return None
-        run, seq = decision.run, decision.expected_seq
-        if not await reliably(lambda: self.store.history(run, seq, 1), lambda: self._stopped):
-            return None
+        for commit in decisions[:1] if are_ours else decisions:
+            if not await self._is_there(commit, entirely=not are_ours):
+                return None
         rows: list[OutboxRow] = []
-        while page := await reliably(self._rows_behind, lambda: self._stopped):
+        shards = [fence.shard for fence in gathered.fences]
+        while page := await reliably(lambda: self.store.outbox(shards, self._last_row), lambda: self._stopped):
             rows += page
             self._last_row = page[-1].id
         return rows
 
-    async def _rows_behind(self) -> list[OutboxRow]:
-        return await self.store.outbox(self.fence.shard, self._last_row)
+    async def _is_there(self, commit: Commit, entirely: bool) -> bool:
+        run, seq, count = commit.run, commit.expected_seq, len(commit.events) if entirely else 1
+        found = await reliably(lambda: self.store.history(run, seq, count), lambda: self._stopped)
+        return bool(found) and (not entirely or pack_events(found) == pack_events(list(commit.events)))
 
     async def _isolate(self, gathered: Gathering, problem: Exception) -> None:
         """One decision is to blame, and those made on it; the others must not notice."""
@@ -245,18 +260,22 @@ class Committer:
             self._refused(decided.item, problem)
 
     async def _start_over(self, gathered: Gathering) -> None:
-        await self._until_reachable()
+        await self._until_reachable(self._shards.covering(()))
         behind = [*self._parts, self._gathering]
         self._parts.clear()
         self._gathering = gathered.rest(*behind)
+        self._gathering.keep_answers(self._shards.holds)
         self._number += 1
         self._again([decided.item for one in (gathered, *behind) for decided in one.decided])
 
-    async def _until_reachable(self) -> None:
+    async def _until_reachable(self, fences: tuple[Fence, ...]) -> bool:
+        """Whether these are still ours."""
         try:
-            await reliably(lambda: self.store.commit(Batch(), self.fence), lambda: self._stopped)
+            await reliably(lambda: self.store.commit(Batch(), *fences), lambda: self._stopped)
         except StoreConflict as conflict:
             self._lost(conflict)
+            return False
+        return True
 
 
 async def reliably(ask: Callable[[], Awaitable[T]], is_over: Callable[[], bool]) -> T:

@@ -11,35 +11,58 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treadle.errors import StorePlaceError
+from treadle.runtime import presence
 from treadle.runtime.client import Client
 from treadle.runtime.clock import SystemClock
 from treadle.runtime.commander import Remote
-from treadle.store.rows import SHARD
+from treadle.runtime.holding import open_channel, open_database
+from treadle.runtime.wake import Bells
+from treadle.store.places import Place, place_of
 
 if TYPE_CHECKING:
     from treadle.runtime import blocking_types
 
 
 class connect:  # used as a function is: `async with connect(…) as client`
-    """The face of a store another process coordinates, or nobody at the moment. Reading always works; commands wait in
+    """The face of a store other processes coordinate, or nobody at the moment. Reading always works; commands wait in
     the inbox for the owner. `async with` gives a `Client`, plain `with` one whose methods wait. A store that does not
-    exist is a slip of the pen unless `create` says otherwise. Raises StorePlaceError."""
+    exist is a slip of the pen unless `create` says otherwise. Raises StorePlaceError, StoreUnavailable."""
 
-    def __init__(self, store: str | Path = "treadle.db", *, create: bool = False) -> None:
-        self._place = store
+    def __init__(self, store: str | Path | Place = "treadle.db", *, create: bool = False) -> None:
+        self._place = place_of(store)
         self._create = create
         self._open = AsyncExitStack()
 
     async def __aenter__(self) -> Client:
+        try:
+            return Client(await self._remote())
+        except BaseException:
+            await self._open.aclose()
+            raise
+
+    async def _remote(self) -> Remote:
+        path, dsn = self._place.path, self._place.dsn
+        if dsn is not None:
+            store = await open_database(dsn)
+            self._open.push_async_callback(store.close)
+            notices = open_channel(dsn)
+            self._open.push_async_callback(notices.close)
+            return Remote(store, SystemClock(), notices, presence.Shared(store))
+        if path is None or (not self._create and not path.exists()):
+            raise StorePlaceError(str(self._place), "there is no such store", "an Engine makes one, or create=True")
         from treadle.store.sqlite import Ownership, SqliteStore
 
-        if not self._create and not Path(self._place).exists():
-            raise StorePlaceError(str(self._place), "there is no such store", "an Engine makes one, or create=True")
-        opened = await SqliteStore.open(self._place)
-        self._open.push_async_callback(opened.close)
-        remote = Remote(opened, SystemClock(), lambda: Ownership.wake_of(self._place))
-        self._open.push_async_callback(remote.close)
-        return Client(remote, SHARD)
+        file = await SqliteStore.open(path)
+        self._open.push_async_callback(file.close)
+        bells = Bells(lambda: Ownership.wake_of(path))
+        self._open.push_async_callback(bells.close)
+
+        def who() -> tuple[str, int] | None:
+            other = Ownership.who(path)
+            return (other.owner or other.description, other.since) if other is not None else None
+
+        clock = SystemClock()
+        return Remote(file, clock, bells, presence.Alone(file, who, clock.now))
 
     async def __aexit__(self, *_exception: object) -> None:
         await self._open.aclose()

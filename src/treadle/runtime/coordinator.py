@@ -22,7 +22,9 @@ Failure
        durable like any other. One that did not, or was refused: all hot states are dropped; its items and those of the
        one gathered behind it go back to the front of the queue in their order and are decided on what the store really
        has, and `recovery` looks for what was left undone.
-    2. The lease is lost: this coordinator must not write any more. It stops, and everybody who waits is told.
+    2. The lease of a shard is lost: nothing of it may be written any more. Its states are dropped, its commands go
+       `elsewhere`, whatever else was in the batch is decided again. A store of one shard has one owner: it stops, and
+       everybody who waits is told.
     3. Deciding raises: a defect of ours, or of a definition. The run's state is thrown away; the item is tried once
        more on a fresh one, then refused, and what it came from is parked. Other runs do not notice.
 """
@@ -31,18 +33,20 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Collection, Coroutine, Iterable
 from typing import Any
 
-import structlog
 from msgspec.structs import replace
 
-from treadle.errors import EngineStopped, StoreConflict
+from treadle.errors import EngineStopped, StoreConflict, StoreUnavailable
 from treadle.kernel.decide import decide
 from treadle.kernel.state import RunState
 from treadle.model import commands as c
+from treadle.model.effects import Effect
 from treadle.model.errors import Rejection
+from treadle.model.events import Event
 from treadle.model.ids import RunId, TokenId
+from treadle.runtime.background import Background
 from treadle.runtime.committer import Committer
 from treadle.runtime.feed import Feed
 from treadle.runtime.gathering import Decided, Gathering, Item, answer_to, refuse, sort_effects, unanswered
@@ -52,14 +56,14 @@ from treadle.runtime.library import Library, VersionMissing
 from treadle.runtime.loading import Loading
 from treadle.runtime.ports import Clock
 from treadle.runtime.refusals import Refusals
-from treadle.store.port import Answer, Commit, Fence, OutboxRow, Store
+from treadle.runtime.shards import Shards
+from treadle.store.port import Answer, Commit, OutboxRow, Store
 
 TURN_S = 0.005
 """How long one turn decides before it lets the loop breathe: timers, sockets and people must not wait for an
 avalanche."""
 
-log = structlog.get_logger("treadle.coordinator")
-
+Shape = Callable[[RunState, c.Command, list[Event], list[Effect]], list[Effect]]
 Deliver = Callable[[list[Decided], list[OutboxRow]], None]
 """What is done when a batch is durable: local effects first, then rows, in order."""
 
@@ -67,41 +71,58 @@ Deliver = Callable[[list[Decided], list[OutboxRow]], None]
 class Coordinator:
     """See the module's docstring. `deliver` and `recover` are set by whoever composes an engine."""
 
-    def __init__(self, store: Store, fence: Fence, clock: Clock, library: Library) -> None:
+    def __init__(self, store: Store, shards: Shards, clock: Clock, library: Library) -> None:
         self.store = store
-        self.fence = fence
+        self.shards = shards
         self.clock = clock
         self.library = library
         self.feed = Feed()
         self.deliver: Deliver = lambda _decided, _rows: None
-        self.answered: Callable[[], None] = lambda: None
-        """Called when requests of the inbox have been answered."""
+        self.answered: Callable[[list[RunId]], None] = lambda _runs: None
+        """Called with the runs whose requests in the inbox have been answered."""
         self.recover: Callable[[], Coroutine[Any, Any, None]] | None = None
         """Called after a commit whose outcome is unknown, once the store answers again."""
+        self.elsewhere: Callable[[Item], None] = lambda _item: None
+        """Takes an item whose run is not, or no longer, decided for here."""
+        self.lost: Callable[[Collection[int]], None] = shards.lose
+        """Called with shards the store says are somebody else's."""
+        self.shape: Shape | None = None
+        """What becomes of a decision's effects before they are kept; set by `offer_work`."""
         self.fenced: Callable[[], None] = lambda: None
         """Called when the runs belong to somebody else: what is at work here is at work there, too."""
         self.stopped: BaseException | None = None
         self._loop = asyncio.get_running_loop()
         self._queue = Incoming()
         self._scheduled = False
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._quiet: list[asyncio.Future[None]] = []
+        self._background = Background(self._is_idle, self._is_over)
+        self.spawn = self._background.spawn
+        """Something that takes a while, after which the coordinator may be quiet again."""
+        self.wait_quiet = self._background.wait_quiet
+        """Until there is nothing left to decide without news from outside."""
         self._hots = Hots()
         self._asked: set[asyncio.Future[Answer]] = set()
         self._refusals = refusals = Refusals(self.settle, self._answer, self.put)
-        self._committer = Committer(store, fence, self._durable, self._decide_again, self.stop, refusals.unwritable)
+        self._committer = Committer(store, shards, self._durable, self._decide_again, self._fell, refusals.unwritable)
         self._loading = Loading(
-            self._committer, library, self._hots, self.spawn, self._give_back, refusals.unreadable, self._is_over
+            self._committer,
+            library,
+            self._hots,
+            self.spawn,
+            self._give_back,
+            refusals.unreadable,
+            self._found,
+            shards.owns,
+            self._is_over,
         )
 
     # How things come in
 
-    def tell(self, run: RunId, command: c.Command, row: int = 0) -> None:
-        """A command nobody waits for: a report, a timer, a row of the outbox."""
-        self.put(Item(run, command, row=row))
+    def tell(self, run: RunId, command: c.Command, row: int = 0, source: RunId | None = None) -> None:
+        """A command nobody waits for: a report, a timer, a row of the outbox (of `source`)."""
+        self.put(Item(run, command, row=row, source=source))
 
     async def ask(self, run: RunId, command: c.Command, workflow: str | None = None, fresh: bool = False) -> Answer:
-        """A command to its durable answer."""
+        """A command to its durable answer. Raises `Moved` if it must be asked of another node."""
         if self.stopped is not None:
             raise EngineStopped(f"this engine has stopped: {self.stopped}") from self.stopped
         future: asyncio.Future[Answer] = self._loop.create_future()
@@ -122,11 +143,16 @@ class Coordinator:
         self._committer.settle(row, parked)
         self._wake()
 
-    def revive(self, row: int | None, request: str = "") -> None:
+    def revive(self, row: int | None, run: RunId, request: str = "") -> None:
         """A parked row is to be tried again; None: there is no such row, and the request for it is refused."""
         rejection = Rejection("NOT_FOUND", "there is no such dead letter") if row is None else None
-        self._committer.revive(row, Answer(request, rejection) if request else None)
+        self._committer.revive(row, Answer(request, rejection, run=run) if request else None)
         self._wake()
+
+    def offer_work(self, shape: Shape) -> None:
+        """Queue work of this store is claimed by workers: `shape` makes offers of it, and it is not executed here."""
+        self.shape = shape
+        self._hots.are_offered = True
 
     async def drained(self) -> None:
         """Everything decided so far is durable."""
@@ -135,12 +161,6 @@ class Coordinator:
     def future(self) -> asyncio.Future[Any]:
         """One of this coordinator's loop."""
         return self._loop.create_future()
-
-    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Something that takes a while, after which the coordinator may be quiet again."""
-        task = self._loop.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
 
     async def state(self, run: RunId) -> RunState | None:
         """A run's state, for reading at this very moment; None if there is no such run."""
@@ -164,15 +184,8 @@ class Coordinator:
 
     @property
     def is_quiet(self) -> bool:
-        """Nothing is queued, being loaded, gathered or written."""
-        return not (self._queue or self._loading or self._tasks) and self._committer.is_idle
-
-    async def wait_quiet(self) -> None:
-        """Until there is nothing left to decide without news from outside."""
-        while not self.is_quiet and self.stopped is None:
-            future: asyncio.Future[None] = self._loop.create_future()
-            self._quiet.append(future)
-            await future
+        """Nothing is queued, being loaded, gathered or written, and nothing goes on in the background."""
+        return self._background.is_quiet
 
     def stop(self, reason: BaseException) -> None:
         """Decide and write nothing any more."""
@@ -185,21 +198,51 @@ class Coordinator:
         for future in self._asked:  # wherever their items are
             unanswered(future, reason)
         self._queue.clear()
-        for task in self._tasks:
-            task.cancel()
+        self._background.cancel()
         self.feed.close(reason)
-        self._wake_quiet()
+        self._background.look()
         if isinstance(reason, StoreConflict):
             self.fenced()
+
+    # Which runs
+
+    def owns(self, run: RunId) -> bool:
+        """Whether this coordinator decides for it."""
+        return self.shards.owns(run)
+
+    def let_go(self) -> None:
+        """Shards were lost or are being handed over: what is known of their runs is forgotten. Commands for them find
+        that out when their turn comes."""
+        self._hots.drop_unless(self.shards.owns)
+        self.feed.wake_everybody()  # their ends will be news elsewhere
+        self._wake()
+
+    def hot_runs(self, shards: Collection[int]) -> list[tuple[RunId, Hot]]:
+        """Runs of these shards that are in memory, for looking at."""
+        return [(run, hot) for run, hot in self._hots.runs() if self.shards.of(run) in shards]
+
+    def decide_now(self, run: RunId, command: c.Command) -> asyncio.Future[Answer] | None:
+        """Decides before anything else is, if the run is in memory; the durable answer, None if it is not."""
+        hot = self._hots.get(run)
+        if hot is None or run in self._loading or self.stopped is not None:
+            return None
+        told: asyncio.Future[Answer] = self._loop.create_future()
+        self._decide(hot, Item(run, command, future=told))
+        self._wake()
+        return told
+
+    def _fell(self, problem: StoreConflict | StoreUnavailable) -> None:
+        """The store will not take what is written here, of some shards or at all."""
+        if isinstance(problem, StoreConflict) and self.shards.is_shared:
+            self.lost(problem.shards)
+        else:
+            self.stop(problem)
 
     def _is_over(self) -> bool:
         return self.stopped is not None
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (problem := task.exception()) is not None and self.stopped is None:
-            log.error("a background step failed", error=repr(problem), exc_info=problem)
-        self._wake_quiet()
+    def _is_idle(self) -> bool:
+        return not (self._queue or self._loading) and self._committer.is_idle
 
     # A turn: decide and gather
 
@@ -225,14 +268,7 @@ class Coordinator:
         if queue:
             self._wake()
         self._committer.flush()
-        self._wake_quiet()
-
-    def _wake_quiet(self) -> None:
-        if self._quiet and (self.is_quiet or self.stopped is not None):
-            for future in self._quiet:
-                if not future.done():
-                    future.set_result(None)
-            self._quiet.clear()
+        self._background.look()
 
     def _give_back(self, items: Iterable[Item]) -> None:
         self._queue.give_back(items)
@@ -240,12 +276,16 @@ class Coordinator:
 
     def _take(self, item: Item) -> None:
         hot = self._hots.get(item.run)
-        if item.run in self._loading:
+        if item.epoch and item.epoch != self.shards.epoch_of(item.run):
+            self.elsewhere(item)
+        elif item.run in self._loading:
             self._loading.load(item)
         elif hot is not None:
             self._decide(hot, item)
+        elif not self.shards.owns(item.run):
+            self.elsewhere(item)
         elif isinstance(item.command, c.StartRun) and item.command.idempotency_key is not None and not item.keyed:
-            self._loading.look_up(item, item.command.idempotency_key, self._found)
+            self._loading.look_up(item, item.command.idempotency_key)
         elif item.fresh:
             self._born(item)
         else:
@@ -289,8 +329,11 @@ class Coordinator:
         if not decision.events and not decision.effects:
             self._answer(item, decision.rejection)
             return
-        busy = hot.note(item.command, decision.effects)
-        kept, local = sort_effects(decision.effects)
+        effects = decision.effects
+        if self.shape is not None:
+            effects = self.shape(state, item.command, decision.events, effects)
+        busy = hot.note(item.command, effects)
+        kept, local = sort_effects(effects)
         hot.unsettled += 1
         commit = Commit(item.run, seq, decision.events, kept, state.status, busy)
         self._committer.add(Decided(item, hot, local, answer_to(item, decision.rejection)), commit)
@@ -322,8 +365,8 @@ class Coordinator:
             if commit.events:
                 self.feed.publish(commit.run, commit.events[-1], commit.status)
         if gathered.answers:
-            self.answered()
-        if self._quiet:
+            self.answered([answer.run for answer in gathered.answers if answer.run is not None])
+        if self._background.waiting:
             self._wake()  # whoever waits for quiet looks when the committer is done
 
     def _decide_again(self, items: list[Item]) -> None:
@@ -336,6 +379,6 @@ class Coordinator:
         self._queue.put_first(items)
         self._wake()
         self.feed.wake_everybody()  # what did get through unseen was never news
-        self.answered()
+        self.answered([item.run for item in items if item.request])
         if self.recover is not None:
             self.spawn(self.recover())

@@ -1,14 +1,23 @@
 """The moving parts of an engine put together: coordinator, delivery, timers, recovery, on any clock, executor, courier.
 
-Owns the order of starting and stopping. `Engine` runs it for real; scenarios run it on a virtual clock with scripted
-work. Must not know concrete stores, executors or couriers.
+Owns the order of starting and stopping, and what happens when shards come and go. `Engine` runs it for real; scenarios
+run it on a virtual clock with scripted work. Must not know concrete stores, executors or couriers, nor why a shard
+comes or goes (`membership`).
+
+A shard comes by `gain`: what its last owner left undone is made up for. It goes in one of two ways: `lose`, when it is
+somebody else's already (its work here stops, its states are forgotten), or `hand_over`, in good order (its work here
+goes on under a claim, what was decided becomes durable, then the lease is given back).
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
+from contextlib import suppress
+from functools import partial
 from random import Random
+
+import structlog
 
 from treadle.errors import EngineStopped
 from treadle.model.commands import FireTimer
@@ -16,18 +25,23 @@ from treadle.model.ids import RunId, TimerId, TokenId
 from treadle.runtime.committer import reliably
 from treadle.runtime.coordinator import Coordinator
 from treadle.runtime.deliver import Delivery
+from treadle.runtime.elsewhere import Elsewhere
 from treadle.runtime.facts import Facts
 from treadle.runtime.gathering import Item
+from treadle.runtime.handover import Claims, Handover
 from treadle.runtime.library import Library
 from treadle.runtime.outgoing import Outgoing
 from treadle.runtime.ports import Clock, Courier, Executor, Report
 from treadle.runtime.progress import Progress
 from treadle.runtime.recovery import Recovery
+from treadle.runtime.shards import Shards
 from treadle.runtime.timers import Timers
 from treadle.store.port import Answer, Fence, Store
 
 PATIENCE_S = 10.0
 """How long a closing engine waits for a store that takes nothing: as long as a file may be locked by somebody else."""
+
+log = structlog.get_logger("treadle.core")
 
 MakeExecutor = Callable[[Report], Executor]
 
@@ -38,35 +52,106 @@ class Core:
     def __init__(
         self,
         store: Store,
-        fence: Fence,
         clock: Clock,
         make_executor: MakeExecutor,
         courier: Courier,
         random: Random | None = None,
     ) -> None:
         self.library = Library(store)
-        self.coordinator = Coordinator(store, fence, clock, self.library)
-        self.timers = Timers(store, fence.shard, clock, self._due)
+        self.shards = Shards(store.shards)
+        self.coordinator = Coordinator(store, self.shards, clock, self.library)
+        self.timers = Timers(store, lambda: self.shards.owned, clock, self._due)
         self.executor = make_executor(lambda run, command: self.delivery.report(run, command))
         self.outgoing = Outgoing(self.coordinator, courier, clock)
+        self.claims = Claims()
         progress = Progress(self.coordinator.tell, clock)
         facts = Facts(store, self.coordinator.state, progress, random)
-        self.delivery = Delivery(self.coordinator, self.executor, self.timers, facts, self.outgoing, progress)
-        self.recovery = Recovery(self.coordinator, self.delivery, self._has_in_hand)
+        self.delivery = Delivery(
+            self.coordinator, self.executor, self.timers, facts, self.outgoing, progress, self.claims
+        )
+        self.recovery = Recovery(self.coordinator, self.delivery, self._has_in_hand, self._is_gone)
+        self.elsewhere = Elsewhere(
+            store, self.shards, clock, self.coordinator.spawn, self.coordinator.settle, self._is_over
+        )
+        self.handover = Handover(self.coordinator, self.executor, clock, self.claims, self.delivery.report)
+        self.on_moved: Callable[[], None] = lambda: None
+        """Called when shards have come or gone."""
         self.coordinator.deliver = self.delivery.durable
         self.coordinator.recover = self._recover
         self.coordinator.fenced = self._fenced
+        self.coordinator.lost = partial(self.lose, reason="the store says so")
+        self.coordinator.elsewhere = self.elsewhere.take
+        self.elsewhere.left_in_inbox = self.recovery.give_back
+        self.elsewhere.signed = self.claims.signed
         self._stopping: asyncio.Task[None] | None = None
 
-    async def open(self, graceful: bool = False) -> None:
-        """Takes up what is there. Returns when everything left behind has been said again, not when it is done.
-        `graceful`: the last owner was closed, not killed."""
+    async def open(self) -> None:
+        """Takes up what is there beside the runs."""
         await self.library.refresh()
         await self.timers.open(lambda: self.coordinator.spawn(self._reliably(self.timers.turn_page)))
-        await self.recovery.recover(graceful)
+
+    # Shards come and go
+
+    async def gain(self, *fences: Fence, graceful: bool = False) -> None:
+        """Decides for these shards from now on. Returns when everything left behind has been said again, not when it is
+        done. `graceful`: the last owner was closed, not killed."""
+        self.accept(fences)
+        await self.make_up(fences, graceful)
+
+    def accept(self, fences: Collection[Fence]) -> None:
+        """The first half of `gain`: decides for these shards from this very moment."""
+        for fence in fences:
+            self.claims.owner = self.elsewhere.owner = fence.owner
+        self.shards.gain(fences)
+        self.on_moved()
+
+    async def make_up(self, fences: Collection[Fence], graceful: bool = False) -> None:
+        """The second half: what was left behind in these shards is said again."""
+        shards = tuple(fence.shard for fence in fences)
+        await self._reliably(self.library.refresh)
+        await self._reliably(self.timers.turn_page)
+        await self._reliably(lambda: self.recovery.recover(shards, graceful))
+
+    def lose(self, shards: Collection[int], reason: str) -> None:
+        """They are somebody else's, or may be: nothing of them is decided or written any more."""
+        lost = sorted(self.shards.fences.keys() & set(shards))
+        if lost:
+            log.warning("shards were lost", shards=lost, reason=reason)
+            self.shards.lose(lost)
+            self._let_go()
+
+    async def hand_over(self, shards: Collection[int]) -> None:
+        """Gives them back in good order: work in hand goes on under a claim, and what was decided is durable before
+        anybody else can take them."""
+        await self.handover.claim_cold(shards)
+        settle = self.handover.claim(shards)
+        self.shards.leave(shards)
+        self._let_go()
+        await self.coordinator.drained()
+        settle()
+        fences = [self.shards.fences[shard] for shard in shards if shard in self.shards.fences]
+        self.shards.lose([fence.shard for fence in fences])
+        release = self.coordinator.store.release
+        await asyncio.gather(*(reliably(partial(release, fence), self._is_over) for fence in fences))
+
+    def _let_go(self) -> None:
+        """Everything that is kept here of runs this node does not decide for is forgotten or stopped, but for work
+        under a claim."""
+        owns = self.shards.owns
+        self.coordinator.let_go()
+        self.timers.drop_unless(owns)
+        self.delivery.drop_unless(owns)
+        self.outgoing.drop_unless(owns)
+        for attempt in self.executor.in_hand:
+            if attempt.queue is None and attempt.identity not in self.claims and not owns(attempt.run):
+                self.executor.stop(*attempt.identity)
+        self.on_moved()
+
+    # Living and ending
 
     async def look(self) -> None:
-        """Somebody else has written: requests, or a new version of a workflow."""
+        """Somebody else has written: requests, answers, or a new version of a workflow."""
+        self.elsewhere.look()
         await self._reliably(self.recovery.read_inbox)
 
     async def wait_quiet(self) -> None:
@@ -81,14 +166,21 @@ class Core:
         self.timers.close()
         self._stopping = asyncio.get_running_loop().create_task(self.executor.close(0))
 
-    async def close(self, grace_ms: int = 0) -> None:
-        """Lets work in hand end for so long, commits what it reports, then stops. What is left will be recovered."""
+    async def close(self, grace_ms: int = 0, handed_over: Callable[[], None] = lambda: None) -> None:
+        """Lets work in hand end for so long, commits what it reports, then stops. What is left will be recovered; on a
+        shared store shards are handed over first, so that others go on at once."""
+        if self.shards.is_shared and self.shards.owned and not self._is_over():
+            with suppress(TimeoutError):  # the store cannot be reached: the leases will run out
+                await asyncio.wait_for(self.hand_over(self.shards.owned), PATIENCE_S)
+            handed_over()
         self.timers.close()
         if self._stopping is not None:
             await self._stopping
         await self.executor.close(grace_ms)
+        self.handover.give_up()
         await self.outgoing.close()
         await self._wait_written()
+        self.elsewhere.close()
         self.coordinator.stop(EngineStopped("it was closed"))
 
     async def _wait_written(self) -> None:
@@ -108,7 +200,10 @@ class Core:
 
     async def _reliably(self, step: Callable[[], Awaitable[None]]) -> None:
         """A step that may be begun again from the start, until the store answers."""
-        await reliably(step, lambda: self.coordinator.stopped is not None)
+        await reliably(step, self._is_over)
+
+    def _is_over(self) -> bool:
+        return self.coordinator.stopped is not None
 
     def _due(self, run: RunId, timer: TimerId) -> None:
         future: asyncio.Future[Answer] = self.coordinator.future()
@@ -122,3 +217,8 @@ class Core:
 
     def _has_in_hand(self, run: RunId, token: TokenId, attempt: int) -> bool:
         return self.executor.has_in_hand(run, token, attempt) or self.coordinator.has_handed_out(run, token)
+
+    def _is_gone(self, worker: str | None) -> bool:
+        """A store of one owner is executed for by that owner alone, and the last one is gone. On a shared one nobody
+        knows before the lease is over: a result may be under way."""
+        return not self.shards.is_shared or worker is None

@@ -2,7 +2,8 @@
 
 Owns one handler per effect. Promises at-least-once: a row of the outbox is done with in the transaction of the decision
 it led to, or when its receiver has accepted; doing it twice is harmless, because dispatches are fenced by attempt,
-children by their id, and commands count once.
+children by their id, and commands count once. What follows for a run that was handed over or lost meanwhile is left to
+its new owner, but for the work that was claimed (`handover`).
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ from treadle.model.states import TokenState
 from treadle.runtime.coordinator import Coordinator
 from treadle.runtime.facts import Facts
 from treadle.runtime.gathering import Decided, Item
+from treadle.runtime.handover import Claims
 from treadle.runtime.outgoing import Outgoing
 from treadle.runtime.ports import Executor
 from treadle.runtime.progress import Progress
+from treadle.runtime.shards import Moved
 from treadle.runtime.timers import Timers
 from treadle.store.port import Answer, OutboxRow
 
@@ -43,7 +46,11 @@ class Delivery:
         facts: Facts,
         outgoing: Outgoing,
         progress: Progress,
+        claims: Claims,
     ) -> None:
+        self._claims = claims
+        self._shards = coordinator.shards
+        self._is_shared, self._epoch_of = coordinator.shards.is_shared, coordinator.shards.epoch_of
         self._progress = progress
         self._coordinator = coordinator
         self._executor = executor
@@ -64,7 +71,8 @@ class Delivery:
     def durable(self, decided: list[Decided], rows: list[OutboxRow]) -> None:
         """The coordinator's `deliver`."""
         for one in decided:
-            for effect in one.local:
+            is_left = one.hot is not None and one.hot.is_left
+            for effect in self._left(one) if is_left else one.local:
                 try:
                     self._act(one, effect)
                 except Exception as problem:
@@ -78,32 +86,56 @@ class Delivery:
     def row(self, row: OutboxRow) -> None:
         """Something the world has to be told."""
         handler = self._rows.get(type(row.effect))
+        if not self._shards.owns(row.run):
+            return  # its new owner finds it
         if handler is not None:
             handler(row, row.effect)
         else:
             self._outgoing.carry(row)
 
+    def _left(self, one: Decided) -> list[f.Effect]:
+        """Of a run that is somebody else's by now: work claimed here begins, work to be stopped here stops."""
+        run = one.item.run
+        return [
+            effect
+            for effect in one.local
+            if isinstance(effect, f.StopTask)
+            or (isinstance(effect, f.RunTask) and (run, effect.token, effect.attempt) in self._claims)
+        ]
+
+    def drop_unless(self, is_kept: Callable[[RunId], bool]) -> None:
+        """What the others offer is their new owner's to hand out, unless it has begun here."""
+        for key in [key for key in self._offered if not is_kept(key[0])]:
+            del self._offered[key]
+            self._executor.stop(*key)
+
     def report(self, run: RunId, command: c.Command) -> None:
         """What an executor says: a beginning settles the row that offered the work."""
+        if self._claims:
+            command = self._claims.signed(run, command)
         if isinstance(command, (c.StartAttempt, c.ExtendLease)):
             row = self._offered.get((run, command.token, command.attempt), 0)
-            self._coordinator.put(Item(run, command, future=self._stop_if_refused(run, command), row=row))
+            told = self._stop_if_refused(run, command, row)
+            self._coordinator.put(Item(run, command, future=told, row=row, epoch=self._epoch_of(run)))
             return
         if isinstance(command, (c.FinishAttempt, c.FailAttempt)):
             self._progress.ended((run, command.token, command.attempt))
-        self._coordinator.tell(run, command)
+        self._coordinator.put(Item(run, command, epoch=self._epoch_of(run) if self._is_shared else 0))
 
-    def _stop_if_refused(self, run: RunId, command: c.StartAttempt | c.ExtendLease) -> asyncio.Future[Answer]:
+    def _stop_if_refused(self, run: RunId, command: c.StartAttempt | c.ExtendLease, row: int) -> asyncio.Future[Answer]:
         """Who may not begin, or has lost its lease, stops: the work is somebody else's."""
         future: asyncio.Future[Answer] = self._coordinator.future()
+        key = (run, command.token, command.attempt)
 
         def told(answered: asyncio.Future[Answer]) -> None:
-            if answered.cancelled() or answered.exception() is not None:
-                return
-            # Not earlier: until the beginning is durable, recovery finds the row and would offer it again.
-            self._offered.pop((run, command.token, command.attempt), None)
-            if answered.result().rejection is not None:
-                self._executor.stop(run, command.token, command.attempt)
+            if answered.cancelled() or self._offered.get(key, row) != row:
+                return  # it was lost and offered anew meanwhile: this is not about that
+            problem = answered.exception()
+            if problem is None:
+                # Not earlier: until the beginning is durable, recovery finds the row and would offer it again.
+                self._offered.pop(key, None)
+            if isinstance(problem, Moved) or (problem is None and answered.result().rejection is not None):
+                self._executor.stop(*key)
 
         future.add_done_callback(told)
         return future
@@ -133,6 +165,9 @@ class Delivery:
         attempt = self._facts.attempt(state, effect)
         if attempt is None:
             return False
+        if attempt.identity in self._claims and state.tokens[effect.token].worker is None:
+            self._claims.drop(attempt.identity)  # of an execution before this one: its lease is over
+            self._executor.stop(*attempt.identity)
         self._executor.begin(attempt)
         return True
 
@@ -153,11 +188,23 @@ class Delivery:
             state = await self._coordinator.state(row.run)
             if self._offered.get(key) != row.id:
                 return
+            if self._coordinator.shape is not None:
+                self._offer_again(row, effect, state)
+                return
             if state is None or not is_on_offer(state, effect) or not self._begin(state, effect):
                 del self._offered[key]
                 self._coordinator.settle(row.id)
 
         self._coordinator.spawn(begin())
+
+    def _offer_again(self, row: OutboxRow, effect: f.RunTask, state: RunState | None) -> None:
+        """A row of a store that was moved here from one without claims."""
+        del self._offered[row.run, effect.token, effect.attempt]
+        if state is None or not is_on_offer(state, effect):
+            self._coordinator.settle(row.id)
+            return
+        lost = state.tokens[effect.token].recoveries
+        self._coordinator.tell(row.run, c.LoseWorker(effect.token, effect.attempt, lost, graceful=True), row.id)
 
     def _start_child(self, row: OutboxRow, effect: f.StartChild) -> None:
         command = c.StartRun(
@@ -169,8 +216,8 @@ class Delivery:
             depth=effect.depth,
             depth_max=effect.depth_max,
         )
-        item = Item(effect.child, command, effect.workflow, self._refused_child(row, effect), row.id, keeps_row=True)
-        self._coordinator.put(item)
+        told = self._refused_child(row, effect)
+        self._coordinator.put(Item(effect.child, command, effect.workflow, told, row.id, True, row.run))
 
     def _refused_child(self, row: OutboxRow, effect: f.StartChild) -> asyncio.Future[Answer]:
         """A future that tells the parent when its child could not be started."""
@@ -189,17 +236,18 @@ class Delivery:
         return future
 
     def _cancel_child(self, row: OutboxRow, effect: f.CancelChild) -> None:
-        self._coordinator.tell(effect.child, c.CancelRun(by="parent"), row.id)
+        self._coordinator.tell(effect.child, c.CancelRun(by="parent"), row.id, row.run)
 
     def _compensate_child(self, row: OutboxRow, effect: f.CompensateChild) -> None:
-        self._coordinator.tell(effect.child, c.CompensateRun(effect.token), row.id)
+        self._coordinator.tell(effect.child, c.CompensateRun(effect.token), row.id, row.run)
 
     def _notify_parent(self, row: OutboxRow, effect: f.NotifyParent) -> None:
         command = c.EndChild(effect.token, row.run, effect.status, effect.output, effect.error, effect.compensable)
-        self._coordinator.tell(effect.parent, command, row.id)
+        self._coordinator.tell(effect.parent, command, row.id, row.run)
 
     def _deliver_signal(self, row: OutboxRow, effect: f.DeliverSignal) -> None:
-        self._coordinator.tell(effect.run, c.SendSignal(effect.name, effect.key, effect.data, effect.id), row.id)
+        command = c.SendSignal(effect.name, effect.key, effect.data, effect.id)
+        self._coordinator.tell(effect.run, command, row.id, row.run)
 
 
 def is_on_offer(state: RunState, effect: f.RunTask) -> bool:

@@ -45,7 +45,6 @@ class Coroutines:
         effort = _Awaited(work, current, ended, self._tasks)
         effort.task = task = self._loop.create_task(effort.run())
         self._tasks.add(task)
-        task.add_done_callback(effort.finish)
         begun()
         return effort
 
@@ -74,20 +73,26 @@ class _Awaited:
             answer = checked(await self._work)
         except (Exception, SystemExit) as problem:  # user code that exits must not take the engine with it
             answer = Failed(error_of(problem))
+        except asyncio.CancelledError:
+            self._tasks.discard(self.task)
+            self._end(failed("the action's coroutine was cancelled, but not by the engine"))
+            raise
+        self._tasks.discard(self.task)
         self._end(answer)
 
     def cancel(self) -> None:
         self._current.cancelled.set()
+        self.task.add_done_callback(self._cancelled)  # here and not in `begin`: a callback costs every attempt 2 µs
         self.task.cancel()
 
-    def finish(self, task: asyncio.Task[None]) -> None:
-        """The task is over; if it did not say so itself it was cancelled, perhaps before its first step."""
+    def _cancelled(self, task: asyncio.Task[None]) -> None:
+        """The task is over; if it did not say so itself it never had its first step."""
         self._tasks.discard(task)
         if self._ended is None:
             return
         if inspect.iscoroutine(self._work):
             self._work.close()  # it would be reported as never awaited
-        self._end(failed("the action's coroutine was cancelled, but not by the engine"))
+        self._end(ABANDONED)
 
     def _end(self, answer: Done | Failed) -> None:
         ended, self._ended = self._ended, None

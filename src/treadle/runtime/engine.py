@@ -4,8 +4,9 @@
         run = await engine.start(flow, {"topic": "tea"})
         print((await run.wait()).output)
 
-Owns which parts are used, and ownership of the store: one process coordinates a SQLite file, others `connect`. Must not
-contain rules; must not be imported by anything below the faces.
+Owns which parts are used, and the right to decide: one process coordinates a SQLite file, any number share a PostgreSQL
+database, each with a part of the runs; everybody else may `connect`. Must not contain rules; must not be imported by
+anything below the faces.
 """
 
 from __future__ import annotations
@@ -23,32 +24,37 @@ from typing import Any, Self
 import uuid_utils
 from msgspec import Struct
 
-from treadle.actions.llm.kind import install_llm
 from treadle.actions.llm.profiles import LlmSettings
-from treadle.actions.mcp.kind import install_mcp
 from treadle.actions.mcp.servers import McpSettings
-from treadle.actions.outside import OutsideSettings, install_outside
+from treadle.actions.outside import OutsideSettings
 from treadle.actions.registry import Registry
-from treadle.errors import OwnedElsewhere
-from treadle.kernel.state import RunState
-from treadle.model.commands import Command
-from treadle.model.ids import RunId
+from treadle.runtime import presence
 from treadle.runtime.client import Client, Definition, Deployed
-from treadle.runtime.clock import SystemClock
+from treadle.runtime.clock import SharedClock, SystemClock
+from treadle.runtime.commander import Remote
+from treadle.runtime.committer import reliably
 from treadle.runtime.connecting import connect as connect
 from treadle.runtime.core import Core
 from treadle.runtime.courier import WebhookCourier
+from treadle.runtime.direct import Direct as Direct
+from treadle.runtime.direct import Shared
+from treadle.runtime.equipment import equip, executing
 from treadle.runtime.executor import LocalExecutor
-from treadle.runtime.feed import Watch
 from treadle.runtime.garbage import spare_collector
+from treadle.runtime.holding import Held, hold
 from treadle.runtime.keep import Keep, Rules
-from treadle.runtime.library import Library
+from treadle.runtime.lookout import Lookout
+from treadle.runtime.membership import TTL_MS, Membership
 from treadle.runtime.ports import Clock, Report
+from treadle.runtime.queueing import Queueing
 from treadle.runtime.retention import Retention
 from treadle.runtime.scheduler import Scheduler
-from treadle.runtime.wake import INBOX, WATCH, Bell, Subscribers, clear_away
-from treadle.store.port import Answer, OutboxRow, Store
+from treadle.store.members import Members, Node
+from treadle.store.notices import MISSED, NODES, Notices, Silence
+from treadle.store.places import Place, place_of
+from treadle.store.port import Store
 from treadle.store.rows import SHARD
+from treadle.store.work import Work
 
 FOREVER_MS = 1 << 50
 """A SQLite file's lease never expires by itself: the operating system says when its owner is gone, and nothing has to
@@ -73,6 +79,10 @@ class EngineSettings(Struct, frozen=True, kw_only=True):
     payload_max: int = 64 * 1024
     """Larger values move out of the history into content-addressed blobs."""
     grace_ms: int = GRACE_MS
+    lease_ms: int = TTL_MS
+    """On a shared store: how long others wait for a sign of life before they take over what this engine owned."""
+    claim_ms: int = 15_000
+    """On a shared store: how long queue work is waited for after a worker's last sign of life."""
     keep: Keep = Keep()
     """How long finished runs are kept: for ever, unless it says otherwise."""
     keep_of: Mapping[str, Keep] = {}
@@ -88,7 +98,7 @@ class Engine(Client):
 
     def __init__(
         self,
-        store: str | Path | Store = "treadle.db",
+        store: str | Path | Place | Store = "treadle.db",
         *,
         functions: Mapping[str, Callable[..., Any]] | None = None,
         registry: Registry | None = None,
@@ -105,7 +115,6 @@ class Engine(Client):
         self._random = Random(uuid_utils.uuid4().int)
         self._closing: list[Callable[[], Awaitable[None]]] = []
         """Undone in reverse order."""
-        self._is_listening = False
 
     async def __aenter__(self) -> Self:
         try:
@@ -138,94 +147,108 @@ class Engine(Client):
 
     async def _open(self) -> None:
         spare_collector()
-        clock = SystemClock()
-        bell = Bell(self._rung)
-        self._closing.append(_later(bell.close))
-        self._subscribers = Subscribers(bell)
-        store = await self._own_store(bell.address)
-        owner = f"{self.name}:{secrets.token_hex(4)}"  # unlike every one before, also after a restart under one name
-        free = await store.lease(
-            SHARD, owner, clock.now(), FOREVER_MS
-        )  # given back: the last one was closed, not killed
-        fence = free or await store.lease(SHARD, owner, clock.now(), FOREVER_MS, evict=True)
-        assert fence is not None, "an evicting lease is always given"
-        self._closing.append(lambda: store.release(fence))
-        outside = install_outside(self.registry, self.settings.outside)
-        if self.settings.llm is not None:
-            install_llm(self.registry, self.settings.llm, outside.settings.secrets)
-        if self.settings.mcp is not None:
-            install_mcp(self.registry, self.settings.mcp, outside.settings.secrets)
+        self._owner = f"{self.name}:{secrets.token_hex(4)}"  # unlike every one before, also under the same name
+        held = await self._hold()
+        store, notices = held.store, held.notices
+        clock: SystemClock | SharedClock = SystemClock() if held.members is None else SharedClock()
+        outside = equip(self.registry, self.settings.outside, self.settings.llm, self.settings.mcp)
         self._closing.append(self.registry.close)
         courier = WebhookCourier(outside, await _callback_key(store))
-        self._core = Core(store, fence, clock, self._executor(clock), courier, self._random)
-        self._closing.append(lambda: self._core.close(self.settings.grace_ms))
-        coordinator = self._core.coordinator
-        coordinator.feed.listen(lambda _run, _seq, _status: self._subscribers.tell())
-        coordinator.answered = self._subscribers.tell
-        super().__init__(Direct(self._core, self._look), SHARD)
-        self._scheduler = Scheduler(store, clock, self, coordinator.feed, coordinator.spawn)
-        self._closing.append(_later(self._scheduler.close))
+        self._core = core = Core(store, clock, self._executor(clock), courier, self._random)
+        coordinator = core.coordinator
+        lookout = Lookout(core, notices, self._look_beside)
+        who = (self.name, clock.now())
+        if held.members is not None:
+            remote = Remote(store, clock, notices, presence.Shared(held.members), coordinator.feed)
+            super().__init__(Shared(core, self._look, remote, notices))
+        else:
+            super().__init__(Direct(core, self._look, presence.Alone(store, lambda: who, clock.now)))
+        self._scheduler = Scheduler(store, clock, self, coordinator.feed, coordinator.spawn, core.shards.owns)
         rules = Rules(self.settings.keep, self.settings.keep_of)
-        library, spawn = self._core.library, coordinator.spawn
-        retention = Retention(store, fence, clock, coordinator.feed, rules, library.names, spawn)
-        self._closing.append(_later(retention.close))
-        self._is_listening = True
-        await self._core.open(graceful=free is not None)
-        await self._scheduler.refresh()
-        await retention.open()
+        self._retention = Retention(
+            store, core.shards, clock, coordinator.feed, rules, core.library.names, coordinator.spawn
+        )
+        core.on_moved = self._moved
+        self._queues = queueing = self._queueing(store, notices, clock)
+        await core.open()
+        if held.members is not None and isinstance(clock, SharedClock):
+            await self._join(held.members, notices, clock)
+        else:
+            await self._own(store, clock)
+        if queueing is not None:
+            self._closing.append(lambda: queueing.close(self.settings.grace_ms))
+            queueing.open()
+        self._closing.append(_later(self._scheduler.close))
+        await self._look_beside()
+        self._closing.append(_later(self._retention.close))
+        await self._retention.open()
+        self._closing.append(lookout.close)
+        lookout.open(is_shared=held.members is not None)
+
+    async def _own(self, store: Store, clock: Clock) -> None:
+        """The right to decide for the whole store."""
+        core = self._core
+        free = await store.lease(SHARD, self._owner, clock.now(), FOREVER_MS)  # given back: closed, not killed
+        fence = free or await store.lease(SHARD, self._owner, clock.now(), FOREVER_MS, evict=True)
+        assert fence is not None, "an evicting lease is always given"
+        self._closing.append(lambda: store.release(fence))
+        self._closing.append(lambda: core.close(self.settings.grace_ms))
+        await core.gain(fence, graceful=free is not None)
+
+    async def _join(self, members: Members, notices: Notices, clock: SharedClock) -> None:
+        """The right to decide for a share of the store, which changes as nodes come and go."""
+        core, settings = self._core, self.settings
+        queues = tuple(settings.queues) if settings.queues is not None else None
+        node = Node(self._owner, self.name, queues=queues)
+        membership = Membership(members, core, node, clock, self._random, settings.lease_ms)
+        membership.nudge = lambda: notices.say(NODES)
+        membership.heard = lambda standing, took_ms: clock.hear(standing.now, took_ms)
+        notices.hear(NODES, lambda _name: membership.look())
+        notices.hear(MISSED, lambda _name: membership.look())
+        self._closing.append(lambda: membership.close(settings.grace_ms))
+        await membership.open()
+
+    def _moved(self) -> None:
+        """Shards have come or gone, and with them what is theirs beside runs."""
+        self._retention.moved()
+        self._core.coordinator.spawn(self._look_beside())
 
     def _executor(self, clock: Clock) -> Callable[[Report], LocalExecutor]:
-        settings = self.settings
-        limits = {"threads_max": settings.threads_max, "processes_max": settings.processes_max}
-        given = {name: value for name, value in limits.items() if value is not None}
-        return lambda report: LocalExecutor(
-            self.registry,
-            report,
+        return executing(self.registry, clock, self.settings, self._owner)
+
+    def _queueing(self, store: Store, notices: Notices, clock: Clock) -> Queueing | None:
+        """Where workers claim queue work, this engine is one of them; else that work is its own."""
+        if not isinstance(store, Work):
+            return None
+        return Queueing(
+            self._core,
+            self._commander,
+            store,
+            notices,
+            self._executor(clock),
             clock,
-            name=self.name,
-            attempts_max=settings.attempts_max,
-            queues=settings.queues,
-            **given,
+            worker=f"{self.name}:{secrets.token_hex(4)}",
+            queues=self.settings.queues,
+            lease_ms=self.settings.claim_ms,
+            random=self._random,
         )
 
-    async def _own_store(self, wake: str) -> Store:
-        """The store, and the right to coordinate it."""
-        if not isinstance(self._place, str | Path):
-            return self._place
-        if str(self._place) == ":memory:":
-            from treadle.store.memory import MemoryStore
-
-            return MemoryStore()
-        from treadle.store.sqlite import Ownership, SqliteStore
-
-        ownership = Ownership(self._place, owner=self.name, wake=wake)
-        other = ownership.try_take()
-        if other is not None and not self._wait:
-            raise OwnedElsewhere(str(self._place), other.description)
-        if other is not None:
-            await ownership.wait_gone()
-        self._closing.append(_later(ownership.release))
-        if ownership.left_behind is not None:
-            clear_away(ownership.left_behind)
-        store = await SqliteStore.open(self._place, payload_max=self.settings.payload_max)
-        self._closing.append(store.close)
-        return store
-
-    def _rung(self, message: bytes) -> None:
-        if message == INBOX:
-            if self._is_listening:  # else opening reads the inbox itself
-                self._look()
-        elif message.startswith(WATCH):
-            self._subscribers.add(message.removeprefix(WATCH).decode())
+    async def _hold(self) -> Held:
+        if not isinstance(self._place, str | Path | Place):
+            store = self._place
+            return Held(store, Silence(), store if isinstance(store, Members) and store.shards > 1 else None)
+        place = place_of(self._place)
+        return await hold(place, self.name, self._closing, wait=self._wait, payload_max=self.settings.payload_max)
 
     def _look(self) -> None:
-        """Something was written beside the runs, or into the inbox."""
+        """Something was written beside the runs, here."""
+        self._core.coordinator.spawn(self._core.look())
+        self._core.coordinator.spawn(self._look_beside())
 
-        async def look() -> None:
-            await self._core.look()
-            await self._scheduler.refresh()
-
-        self._core.coordinator.spawn(look())
+    async def _look_beside(self) -> None:
+        core = self._core
+        for step in (core.library.refresh, self._scheduler.refresh):
+            await reliably(step, lambda: core.coordinator.stopped is not None)
 
     def listen(self, heard: Callable[[], None]) -> Callable[[], None]:
         """Calls `heard` whenever something was committed; returns how to stop that."""
@@ -240,45 +263,6 @@ class Engine(Client):
         workflow = await asyncio.to_thread(admit, definition, self.registry, self.settings.queues)
         self.registry.functions.update(functions_of(definition))
         return await super().deploy(workflow)
-
-
-class Direct:
-    """The commander of the process that coordinates."""
-
-    def __init__(self, core: Core, look: Callable[[], None]) -> None:
-        self._look = look
-        self._coordinator = core.coordinator
-        self._recovery = core.recovery
-
-    @property
-    def store(self) -> Store:
-        return self._coordinator.store
-
-    @property
-    def clock(self) -> Clock:
-        return self._coordinator.clock
-
-    @property
-    def library(self) -> Library:
-        return self._coordinator.library
-
-    async def ask(self, run: RunId, command: Command, workflow: str | None = None, fresh: bool = False) -> Answer:
-        return await self._coordinator.ask(run, command, workflow, fresh)
-
-    def will_tell(self, run: RunId) -> bool:
-        return self._coordinator.is_hot(run)
-
-    def watch(self, run: RunId) -> Watch:
-        return self._coordinator.feed.watch(run)
-
-    async def state(self, run: RunId) -> RunState | None:
-        return await self._coordinator.state(run)
-
-    async def revive(self, letter: OutboxRow) -> None:
-        await self._recovery.revive(letter.id)
-
-    def changed(self) -> None:
-        self._look()
 
 
 async def _callback_key(store: Store) -> bytes:

@@ -76,6 +76,7 @@ class LocalExecutor:
         threads, processes = Threads(loop, threads_max, name), Processes(loop, processes_max, name)
         self._shop = Workshop(loop, clock, registry, Coroutines(loop), threads, processes)
         self._room: Line[_Entry] = Line(attempts_max)
+        self._only_room = (self._room,)
         self._queues = None if queues is None else {queue: Line[_Entry](limit) for queue, limit in queues.items()}
         self._slots: Slots[_Entry] = Slots()
         self._in_hand: dict[tuple[RunId, TokenId, int], _Entry] = {}
@@ -90,6 +91,11 @@ class LocalExecutor:
     def executing(self) -> int:
         """How many attempts it has in hand, waiting ones included."""
         return len(self._in_hand)
+
+    @property
+    def in_hand(self) -> list[Attempt]:
+        """Those it will still report for, waiting ones included."""
+        return [entry.attempt for entry in self._in_hand.values()]
 
     def has_in_hand(self, run: RunId, token: TokenId, attempt: int) -> bool:
         """Whether it will still report for this attempt."""
@@ -148,7 +154,7 @@ class LocalExecutor:
         """What it has to pass, in order. The slot comes first: a place in a queue must not idle while its holder
         waits for a slot."""
         if attempt.slot is None and attempt.queue is None:
-            return (self._room,)
+            return self._only_room
         slot = (self._slots.line(attempt.slot),) if attempt.slot is not None else ()
         served = self._queues is not None and attempt.queue is not None
         queue = (self._queues[attempt.queue],) if served else ()  # type: ignore[index]
@@ -235,7 +241,8 @@ class LocalExecutor:
         places, entry.places = entry.places, 0
         for line in entry.lines[:places]:
             line.leave()
-            self._call_up(line)
+            if line.is_waited_for:
+                self._call_up(line)
         if entry.attempt.slot is not None:
             self._slots.forget(entry.attempt.slot)
         self._running.discard(entry)

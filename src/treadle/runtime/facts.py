@@ -11,11 +11,10 @@ from random import Random
 from typing import Any, TypeVar
 
 from treadle.actions.protocol import AttemptFacts
-from treadle.expression.paths import MISSING
 from treadle.kernel.state import RunState
 from treadle.kernel.view import branch_of
 from treadle.model.effects import RunTask
-from treadle.model.ids import dispatch_key
+from treadle.model.ids import RunId, dispatch_key
 from treadle.model.requests import WriteArtifact
 from treadle.model.states import TokenState
 from treadle.runtime.artifacts import ReadState, lineage
@@ -38,6 +37,8 @@ class Facts:
         self._read_state = read_state
         self._jitter = None if random is None else lambda: random.uniform(-1.0, 1.0)
         self._loop = asyncio.get_running_loop()
+        self._artifacts: RunArtifacts | None = None
+        """Of the run asked for last: the branches of a fan-out share them."""
 
     def attempt(self, state: RunState, effect: RunTask) -> Attempt | None:
         """The attempt an effect asks for; None if the visit has moved on meanwhile."""
@@ -48,7 +49,10 @@ class Facts:
         undo = effect.record is not None
         task = (node.compensate.task if node.compensate else None) if undo else node.task
         assert task is not None, "only a node with a task is dispatched"
-        branch = branch_of(state, token.frames)
+        branch = branch_of(state, token.frames) if token.frames else None
+        artifacts = self._artifacts
+        if artifacts is None or artifacts.state is not state:
+            artifacts = self._artifacts = RunArtifacts(self._store, state, self._read_state, self._loop)
         facts = AttemptFacts(
             run=state.run,
             token=effect.token,
@@ -57,8 +61,8 @@ class Facts:
             key=dispatch_key(state.run, effect.token, effect.attempt),
             workflow=state.graph.workflow_name,
             path=token.path,
-            branch=None if branch is MISSING else branch,
-            artifacts=RunArtifacts(self._store, state, self._read_state, self._loop),
+            branch=branch,
+            artifacts=artifacts,
             jitter=self._jitter,
             emit=self._progress.teller((state.run, effect.token, effect.attempt)),
         )
@@ -76,18 +80,17 @@ class Facts:
         )
 
 
-class RunArtifacts:
+class StoredArtifacts:
     """What one attempt sees: its run's names, then those of the ancestors it inherits from. Called from other threads
     only (see `actions.blobs.Artifacts`): it waits for the loop."""
 
-    def __init__(self, store: Store, state: RunState, read_state: ReadState, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, store: Store, run: RunId, loop: asyncio.AbstractEventLoop) -> None:
         self._store = store
-        self._state = state
-        self._read_state = read_state
+        self._run = run
         self._loop = loop
 
     def put(self, content: bytes) -> str:
-        return self._wait(self._store.put_blob(self._state.run, content))
+        return self._wait(self._store.put_blob(self._run, content))
 
     def get(self, digest: str) -> bytes | None:
         return self._wait(self._store.get_blob(digest))
@@ -102,7 +105,20 @@ class RunArtifacts:
         return sorted({name for bound in self._lineage() for name in bound})
 
     def _lineage(self) -> list[dict[str, Any]]:
-        return [bound for _run, bound in self._wait(lineage(self._state, self._read_state))]
+        """The names each run binds, nearest first."""
+        raise NotImplementedError
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+
+class RunArtifacts(StoredArtifacts):
+    """Of a run whose state is in memory."""
+
+    def __init__(self, store: Store, state: RunState, read_state: ReadState, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(store, state.run, loop)
+        self.state = state
+        self._read_state = read_state
+
+    def _lineage(self) -> list[dict[str, Any]]:
+        return [bound for _run, bound in self._wait(lineage(self.state, self._read_state))]

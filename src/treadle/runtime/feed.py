@@ -107,6 +107,12 @@ class Feed:
         self.closed = reason
         self.wake_everybody()
 
+    def wake(self, run: RunId, *, ended: bool = False) -> None:
+        """This run has changed where nobody here saw it, or has `ended`."""
+        for watch in self.watches.get(run, ()):
+            if ended or watch.only is None:
+                watch.ring(None)
+
     def wake_everybody(self) -> None:
         """Something may have changed that nobody here saw."""
         for watches in self.watches.values():

@@ -2,16 +2,17 @@
 
 For every run: the history has no gap, folds without an error, and leads to the status, sequence number and version its
 row has; the folded state violates no invariant (`kernel.invariants`); timers and gates are rows exactly where the state
-has them; rows of the outbox belong to runs that exist. Runs are taken a page at a time and one is in memory at once, so
-the cost is that of the largest run. A run that changes while it is looked at (an engine is working) is read again; what
-still disagrees then is a finding.
+has them. Runs are taken a page at a time with the rows beside them, and a few histories are in memory at once, so the
+cost is that of the largest runs, however many there are. A run that changes while it is looked at (an engine is
+working) is read again; what still disagrees then is a finding.
 
 Owns the comparison. Must not repair: whoever finds something needs the evidence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -23,15 +24,17 @@ from treadle.kernel.invariants import violations
 from treadle.kernel.lifecycle import LIVE
 from treadle.kernel.state import RunState
 from treadle.model import events as e
-from treadle.model.effects import OpenGate, RunTask
+from treadle.model.effects import OfferWork, OpenGate, RunTask
 from treadle.model.ids import RunId, TimerId, TokenId
-from treadle.model.states import GateState, RunStatus
+from treadle.model.states import GateState
 from treadle.runtime.library import KIND, Library
 from treadle.store.port import OutboxRow, RunQuery, RunRow, Store
+from treadle.store.transfer import Beside, Rows
 
-PAGE = 5_000
-"""Runs compared with one reading of the rows beside them."""
-ROWS = 10_000
+PAGE = 200
+"""Runs compared with one reading of the rows beside them, all of which are in memory at once."""
+AT_ONCE = 8
+"""Histories in memory at once. A database answers so many questions almost as soon as one."""
 LOOKS = 5
 """How often a run that seems wrong and has changed meanwhile is read again: its owner is at work on it."""
 
@@ -66,36 +69,50 @@ class Report(Struct):
         return not self.findings
 
 
-class _Rows(Struct):
-    """What the store keeps beside the histories, by run."""
-
-    timers: dict[RunId, dict[TimerId, int]]
-    gates: dict[RunId, set[TokenId]]
-    outbox: dict[RunId, list[OutboxRow]]
-
-
-async def check_store(
-    store: Store, shard: int = 0, *, progress: Progress | None = None, findings_max: int = 1_000
-) -> Report:
-    """Everything that is wrong with a store, up to `findings_max`."""
-    report = Report(findings=[])
-    library = Library(store)
+async def check_store(store: Store, *, progress: Progress | None = None, findings_max: int = 1_000) -> Report:
+    """Everything that is wrong with a store, up to `findings_max`. Rows of runs that do not exist are for the store's
+    own `integrity` to find."""
+    assert isinstance(store, Rows), "every store has them"
+    checking = _Checking(store, store, Report(findings=[]))
+    report = checking.report
     report.findings += await _documents(store)
-    known: set[RunId] = set()
-    query = RunQuery(limit=PAGE)
-    while page := await store.find_runs(query):
-        rows = await _rows(store, shard, [row.run for row in page])
-        for row in page:
-            known.add(row.run)
-            report.findings += await _check_run(store, library.graph, row, rows, shard, report)
-            report.runs += 1
+    async for page in _pages(store):
+        beside = await checking.beside([row.run for row in page])
+        for some in _some(page):
+            histories = await asyncio.gather(*(store.history(row.run) for row in some))
+            for row, history in zip(some, histories, strict=True):
+                report.findings += await checking.run(row, history, beside)
+            report.runs += len(some)
             if progress is not None:
                 progress(report.runs)
             if len(report.findings) >= findings_max:
                 return report
-        query = RunQuery(after=page[-1].run, limit=PAGE)
-    report.findings += await _strays(store, shard, known, report)
     return report
+
+
+async def _pages(store: Store) -> AsyncIterator[list[RunRow]]:
+    """Every run there is now, in the order of creation. It ends behind the newest of them; with those that are started
+    meanwhile it would never end beside a busy engine. A few are remembered: some may be gone by then."""
+    ends = {row.run for row in await store.find_runs(RunQuery(newest_first=True, limit=PAGE))}
+    page = await store.find_runs(RunQuery(limit=PAGE))
+    has_met_end = False
+    while page:
+        is_end = any(row.run in ends for row in page)
+        if has_met_end and not is_end:
+            return
+        has_met_end |= is_end
+        yield page
+        page = await _behind(store, page)
+
+
+async def _behind(store: Store, seen: list[RunRow]) -> list[RunRow]:
+    """The next page. Nothing is behind a run that was forgotten meanwhile: then it begins behind one before it."""
+    for row in reversed(seen):
+        page = await store.find_runs(RunQuery(after=row.run, limit=PAGE))
+        if page or await store.find_runs(RunQuery(run=row.run)):
+            known = {one.run for one in seen}
+            return [one for one in page if one.run not in known]
+    return await store.find_runs(RunQuery(limit=PAGE))
 
 
 async def _documents(store: Store) -> list[Finding]:
@@ -109,29 +126,49 @@ async def _documents(store: Store) -> list[Finding]:
     return found
 
 
-async def _check_run(
-    store: Store, graph_of: GraphOf, row: RunRow, rows: _Rows, shard: int, report: Report
-) -> list[Finding]:
-    history = await store.history(row.run)
-    report.events += len(history)
-    if _is_trimmed(row, history):
-        report.trimmed += 1
-        return []
-    if not await _compare(graph_of, row, history, rows):
-        return []
-    for _ in range(LOOKS):
-        before = await store.find_runs(RunQuery(run=row.run))
-        rows, history = await _rows(store, shard, [row.run]), await store.history(row.run)
-        after = await store.find_runs(RunQuery(run=row.run))
-        if not after:
-            return []  # forgotten meanwhile
-        if before == after:
-            return [] if _is_trimmed(after[0], history) else await _compare(graph_of, after[0], history, rows)
-    # It never stands still: its history up to the row must still lead to the row; what is beside it cannot be judged.
-    return await _compare(graph_of, before[0], history[: before[0].seq], None)
+def _some(page: list[RunRow]) -> Iterator[list[RunRow]]:
+    return (page[start : start + AT_ONCE] for start in range(0, len(page), AT_ONCE))
 
 
-async def _compare(graph_of: GraphOf, row: RunRow, history: Sequence[e.Event], rows: _Rows | None) -> list[Finding]:
+class _Checking:
+    """One look at everything."""
+
+    def __init__(self, store: Store, rows: Rows, report: Report) -> None:
+        self._store = store
+        self._rows = rows
+        self._graph_of = Library(store).graph
+        self.report = report
+
+    async def beside(self, runs: list[RunId]) -> Beside:
+        """What is kept beside these runs' histories."""
+        found = await self._rows.beside(runs)
+        self.report.timers += sum(len(timers) for timers in found.timers.values())
+        self.report.gates += sum(len(gates) for gates in found.gates.values())
+        self.report.outbox += sum(len(rows) for rows in found.outbox.values())
+        return found
+
+    async def run(self, row: RunRow, history: Sequence[e.Event], beside: Beside) -> list[Finding]:
+        """What is wrong with a run."""
+        self.report.events += len(history)
+        if _is_trimmed(row, history):
+            self.report.trimmed += 1
+            return []
+        if not await _compare(self._graph_of, row, history, beside):
+            return []
+        for _ in range(LOOKS):
+            before = await self._store.find_runs(RunQuery(run=row.run))
+            beside, history = await self._rows.beside([row.run]), await self._store.history(row.run)
+            after = await self._store.find_runs(RunQuery(run=row.run))
+            if not after:
+                return []  # forgotten meanwhile
+            if before == after:
+                trimmed = _is_trimmed(after[0], history)
+                return [] if trimmed else await _compare(self._graph_of, after[0], history, beside)
+        # It never stands still: its history up to the row must lead to the row; what is beside it cannot be judged.
+        return await _compare(self._graph_of, before[0], history[: before[0].seq], None)
+
+
+async def _compare(graph_of: GraphOf, row: RunRow, history: Sequence[e.Event], rows: Beside | None) -> list[Finding]:
     if not history or not isinstance(history[0], e.RunStarted):
         return [Finding(row.run, "gap", "its history does not begin with run.started")]
     for position, event in enumerate(history, 1):
@@ -179,10 +216,7 @@ def _row(row: RunRow, history: Sequence[e.Event], state: RunState) -> list[str]:
 
 
 def _timers(state: RunState, rows: dict[TimerId, int]) -> list[str]:
-    """A paused run's timers stand still: the store does not give them, so only the ones it gives are compared."""
     wanted = {timer.id: timer.due for timer in state.timers.values()}
-    if state.status is RunStatus.PAUSED:
-        return [f"timer {timer} is a row and unknown to the run" for timer in rows if timer not in wanted]
     missing = [f"timer {timer} has no row" for timer in wanted if timer not in rows]
     extra = [f"timer {timer} is a row and unknown to the run" for timer in rows if timer not in wanted]
     moved = [
@@ -205,46 +239,6 @@ def _outbox(state: RunState, rows: list[OutboxRow]) -> list[str]:
     found = []
     for row in rows:
         token = getattr(row.effect, "token", None)
-        if isinstance(row.effect, RunTask | OpenGate) and token is not None and token > state.last_token:
+        if isinstance(row.effect, RunTask | OfferWork | OpenGate) and token is not None and token > state.last_token:
             found.append(f"outbox row {row.id} is about visit {token}, which was never created")
     return found
-
-
-async def _rows(store: Store, shard: int, runs: list[RunId]) -> _Rows:
-    """What is kept beside these runs' histories."""
-    wanted = set(runs)
-    timers: dict[RunId, dict[TimerId, int]] = {}
-    for timer in await store.timers(shard, limit=1_000_000):
-        if timer.run in wanted:
-            timers.setdefault(timer.run, {})[timer.timer] = timer.due
-    gates = {run: {gate.token for gate in await store.find_gates(run, ROWS)} for run in runs}
-    outbox: dict[RunId, list[OutboxRow]] = {}
-    for parked in (False, True):
-        after = 0
-        while page := await store.outbox(shard, after, ROWS, parked):
-            for row in page:
-                if row.run in wanted:
-                    outbox.setdefault(row.run, []).append(row)
-            after = page[-1].id
-    return _Rows(timers, gates, outbox)
-
-
-async def _strays(store: Store, shard: int, known: set[RunId], report: Report) -> list[Finding]:
-    """Rows of runs that do not exist."""
-    found = []
-    timers = await store.timers(shard, limit=1_000_000)
-    report.timers = len(timers)
-    found += [Finding(t.run, "timer", f"timer {t.timer} belongs to no run") for t in timers if t.run not in known]
-    gates = await store.find_gates(limit=1_000_000)
-    report.gates = len(gates)
-    found += [
-        Finding(g.run, "gate", f"the gate of visit {g.token} belongs to no run") for g in gates if g.run not in known
-    ]
-    after = 0
-    while page := await store.outbox(shard, after, ROWS):
-        report.outbox += len(page)
-        found += [Finding(r.run, "outbox", f"row {r.id} belongs to no run") for r in page if r.run not in known]
-        after = page[-1].id
-    missing = {finding.run for finding in found if finding.run is not None}
-    born = {run for run in missing if await store.find_runs(RunQuery(run=run))}  # while we were looking
-    return [finding for finding in found if finding.run not in born]

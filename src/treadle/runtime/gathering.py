@@ -7,6 +7,7 @@ durable happens in that order too.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from msgspec import Struct
 
@@ -16,7 +17,7 @@ from treadle.model.commands import Command
 from treadle.model.errors import Rejection
 from treadle.model.ids import RunId
 from treadle.runtime.hot import Hot
-from treadle.store.port import Answer, Batch, Commit
+from treadle.store.port import Answer, Batch, Commit, Fence
 
 
 class Item(Struct):
@@ -31,6 +32,8 @@ class Item(Struct):
     """The outbox row that asked for it: done with when the decision is."""
     keeps_row: bool = False
     """If it is refused the row stays: what is made of the refusal will settle it."""
+    source: RunId | None = None
+    """The run of that row, where it is another one: only while that is owned here, the row is ours to settle."""
     request: str = ""
     """The inbox request it came from."""
     fresh: bool = False
@@ -39,6 +42,9 @@ class Item(Struct):
     """Its idempotency key has been looked up: nobody was first."""
     tries: int = 0
     """How often deciding it has raised."""
+    epoch: int = 0
+    """Of the lease under which work was executed that it reports of. Not 0: if the shard was lost since then, the work
+    was handed out anew, and this is not about that, even if the shard has come back."""
 
 
 class Decided(Struct):
@@ -61,6 +67,8 @@ class Gathering(Struct):
     parked: list[tuple[int, str]] = []
     revived: list[int] = []
     answers: list[Answer] = []
+    fences: tuple[Fence, ...] = ()
+    """Under which it was written."""
 
     def __bool__(self) -> bool:
         return bool(self.decided or self.writes)
@@ -80,6 +88,16 @@ class Gathering(Struct):
     def writes(self) -> bool:
         """Whether the store has to be asked at all."""
         return bool(self.commits or self.done or self.parked or self.revived or self.answers)
+
+    @property
+    def runs(self) -> set[RunId]:
+        """Those it says something about."""
+        runs = {decided.item.run for decided in self.decided}
+        return runs | {answer.run for answer in self.answers if answer.run is not None}
+
+    def keep_answers(self, is_kept: Callable[[RunId], bool]) -> None:
+        """The others are somebody else's to give."""
+        self.answers = [answer for answer in self.answers if answer.run is None or is_kept(answer.run)]
 
     def rest(self, *others: Gathering) -> Gathering:
         """What belongs to no item, of this and of those behind it."""
@@ -106,7 +124,7 @@ class Gathering(Struct):
 
 def answer_to(item: Item, rejection: Rejection | None = None, run: RunId | None = None) -> Answer:
     """What the sender of an item is told: the run it is about, or why not."""
-    return Answer(item.request, rejection, None if rejection is not None else run or item.run)
+    return Answer(item.request, rejection, None if rejection is not None else run or item.run, item.run)
 
 
 def refuse(item: Item, reason: BaseException) -> None:

@@ -6,6 +6,8 @@ that sleeps, ends or is many decisions old goes cold and is folded from its hist
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec import Struct
 
 from treadle.kernel.state import RunState, Token
@@ -40,6 +42,8 @@ class Hot(Struct):
     handed_out: set[TokenId] = set()
     """Those of `attempts` that were handed out on this very state: begun in this process, or about to be. Recovery must
     not take them for lost ones, although an executor may not have them in hand yet."""
+    is_left: bool = False
+    """Its run became somebody else's. If it comes back, recovery finds what was decided on this state."""
 
     def note(self, command: c.Command, effects: list[f.Effect]) -> bool:
         """Keeps `attempts` after a decision; whether anybody is at work. A visit too many costs a look at recovery."""
@@ -69,6 +73,10 @@ class Hots:
     def __init__(self, hot_max: int = HOT_MAX) -> None:
         self._runs: dict[RunId, Hot] = {}
         self._max = hot_max
+        self.are_offered = False
+        """Whether queue work is claimed by workers, each with a lease of its own."""
+        self.forgotten = 0
+        """How often states were forgotten because somebody else may have written: what was read before is old."""
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -78,7 +86,12 @@ class Hots:
 
     def keep(self, run: RunId, state: RunState) -> Hot:
         """A state that was just folded or is about to be born."""
-        hot = Hot(state, {token.id for token in state.tokens.values() if is_executed_here(state, token)})
+        attempts = {
+            token.id
+            for token in state.tokens.values()
+            if is_executed_here(state, token) and not (self.are_offered and is_on_a_queue(state, token))
+        }
+        hot = Hot(state, attempts)
         self._runs[run] = hot
         return hot
 
@@ -87,7 +100,17 @@ class Hots:
         self._runs.pop(run, None)
 
     def clear(self) -> None:
+        self.forgotten += 1
         self._runs.clear()
+
+    def drop_unless(self, is_kept: Callable[[RunId], bool]) -> None:
+        """Forget the others."""
+        self.forgotten += 1
+        for run in [run for run in self._runs if not is_kept(run)]:
+            self._runs.pop(run).is_left = True
+
+    def runs(self) -> list[tuple[RunId, Hot]]:
+        return list(self._runs.items())
 
     def cool(self, run: RunId, hot: Hot) -> None:
         """After a commit: an ended run goes at once, others while there is room."""
@@ -118,3 +141,9 @@ def is_executed_here(state: RunState, token: Token) -> bool:
         return True
     node = state.graph.nodes[token.node]
     return node.task is not None and node.suspends is None
+
+
+def is_on_a_queue(state: RunState, token: Token) -> bool:
+    """Whether the visit's work may have to wait for somebody to take it up."""
+    node = state.graph.nodes[token.node].definition
+    return token.mode is Mode.FORWARD and (node.queue is not None or node.concurrency is not None)

@@ -16,16 +16,18 @@ from treadle.runtime.gathering import Item
 class Incoming:
     """See the module's docstring."""
 
-    __slots__ = ("_came", "_returned")
+    __slots__ = ("_again", "_came", "_returned")
 
     def __init__(self) -> None:
         self._came: deque[Item] = deque()
         self._returned: deque[Item] = deque()
+        self._again: deque[Item] = deque()
 
     def __bool__(self) -> bool:
-        return bool(self._came or self._returned)
+        return bool(self._came or self._returned or self._again)
 
     def __iter__(self) -> Iterator[Item]:
+        yield from self._again
         yield from self._returned
         yield from self._came
 
@@ -33,16 +35,25 @@ class Incoming:
         self._came.append(item)
 
     def give_back(self, items: Iterable[Item]) -> None:
-        """They were taken once, and had to wait."""
-        self._returned.extend(items)
+        """They were taken once, and had to wait. What is to be decided again may hold some of the same run that came
+        after them: those had no turn yet."""
+        items = list(items)
+        runs = {item.run for item in items}
+        if any(item.run in runs for item in self._again):
+            self._again.extendleft(reversed(items))
+        else:
+            self._returned.extend(items)
 
     def put_first(self, items: list[Item]) -> None:
         """They were decided once, and it does not count."""
-        self._returned.extendleft(reversed(items))
+        self._again.extendleft(reversed(items))
 
     def take(self) -> Item:
+        if self._again:
+            return self._again.popleft()
         return self._returned.popleft() if self._returned else self._came.popleft()
 
     def clear(self) -> None:
         self._came.clear()
         self._returned.clear()
+        self._again.clear()

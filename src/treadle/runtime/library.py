@@ -7,6 +7,7 @@ one after `graph`. A version is immutable, so nothing here ever goes stale excep
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -20,10 +21,11 @@ KIND = "workflow"
 
 
 class VersionMissing(Exception):
-    """The kernel asked for a version that is not in memory: read it, then decide again."""
+    """The kernel asked for a version that is not in memory, or for the newest of a name nobody here has heard of: read
+    it, then decide again."""
 
-    def __init__(self, name: str, version: int) -> None:
-        super().__init__(f"{name} version {version}")
+    def __init__(self, name: str, version: int | None) -> None:
+        super().__init__(f"{name} version {version or 'unknown'}")
         self.name = name
         self.version = version
 
@@ -47,6 +49,15 @@ class Library:
             deployed = self._deployed
             documents = await self._store.documents(KIND)
         self._newest = {document.name: document for document in documents}
+        self._absent.clear()
+
+    async def refresh_some(self, names: Iterable[str]) -> None:
+        """The same of a few: there may be thousands, and each is a whole definition."""
+        for name in names:
+            for document in await self._store.documents(KIND, name):
+                known = self._newest.get(name)
+                if known is None or known.version < document.version:
+                    self._newest[name] = document
         self._absent.clear()
 
     def names(self) -> list[str]:
@@ -81,6 +92,8 @@ class Library:
         except VersionMissing:
             documents = await self._store.documents(KIND, name, version)
             if documents:
+                if version is None:
+                    self._newest[name] = documents[0]
                 return self._compiled(documents[0])
             self._absent.add((name, version or 0))
             return None
@@ -92,10 +105,15 @@ class Library:
         return found
 
     def lookup(self, name: str, version: int | None) -> ExecutionGraph | None:
-        """The kernel's question."""
+        """The kernel's question. That there is no such name is only said when the store was asked: whoever deployed it
+        may have been quicker than the word of it."""
         if version is None:
             document = self._newest.get(name)
-            return self._compiled(document) if document is not None else None
+            if document is not None:
+                return self._compiled(document)
+            if (name, 0) in self._absent:
+                return None
+            raise VersionMissing(name, None)
         known = self._graphs.get((name, version))
         if known is not None:
             return known

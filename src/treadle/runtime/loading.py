@@ -14,6 +14,7 @@ from typing import Any
 import structlog
 
 from treadle.kernel.state import RunState
+from treadle.model.commands import StartRun
 from treadle.model.events import Event, RunStarted
 from treadle.model.ids import RunId
 from treadle.runtime.committer import Committer, reliably
@@ -41,6 +42,8 @@ class Loading:
         spawn: Callable[[Coroutine[Any, Any, None]], None],
         requeue: Callable[[Iterable[Item]], None],
         failed: Callable[[Item, Exception], None],
+        found: Callable[[Item, RunId], None],
+        owns: Callable[[RunId], bool],
         is_over: Callable[[], bool],
     ) -> None:
         self._committer = committer
@@ -52,6 +55,9 @@ class Loading:
         """Puts items back, before those that came later."""
         self._failed = failed
         """What an item needs to know cannot be read, now or ever."""
+        self._found = found
+        """A run with the key of this start exists."""
+        self._owns = owns
         self._is_over = is_over
         self._runs: dict[RunId, list[Item]] = {}
         self._keys: dict[tuple[str, str], list[Item]] = {}
@@ -88,7 +94,7 @@ class Loading:
 
         self._spawn(again())
 
-    def look_up(self, item: Item, key: str, found: Callable[[Item, RunId], None]) -> None:
+    def look_up(self, item: Item, key: str) -> None:
         """Whether a run with this key exists: `found`, or the item comes back `keyed`. Others with the same key wait
         for what becomes of it."""
         assert item.workflow is not None
@@ -98,7 +104,7 @@ class Loading:
             waiting.append(item)
             return
         self._keys[place] = []
-        self._spawn(self._looked_up(item, place, found))
+        self._spawn(self._looked_up(item, place))
 
     async def state(self, run: RunId) -> RunState | None:
         """A run's state for reading, None if there is no such run. A thousand who ask at once, as the rows of a wide
@@ -121,19 +127,22 @@ class Loading:
     async def _loaded(self, run: RunId, missing: VersionMissing | None = None) -> None:
         try:
             if missing is not None:
-                await reliably(lambda: self._library.graph(missing.name, missing.version), self._is_over)
-            state = await self._read(run)  # one of its own: it will be changed
+                await reliably(lambda: self._library.graph(missing.name, missing.version or None), self._is_over)
+            state = await self._current(run)  # one of its own: it will be changed
+            second = await self._second(self._runs[run]) if state is None else {}
         except Exception as problem:
             log.error("a run cannot be read", run=run, exc_info=problem)
             for item in self._runs.pop(run):
                 self._failed(item, problem)
             return
         items = self._runs.pop(run)
-        if state is not None and (items or state.status not in ENDED):
+        if state is not None and (items or state.status not in ENDED) and self._owns(run):
             self._hots.keep(run, state)
         for item in items:
             item.fresh = state is None
-        self._requeue(items)
+            if id(item) in second:
+                self._found(item, second[id(item)])
+        self._requeue(item for item in items if id(item) not in second)
 
     async def _folded(self, history: list[Event]) -> RunState:
         started = history[0]
@@ -144,18 +153,36 @@ class Loading:
             return fold(graph, history)
         return await asyncio.to_thread(fold, graph, history)
 
-    async def _looked_up(self, item: Item, place: tuple[str, str], found: Callable[[Item, RunId], None]) -> None:
-        query = RunQuery(workflow=place[0], idempotency_key=place[1], limit=1)
+    async def _current(self, run: RunId) -> RunState | None:
+        """As the store has it; not as it was before somebody else may have written."""
+        while True:
+            forgotten = self._hots.forgotten
+            state = await self._read(run)
+            if forgotten == self._hots.forgotten:
+                return state
+
+    async def _second(self, items: list[Item]) -> dict[int, RunId]:
+        """Starts whose key was free when they were decided, and is not any more: another node was first."""
+        keyed = [item for item in items if item.keyed]
+        runs = {id(item): await self._with_key((item.workflow or "", _key(item))) for item in keyed}
+        return {item: run for item, run in runs.items() if run is not None}
+
+    async def _looked_up(self, item: Item, place: tuple[str, str]) -> None:
         try:
-            rows = await reliably(lambda: self._store.find_runs(query), self._is_over)
-            if rows:
-                found(item, rows[0].run)
+            run = await self._with_key(place)
+            if run is not None:
+                self._found(item, run)
             else:
                 await self._first(item)
         except Exception as problem:
             log.error("a key cannot be looked up", workflow=place[0], key=place[1], exc_info=problem)
             self._failed(item, problem)
         self._requeue(self._keys.pop(place))
+
+    async def _with_key(self, place: tuple[str, str]) -> RunId | None:
+        query = RunQuery(workflow=place[0], idempotency_key=place[1], limit=1)
+        rows = await reliably(lambda: self._store.find_runs(query), self._is_over)
+        return rows[0].run if rows else None
 
     async def _first(self, item: Item) -> None:
         """Until the item that came first has been answered durably."""
@@ -171,3 +198,8 @@ class Loading:
             return
         if outer is not None and not outer.done():
             outer.set_result(answer)
+
+
+def _key(item: Item) -> str:
+    assert isinstance(item.command, StartRun) and item.command.idempotency_key is not None
+    return item.command.idempotency_key

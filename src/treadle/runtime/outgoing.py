@@ -42,7 +42,7 @@ class Outgoing:
         self._clock = clock
         self._lines: dict[RunId, deque[OutboxRow]] = {}
         self._room = asyncio.Semaphore(CARRIED_AT_ONCE)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], RunId] = {}
         self._closed = False
 
     def carry(self, row: OutboxRow) -> None:
@@ -56,8 +56,15 @@ class Outgoing:
             return
         self._lines[row.run] = deque([row])
         task = asyncio.get_running_loop().create_task(self._work_off(row.run))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = row.run
+        task.add_done_callback(self._tasks.pop)
+
+    def drop_unless(self, is_kept: Callable[[RunId], bool]) -> None:
+        """The rows of the others are their new owner's to carry."""
+        for task, run in self._tasks.items():
+            if not is_kept(run):
+                task.cancel()
+                self._lines.pop(run, None)
 
     async def wait_idle(self) -> None:
         """Until everything has been carried, or given up."""

@@ -8,7 +8,7 @@ Must not know any implementation.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -37,6 +37,16 @@ class Clock(Protocol):
 
     def call_at(self, due: int, action: Callable[[], None]) -> Alarm:
         """Calls `action` on the event loop once `now() >= due`; at the loop's next turn if that is so already."""
+
+
+class SteadyClock(Protocol):
+    """Time that nobody can set: for durations, such as how long one may trust a lease."""
+
+    def elapsed(self) -> int:
+        """Milliseconds since some moment; never goes back."""
+
+    def call_after(self, ms: int, action: Callable[[], None]) -> Alarm:
+        """Calls `action` on the event loop when so much time has passed."""
 
 
 class Attempt(Struct, frozen=True):
@@ -78,6 +88,10 @@ class Executor(Protocol):
     @property
     def executing(self) -> int:
         """How many attempts it has in hand, waiting ones included."""
+
+    @property
+    def in_hand(self) -> Sequence[Attempt]:
+        """Those it will still report for, waiting ones included."""
 
     def has_in_hand(self, run: RunId, token: TokenId, attempt: int) -> bool:
         """Whether it will still report for this attempt."""

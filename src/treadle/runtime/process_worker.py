@@ -19,6 +19,8 @@ from treadle.actions.failure import error_of
 from treadle.actions.protocol import Done, Failed, failed
 
 READY = b"ready"
+TAKEN = b"taken"
+"""A job has arrived and is about to begin: a process that dies before it says so has done nothing of it."""
 
 
 def serve(jobs: Connection) -> None:
@@ -31,6 +33,7 @@ def serve(jobs: Connection) -> None:
             job = jobs.recv_bytes()
         except EOFError:
             return
+        jobs.send_bytes(TAKEN)
         jobs.send_bytes(_packed(_performed(job)))
 
 

@@ -30,11 +30,13 @@ from typing import Any
 from treadle.actions.current import CurrentAttempt
 from treadle.actions.protocol import Done, Failed, failed
 from treadle.runtime.effort import ABANDONED, Begun, Effort, Ended, checked
-from treadle.runtime.process_worker import READY, serve
+from treadle.runtime.process_worker import READY, TAKEN, serve
 from treadle.runtime.slots import Line
 
 TERM_S = 0.5
 """Between SIGTERM and SIGKILL: enough to remove a temporary file, too short to notice when a run is cancelled."""
+TAKERS = 3
+"""Processes a job is offered to, each found dead. More in a row are no accident."""
 CLOSE_S = 5.0
 """How long `close` waits for killed processes to be gone. They are killed: only a stuck kernel takes longer."""
 
@@ -198,15 +200,26 @@ class _Worker:
                 f"the work cannot be sent to a process: {problem}. A function with `process: true` must be defined at "
                 "the top level of a module, and its input must be data."
             )
-        try:
+        for _ in range(TAKERS):
             pipe = self._ready_pipe()
             if pipe is None:
                 return _stillborn(self._bury())
+            if self._is_taken(pipe, packed):
+                answer = self._received(pipe)
+                return _lost(self._bury()) if answer is None else _unpacked(answer)
+            code = self._bury()
+            if self.doomed:
+                break
+        return _lost(code)
+
+    def _is_taken(self, pipe: Connection, packed: bytes) -> bool:
+        """False if the process died, perhaps while it was idle, before it took the job: then nothing of it was done,
+        and another may do it. News of a death can be late, so the pipe to a dead process may look well."""
+        try:
             pipe.send_bytes(packed)
-            answer = self._received(pipe)
-        except (OSError, EOFError):  # it died while the job was being sent
-            answer = None
-        return _lost(self._bury()) if answer is None else _unpacked(answer)
+        except OSError:
+            return False
+        return self._received(pipe) == TAKEN
 
     def _ready_pipe(self) -> Connection | None:
         """The pipe to a living process, to a new one if need be; None if that died before it was ready."""

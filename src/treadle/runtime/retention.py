@@ -10,6 +10,10 @@ Theory of operation
     kept is counted per workflow from the newest on, and only where runs have ended since the last look.
     A sweep follows a sweep after `PAUSE_MS` at the earliest, and after five times as long as the last one took.
 
+    Of many nodes the owner of the first shard tidies, for all of them: a family of runs is spread over shards, and the
+    store looks whether a run has ended in the transaction that drops it. That node does not hear of ends elsewhere, so
+    it looks once a minute.
+
     What has lost its history is not visible in a run's row. Everything begun before `_whole_from` and finished has;
     where that is, is remembered in a document, so that an engine does not trim a year again when it starts.
 """
@@ -17,24 +21,23 @@ Theory of operation
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import structlog
-from msgspec.structs import replace
 
 from treadle.errors import StoreConflict, StoreUnavailable
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
+from treadle.runtime.families import OPEN, OVER, Families, batched
 from treadle.runtime.feed import Feed
 from treadle.runtime.hot import ENDED
 from treadle.runtime.keep import Keep, Rules
 from treadle.runtime.ports import Alarm, Clock
-from treadle.store.port import Fence, RunQuery, RunRow, Store
+from treadle.runtime.shards import Shards
+from treadle.store.port import Fence, RunQuery, Store
+from treadle.store.rows import SHARD
 
-PAGE = 500
-"""Runs looked at, or dropped, at once."""
 AT_ONCE = 5_000
 """Runs one sweep drops or shortens for one reason; the rest is left to the next."""
 PAUSE_MS = 5_000
@@ -45,8 +48,6 @@ SHARE = 5
 NAMED_MAX = 50
 """Ended runs whose workflow is looked up one by one; when there are more, every workflow is counted."""
 KIND, NAME = "_retention", "trimmed"
-OPEN = tuple(status for status in RunStatus if status not in ENDED)
-OVER = tuple(sorted(ENDED))
 
 log = structlog.get_logger("treadle.retention")
 
@@ -57,7 +58,7 @@ class Retention:
     def __init__(
         self,
         store: Store,
-        fence: Fence,
+        shards: Shards,
         clock: Clock,
         feed: Feed,
         rules: Rules,
@@ -65,7 +66,8 @@ class Retention:
         spawn: Callable[[Coroutine[Any, Any, None]], None],
     ) -> None:
         self._store = store
-        self._fence = fence
+        self._families = Families(store)
+        self._shards = shards
         self._clock = clock
         self._rules = rules
         self._workflows = workflows
@@ -75,6 +77,8 @@ class Retention:
         self._whole_from = 0
         self._trimmed: dict[RunId, int] = {}
         """Those begun since then, and when."""
+        self._is_known = False
+        """Whether what was remembered has been read since this node began to tidy."""
         self._sweeping = False
         self._earliest = 0
         self._alarm: Alarm | None = None
@@ -84,10 +88,18 @@ class Retention:
 
     async def open(self) -> None:
         """Looks for the first time, in the background."""
-        if self._limits:
-            kept = await self._store.documents(KIND, NAME)
-            self._whole_from = kept[0].body["whole_from"] if kept else 0
+        self.moved()
+
+    def moved(self) -> None:
+        """Shards have come or gone: it may be this node's turn to tidy."""
+        if self._fence is None:
+            self._is_known = False
+        elif self._limits and not self._is_known:
             self._wake_at(self._clock.now())
+
+    @property
+    def _fence(self) -> Fence | None:
+        return self._shards.fences.get(SHARD) if SHARD in self._shards.owned else None
 
     def close(self) -> None:
         if self._limits:
@@ -99,7 +111,7 @@ class Retention:
     # When
 
     def _heard(self, run: RunId, _seq: int, status: RunStatus) -> None:
-        if status not in ENDED:
+        if status not in ENDED or self._fence is None:
             return
         if self._ended is not None:
             self._ended.add(run)
@@ -119,18 +131,22 @@ class Retention:
 
     def _ring(self) -> None:
         self._due = self._alarm = None
-        if self._limits and not self._sweeping:
+        if self._limits and not self._sweeping and self._fence is not None:
             self._sweeping = True
             self._spawn(self._sweep())
 
     async def _sweep(self) -> None:
         begun, ended, watch = self._clock.now(), self._ended, time.monotonic()
         self._ended = set()
-        wakes: list[int | None] = []
+        wakes: list[int | None] = [begun + AGAIN_MS if self._shards.is_shared else None]
         try:
+            if not self._is_known:
+                ended = None
+                await self._remember()
+            ended = None if self._shards.is_shared else ended
             wakes += [await self._drop_surplus(ended), await self._drop_old(begun), await self._trim_old(begun)]
-        except StoreConflict:  # somebody else owns the store now, and tidies
-            self.close()
+        except StoreConflict:  # somebody else tidies now
+            self._is_known = False
         except StoreUnavailable as problem:
             log.warning("finished runs could not be tidied away", error=str(problem))
             wakes, self._ended = [begun + AGAIN_MS], None
@@ -147,6 +163,12 @@ class Retention:
         for wake in wakes:
             if wake is not None:
                 self._wake_at(wake)
+
+    async def _remember(self) -> None:
+        kept = await self._store.documents(KIND, NAME)
+        self._whole_from = kept[0].body["whole_from"] if kept else 0
+        self._trimmed.clear()
+        self._is_known = True
 
     def _wakes_for_an_end_at(self, now: int) -> list[int]:
         waits = [self._rules.shortest("age_ms"), self._rules.shortest("history_age_ms"), 0 if self._counts else None]
@@ -170,8 +192,8 @@ class Retention:
             most, surplus = self._rules[name].count, list[RunId]()
             if most is None:
                 continue
-            async for row in self._finished(RunQuery(workflow=name, newest_first=True)):
-                if await self._is_root(row):
+            async for row in self._families.finished(RunQuery(workflow=name, newest_first=True)):
+                if await self._families.is_root(row):
                     most -= 1
                     surplus += [row.run] if most < 0 else []
                     if len(surplus) == AT_ONCE:
@@ -187,11 +209,11 @@ class Retention:
         if shortest is None:
             return None
         wakes, old = await self._next_begun(now, shortest), list[RunId]()
-        async for row in self._finished(RunQuery(started_until=now - shortest + 1)):
+        async for row in self._families.finished(RunQuery(started_until=now - shortest + 1)):
             if len(old) == AT_ONCE:
                 break
             limit = self._rules[row.workflow].age_ms
-            if limit is None or not await self._is_root(row):
+            if limit is None or not await self._families.is_root(row):
                 continue
             if row.changed + limit > now:
                 wakes.append(row.changed + limit)
@@ -207,11 +229,11 @@ class Retention:
             return None
         wakes, old, until = await self._next_begun(now, shortest), dict[RunId, int](), now - shortest + 1
         whole_from = until
-        async for row in self._finished(RunQuery(started_from=self._whole_from, started_until=until)):
+        async for row in self._families.finished(RunQuery(started_from=self._whole_from, started_until=until)):
             limit = self._rules[row.workflow].history_age_ms
             if limit is None or row.run in self._trimmed:
                 continue
-            is_due, is_wanted = row.changed + limit <= now, await self._is_wanted(row)
+            is_due, is_wanted = row.changed + limit <= now, await self._families.is_wanted(row)
             if is_due and not is_wanted and len(old) < AT_ONCE:
                 old[row.run] = row.started
                 continue
@@ -219,7 +241,7 @@ class Retention:
             if not is_wanted:  # else the end of who wants it will be heard
                 wakes.append(max(row.changed + limit, now))
         for runs in batched(old):
-            await self._store.forget(runs, self._fence, history=False)
+            await self._forget(runs, history=False)
         self._trimmed |= old
         opened = await self._store.find_runs(RunQuery(statuses=OPEN, limit=1))
         await self._all_trimmed_before(min([whole_from, *(row.started for row in opened)]))
@@ -236,58 +258,19 @@ class Retention:
         rows = await self._store.find_runs(RunQuery(statuses=OVER, started_from=now - limit + 1, limit=1))
         return [max(row.started + limit, now + 1) for row in rows]
 
-    async def _is_root(self, row: RunRow) -> bool:
-        """A child goes with its parent; one whose parent is gone already is its own."""
-        return row.parent is None or not await self._store.find_runs(RunQuery(run=row.parent))
-
-    async def _is_wanted(self, row: RunRow) -> bool:
-        """Whether a run it was started for, however far up, may want it undone, or one it started its artifacts."""
-        if await self._store.find_runs(RunQuery(parent=row.run, statuses=OPEN, limit=1)):
-            return True
-        parent = row.parent
-        while parent is not None and (above := await self._store.find_runs(RunQuery(run=parent))):
-            if above[0].status not in ENDED:
-                return True
-            parent = above[0].parent
-        return False
-
     async def _drop(self, runs: list[RunId]) -> int | None:
         """Each with everything it started, or nothing of it while something of that lives. Those who started others go
         last: interrupted, the rest is found again from there. When to go on, if these may not have been all."""
         over: list[RunId] = []
         for run in runs:
-            over += reversed(await self._family(run))
+            over += reversed(await self._families.family(run))
         for part in batched(over):
             if self._limits:  # not closed meanwhile
-                await self._store.forget(part, self._fence)
+                await self._forget(part)
         return self._clock.now() if len(runs) == AT_ONCE else None
 
-    async def _family(self, run: RunId) -> list[RunId]:
-        """A finished run and everything it started; nothing if something of that lives."""
-        found = [run]
-        for parent in found:
-            async for row in self._rows(RunQuery(parent=parent)):
-                if row.status not in ENDED:
-                    return []
-                found.append(row.run)
-        return found
-
-    def _finished(self, query: RunQuery) -> AsyncIterator[RunRow]:
-        return self._rows(replace(query, statuses=OVER))
-
-    async def _rows(self, query: RunQuery) -> AsyncIterator[RunRow]:
-        """Page after page. Nothing may be dropped meanwhile: a page begins behind a run that is there."""
-        query = replace(query, limit=PAGE)
-        while page := await self._store.find_runs(query):
-            for row in page:
-                yield row
-            if len(page) < PAGE:
-                return
-            query = replace(query, after=page[-1].run)
-
-
-def batched(runs: Iterable[RunId]) -> Iterator[list[RunId]]:
-    """A page at a time."""
-    rest = iter(runs)
-    while page := list(islice(rest, PAGE)):
-        yield page
+    async def _forget(self, runs: list[RunId], history: bool = True) -> None:
+        fence = self._fence
+        if fence is None:
+            raise StoreConflict("LEASE_CONFLICT", "another node tidies now", [SHARD])
+        await self._store.forget(runs, fence, history=history)

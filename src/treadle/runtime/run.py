@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +19,9 @@ from treadle.model.errors import Error
 from treadle.model.ids import RunId, TokenId
 from treadle.model.states import RunStatus, TokenState
 from treadle.runtime.artifacts import Artifact, artifacts_of
-from treadle.runtime.commander import Commander
+from treadle.runtime.commander import Commander, patiently
 from treadle.runtime.feed import News
-from treadle.runtime.hot import ENDED
+from treadle.runtime.hot import ENDED as ENDED
 from treadle.store.port import RunQuery, RunRow
 
 if TYPE_CHECKING:
@@ -94,13 +95,13 @@ class Run:
         """Its events, those to come included, until it has ended."""
         with self._commander.watch(self.id) as watch:
             while True:
-                batch = await self.history(after, 1_000)
+                batch = await patiently(partial(self.history, after, 1_000))
                 for event in batch:
                     yield event
                 if batch:
                     after = batch[-1].seq
                     continue
-                info = await self.info()
+                info = await patiently(self.info)
                 if info.seq > after:
                     continue  # written since we read
                 if info.status in ENDED:
@@ -120,7 +121,7 @@ class Run:
         return await self._ended(news)
 
     async def _news(self) -> News:
-        info = await self.info()
+        info = await patiently(self.info)
         return News(info.seq, info.status)
 
     async def result(self, timeout_s: float | None = None) -> Json:
@@ -134,7 +135,7 @@ class Run:
         if isinstance(last.last, e.RunCompleted):
             return Ended(self.id, last.status, last.last.output)
         output, error = None, None
-        for event in await self.history(max(last.seq - 50, 0)):
+        for event in await patiently(lambda: self.history(max(last.seq - 50, 0))):
             if isinstance(event, e.RunCompleted):
                 output = event.output
             elif isinstance(event, e.RunFailed | e.RunTimedOut):
@@ -204,7 +205,7 @@ class Run:
         return [token.id for token in chosen]
 
     async def complete_gate(self, visit: TokenId, data: Json = None, *, by: str | None = None) -> None:
-        """Answers a human task."""
+        """Answers a gate."""
         await self.ask(c.CompleteGate(visit, data, by))
 
     async def claim_gate(self, visit: TokenId, *, by: str) -> None:

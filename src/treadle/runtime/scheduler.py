@@ -25,6 +25,7 @@ from treadle.runtime.hot import ENDED
 from treadle.runtime.ports import Alarm, Clock
 from treadle.runtime.schedule import KIND, Schedule, hash_of
 from treadle.store.port import Document, RunQuery, RunRow, Store
+from treadle.store.rows import shard_of
 
 if TYPE_CHECKING:
     from treadle.runtime.client import Client
@@ -45,11 +46,15 @@ class Scheduler:
         client: Client,
         feed: Feed,
         spawn: Callable[[Coroutine[Any, Any, None]], None],
+        owns: Callable[[str], bool] = lambda _name: True,
     ) -> None:
         self._store = store
         self._clock = clock
         self._client = client
         self._spawn = spawn
+        self._owns = owns
+        """Whether a schedule is carried out here. Its runs get ids of the same shard: they move with it, and their ends
+        are heard where they count."""
         self._schedules: dict[str, Document] = {}
         self._alarms: dict[str, Alarm] = {}
         self._running: dict[RunId, str] = {}
@@ -58,8 +63,9 @@ class Scheduler:
         self._stop_listening = feed.listen(self._heard)
 
     async def refresh(self) -> None:
-        """Somebody may have changed a schedule."""
-        documents = {document.name: document for document in await self._store.documents(KIND)}
+        """Somebody may have changed a schedule, or it may have come here or gone elsewhere."""
+        known = await self._store.documents(KIND)
+        documents = {document.name: document for document in known if self._owns(document.name)}
         for name in self._schedules.keys() - documents.keys():
             self._sleep(name, None)
         changed = [name for name, new in documents.items() if self._schedules.get(name) != new]
@@ -82,7 +88,7 @@ class Scheduler:
 
     async def _turn_once(self, name: str) -> None:
         document = self._schedules.get(name)
-        if document is None:
+        if document is None or not self._owns(name):
             return
         schedule = msgspec.convert(document.body, Schedule)
         kept = await self._store.documents(STATE, name)
@@ -121,6 +127,7 @@ class Scheduler:
                     schedule.input,
                     key=action.key,
                     tags=(tag_of(schedule.name),),
+                    run_id=self._id_beside(schedule.name),
                     trigger={"schedule": schedule.name, "due": action.due},
                 )
                 self._running[run.id] = schedule.name
@@ -130,6 +137,14 @@ class Scheduler:
                 log.info("occurrences left out", schedule=schedule.name, count=action.count, reason=action.reason)
         except CommandRefused as refused:
             log.warning("a schedule was refused", schedule=schedule.name, error=str(refused))
+
+    def _id_beside(self, name: str) -> RunId:
+        """An id nobody has, in the schedule's shard."""
+        shards = self._store.shards
+        while True:
+            run = RunId(self._client.new_run_id())
+            if shard_of(run, shards) == shard_of(RunId(name), shards):
+                return run
 
     def _sleep(self, name: str, wake: int | None) -> None:
         alarm = self._alarms.pop(name, None)

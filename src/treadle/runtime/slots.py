@@ -52,6 +52,11 @@ class Line(Generic[T]):
         return self._waiting.pop(who, self) is None
 
     @property
+    def is_waited_for(self) -> bool:
+        """Whether a place that becomes free is somebody's at once."""
+        return bool(self._waiting)
+
+    @property
     def idle(self) -> bool:
         """Nobody holds a place and nobody waits."""
         return self.held == 0 and not self._waiting

@@ -10,7 +10,7 @@ its due time, once per arming, and that a world without timers is never woken up
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 
 from treadle.model.ids import RunId, TimerId
@@ -27,15 +27,20 @@ FIRED_AT_ONCE = 500
 REPORTED_MAX = 2_000
 """Timers that are due and not dealt with yet: the rest of an avalanche waits where it costs nothing."""
 
+AGAIN_MS = 1_000
+"""Between two pages that are read because a timer was not due after all: a row that is wrong must not keep the store
+busy."""
+
 Due = Callable[[RunId, TimerId], None]
 
 
 class Timers:
     """See the module's docstring."""
 
-    def __init__(self, store: Store, shard: int, clock: Clock, due: Due) -> None:
+    def __init__(self, store: Store, shards: Callable[[], Sequence[int]], clock: Clock, due: Due) -> None:
         self._store = store
-        self._shard = shard
+        self._shards = shards
+        """Whose timers, at the moment."""
         self._clock = clock
         self._report = due
         self._armed: dict[tuple[RunId, TimerId], int] = {}
@@ -45,6 +50,9 @@ class Timers:
         self._alarm: Alarm | None = None
         self._alarm_at: int | None = None
         self._wants_page: Callable[[], None] | None = None
+        self._looked = 0
+        self._looking: Alarm | None = None
+        """When a page was last read because a timer was not due after all, and when one will be."""
         self._turning = asyncio.Lock()
         self._meanwhile: dict[tuple[RunId, TimerId], int | None] | None = None
         """What was set and cleared while a page is being read: newer than the page."""
@@ -74,9 +82,10 @@ class Timers:
 
     async def _read_page(self) -> None:
         until = self._clock.now() + WINDOW_MS
-        rows = await self._store.timers(self._shard, until, PAGE)
+        shards = self._shards()
+        rows = await self._store.timers(shards, until, PAGE) if shards else []
         is_full = len(rows) == PAGE
-        later = rows if is_full else await self._store.timers(self._shard, None, len(rows) + 1)
+        later = rows if is_full or not shards else await self._store.timers(shards, None, len(rows) + 1)
         self._horizon = rows[-1].due if is_full else until
         for row in rows:
             if (row.run, row.timer) not in self._reported:
@@ -110,16 +119,33 @@ class Timers:
         """Something has become of a timer that was reported. `too_early`: the clock was set back, it is not due yet."""
         was_full = self._is_full
         self._reported.discard((run, timer))
-        if too_early and self._wants_page is not None:
-            self._wants_page()
+        if too_early and self._looking is None and self._wants_page is not None:
+            now = self._clock.now()
+            pause = min(max(self._looked + AGAIN_MS - now, 0), AGAIN_MS)
+            self._looking = self._clock.call_at(now + pause, self._look_again)
         if was_full and not self._is_full:
             self._arm()
+
+    def _look_again(self) -> None:
+        self._looking, self._looked = None, self._clock.now()
+        if self._wants_page is not None:
+            self._wants_page()
+
+    def drop_unless(self, is_kept: Callable[[RunId], bool]) -> None:
+        """The others are somebody else's to report. Their places in the heap go when they come to the top."""
+        for key in [key for key in self._armed if not is_kept(key[0])]:
+            del self._armed[key]
+        self._reported = {key for key in self._reported if is_kept(key[0])}
+        if self._meanwhile is not None:
+            self._meanwhile.update({key: None for key in self._meanwhile if not is_kept(key[0])})
+        self._arm()
 
     def close(self) -> None:
         """Nothing is reported any more."""
         self._wants_page = None
-        if self._alarm is not None:
-            self._alarm.cancel()
+        for alarm in (self._alarm, self._looking):
+            if alarm is not None:
+                alarm.cancel()
         self._armed.clear()
         self._heap.clear()
         self._beyond = None

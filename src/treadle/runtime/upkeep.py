@@ -8,16 +8,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from treadle.kernel.lifecycle import RUN_ENDED
 from treadle.model.states import RunStatus
 from treadle.runtime.fsck import Finding, Progress, Report, check_store
+from treadle.store.places import Place, place_of
 from treadle.store.port import RunQuery
 from treadle.store.rows import SHARD
+
+if TYPE_CHECKING:
+    from treadle.store.postgres.health import DatabaseHealth as DatabaseHealth
+    from treadle.store.postgres.health import StoreHealth as StoreHealth
 
 BACKUP_PROGRESS = Callable[[int, int], None]
 """Pages left, pages in all."""
@@ -56,18 +62,27 @@ async def back_up(place: Path, target: Path, progress: BACKUP_PROGRESS | None = 
     return target.stat().st_size
 
 
-async def check_file(place: Path, progress: Progress | None = None) -> Report:
-    """`fsck`: the file itself, then every run in it."""
-    from treadle.store.sqlite import SqliteStore
-
-    store = await SqliteStore.open(place)
+async def check_everything(place: str | PathLike[str] | Place, progress: Progress | None = None) -> Report:
+    """`fsck`: the file or database itself, then every run in it. Also of a store that was moved, or is being moved."""
+    store = await open_to_read(place_of(place))
     try:
         damage = await store.integrity()
         if damage:
             return Report(findings=[Finding(None, "file", line) for line in damage])
-        return await check_store(store, SHARD, progress=progress)
+        return await check_store(store, progress=progress)
     finally:
         await store.close()
+
+
+async def open_to_read(place: Place) -> Any:
+    """A store, although it may say that it is not to be used."""
+    if place.dsn is not None:
+        from treadle.store.postgres import PostgresStore
+
+        return await PostgresStore.open(place.dsn, read_only=True)
+    from treadle.store.sqlite import SqliteStore
+
+    return await SqliteStore.open(str(place), read_only=True)
 
 
 async def examine(place: Path) -> Health:
@@ -94,6 +109,14 @@ async def examine(place: Path) -> Health:
         )
     finally:
         await store.close()
+
+
+async def examine_database(place: Place) -> DatabaseHealth:
+    """How a database is, and the store in it."""
+    from treadle.store.postgres.health import examine
+
+    assert place.dsn is not None
+    return await examine(place.dsn)
 
 
 def _files(place: Path) -> list[Path]:

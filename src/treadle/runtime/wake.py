@@ -1,8 +1,7 @@
-"""Waking another process on this machine without polling: Unix datagram sockets.
+"""Notices between the processes on one file: Unix datagram sockets.
 
-Owns the two ends. The owner of a store listens at a `Bell`; others ring it after they have put something into the
-inbox, and may leave an address of their own to be told when something was committed. A datagram carries no truth: the
-store has it all, so a lost or repeated one only delays or repeats a look. Everybody looks once more after subscribing.
+Owns the two ends. The owner of a store listens at a bell; others ring it after they have put something into the inbox,
+and may leave an address of their own to be told when something was committed. See `store.notices` for what is said.
 """
 
 from __future__ import annotations
@@ -14,15 +13,47 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-INBOX = b"inbox"
-WATCH = b"watch "
-NEWS = b"news"
+from treadle.store.notices import AWAIT, EVERY_S, NEWS, WANT, Heard
 
 HOME_MAX = 90
 """The address of a Unix socket has some hundred bytes; a temporary directory may be deeper than that."""
 SUBSCRIBERS_MAX = 256
-NEWS_EVERY_S = 0.02
-"""News are coalesced: a watcher redraws fifty times a second at most."""
+
+
+class Bells:
+    """Between the processes on a file. They ring its owner, and leave an address of their own to be told when there are
+    news: of which run is not said, one machine has few watchers. `owner`: where the owner listens by now; None for the
+    owner itself."""
+
+    def __init__(self, owner: Callable[[], str | None] | None = None) -> None:
+        self._owner = owner
+        self._bell = Bell(self._rung)
+        self._subscribers = Subscribers(self._bell)
+        self._heard: dict[str, list[Heard]] = {}
+        self.address = self._bell.address
+
+    def say(self, kind: str, name: str = "") -> None:
+        if self._owner is None:
+            if kind == NEWS:
+                self._subscribers.tell()
+            return
+        address = self._owner()
+        if address is not None:
+            self._bell.send(address, f"{kind} {self.address if kind in (WANT, AWAIT) else name}".encode())
+
+    def hear(self, kind: str, heard: Heard) -> None:
+        self._heard.setdefault(kind, []).append(heard)
+
+    async def close(self) -> None:
+        self._bell.close()
+
+    def _rung(self, message: bytes) -> None:
+        kind, _, name = message.decode("utf-8", "replace").partition(" ")
+        if kind in (WANT, AWAIT):
+            self._subscribers.add(name)
+            return
+        for heard in self._heard.get(kind, ()):
+            heard(name)
 
 
 class Bell:
@@ -82,19 +113,22 @@ class Subscribers:
         self._pending = False
 
     def add(self, address: str) -> None:
-        """Whoever subscribes last stays longest."""
+        """Whoever subscribes last stays longest. A new one looks once more: only now it is sure to be told."""
+        if address in self._addresses:
+            return
         if len(self._addresses) >= SUBSCRIBERS_MAX:
             del self._addresses[next(iter(self._addresses))]
         self._addresses[address] = None
+        self._bell.send(address, NEWS.encode())
 
     def tell(self) -> None:
         """There are news; free while nobody listens."""
         if self._addresses and not self._pending:
             self._pending = True
-            self._loop.call_later(NEWS_EVERY_S, self._send)
+            self._loop.call_later(EVERY_S, self._send)
 
     def _send(self) -> None:
         self._pending = False
         for address in list(self._addresses):
-            if not self._bell.send(address, NEWS):
+            if not self._bell.send(address, NEWS.encode()):
                 del self._addresses[address]

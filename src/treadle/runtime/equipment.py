@@ -1,0 +1,44 @@
+"""What executes needs more than functions: the way outside, models, MCP servers, as an operator has set them.
+
+Owns which kinds a registry is given. An engine and a worker are equipped alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from treadle.actions.llm.kind import install_llm
+from treadle.actions.llm.profiles import LlmSettings
+from treadle.actions.mcp.kind import install_mcp
+from treadle.actions.mcp.servers import McpSettings
+from treadle.actions.outside import Outside, OutsideSettings, install_outside
+from treadle.actions.registry import Registry
+from treadle.runtime.executor import LocalExecutor
+from treadle.runtime.ports import Clock, Report
+
+if TYPE_CHECKING:
+    from treadle.runtime.engine import EngineSettings
+
+
+def equip(
+    registry: Registry, outside: OutsideSettings | None, llm: LlmSettings | None, mcp: McpSettings | None
+) -> Outside:
+    """Kinds that reach outside; `registry.close` undoes it."""
+    made = install_outside(registry, outside)
+    if llm is not None:
+        install_llm(registry, llm, made.settings.secrets)
+    if mcp is not None:
+        install_mcp(registry, mcp, made.settings.secrets)
+    return made
+
+
+def executing(
+    registry: Registry, clock: Clock, settings: EngineSettings, name: str
+) -> Callable[[Report], LocalExecutor]:
+    """An executor as the settings want it, for whoever takes its reports."""
+    limits = {"threads_max": settings.threads_max, "processes_max": settings.processes_max}
+    given = {limit: value for limit, value in limits.items() if value is not None}
+    return lambda report: LocalExecutor(
+        registry, report, clock, name=name, attempts_max=settings.attempts_max, queues=settings.queues, **given
+    )

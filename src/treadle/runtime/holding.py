@@ -1,0 +1,103 @@
+"""How an engine comes by its store: alone, or together with others.
+
+Part of the composition root: it knows the concrete stores. A file has one coordinating process, which an operating
+system's lock names; a database any number of them, which share its runs by leases; memory has nobody else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import structlog
+
+from treadle.errors import OwnedElsewhere, StorePlaceError
+from treadle.runtime.wake import Bells, clear_away
+from treadle.store.members import Members
+from treadle.store.notices import Notices, Silence
+from treadle.store.places import MEMORY, Place
+from treadle.store.port import Store
+
+log = structlog.get_logger("treadle.holding")
+
+if TYPE_CHECKING:
+    from treadle.store.postgres import PostgresStore
+
+Closing = list[Callable[[], Awaitable[None]]]
+"""What is to be undone, in reverse order."""
+EXTRA = "it needs the extra `postgres`: pip install 'treadle[postgres]'"
+
+
+class Held(NamedTuple):
+    """An open store."""
+
+    store: Store
+    notices: Notices
+    members: Members | None = None
+    """Of a store that other engines may coordinate, too."""
+
+
+async def hold(place: Place, name: str, closing: Closing, *, wait: bool, payload_max: int) -> Held:
+    """The store at a place, and the right to coordinate it; `closing` learns how to give both back. Raises
+    OwnedElsewhere, StorePlaceError, StoreUnavailable."""
+    if place.dsn is not None:
+        store = await open_database(place.dsn, payload_max=payload_max)
+        closing.append(store.close)
+        notices = open_channel(place.dsn)
+        closing.append(notices.close)
+        return Held(store, notices, store)
+    if place.path is None:
+        assert str(place) == MEMORY, "a place is a file, a database or memory"
+        from treadle.store.memory import MemoryStore
+
+        return Held(MemoryStore(), Silence())
+    bells = Bells()
+    closing.append(bells.close)
+    return Held(await _own_file(place.path, name, bells.address, closing, wait, payload_max), bells)
+
+
+async def _own_file(path: Path, name: str, wake: str, closing: Closing, wait: bool, payload_max: int) -> Store:
+    from treadle.store.sqlite import Ownership, SqliteStore
+
+    ownership = Ownership(str(path), owner=name, wake=wake)
+    other = ownership.try_take()
+    if other is not None and not wait:
+        raise OwnedElsewhere(str(path), other.description)
+    if other is not None:
+        await ownership.wait_gone()
+
+    async def release() -> None:
+        ownership.release()
+
+    closing.append(release)
+    if ownership.left_behind is not None:
+        clear_away(ownership.left_behind)
+    store = await SqliteStore.open(path, payload_max=payload_max)
+    closing.append(store.close)
+    return store
+
+
+async def open_database(dsn: str, payload_max: int | None = None) -> PostgresStore:
+    """Raises StorePlaceError, also where the driver is not installed."""
+    _require_driver(dsn)
+    from treadle.store.postgres import PostgresStore
+
+    return await (PostgresStore.open(dsn) if payload_max is None else PostgresStore.open(dsn, payload_max=payload_max))
+
+
+def open_channel(dsn: str) -> Notices:
+    """Notices between the processes on a database."""
+    from treadle.store.postgres.notices import Channel
+
+    place = Place(dsn)
+    return Channel(
+        dsn, lambda problem: log.info("no notices for now, only slow looks", place=str(place), error=problem)
+    )
+
+
+def _require_driver(dsn: str) -> None:
+    from importlib.util import find_spec
+
+    if find_spec("asyncpg") is None:
+        raise StorePlaceError(str(Place(dsn)), "asyncpg is not installed", EXTRA)

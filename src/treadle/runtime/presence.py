@@ -1,0 +1,134 @@
+"""Who is on a store: which processes coordinate or execute, what each owns, and how far behind it is.
+
+Owns the answer to `Client.nodes` and to whether anybody is there at all. Must not change anything: looking is free.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from msgspec import Struct
+
+from treadle.store.members import Backlog, Members, Node
+from treadle.store.port import Store
+from treadle.store.rows import SHARD
+
+KNOWN_S = 2.0
+"""How long it is believed that somebody is there: a node that has died is listed for longer than that anyway."""
+COUNTED_MAX = 1_000
+"""Of what waits in a store that does not count it itself."""
+
+
+class NodeRow(Struct, frozen=True):
+    """One process on a store, as `treadle nodes` lists it. Instants are milliseconds of the store's clock."""
+
+    node: str
+    """Its name: where it runs."""
+    owner: str
+    """Of its leases: this life of it."""
+    coordinates: bool
+    queues: tuple[str, ...] | None
+    """Whose work it executes; None: that of the runs it owns."""
+    shards: tuple[int, ...]
+    """Parts of the runs that it decides for."""
+    since: int
+    beat: int | None
+    """When it last showed that it is alive; None where the operating system knows."""
+    silent_ms: int | None
+    """For how long it has not, by the store's clock."""
+    requests: int = 0
+    """Unanswered, in its shards."""
+    timers_due: int = 0
+    """Whose time has come and that have not fired, in its shards."""
+    oldest_ms: int = 0
+    """For how long the oldest of them has been waiting."""
+
+
+class Presence(Protocol):
+    """Looks who is there."""
+
+    async def is_owned(self) -> bool:
+        """Whether anybody coordinates the store."""
+
+    async def nodes(self) -> list[NodeRow]:
+        """Every process that does, or that executes; and one without a name for shards that nobody owns while
+        something waits in them."""
+
+
+class Shared:
+    """Of a store that many nodes share: they say so themselves."""
+
+    def __init__(self, members: Members) -> None:
+        self._members = members
+        self._known = False
+        self._until = 0.0
+
+    async def is_owned(self) -> bool:
+        now = time.monotonic()
+        if now >= self._until:
+            standing = await self._members.standing()
+            self._known = any(node.coordinates for node in standing.nodes)
+            self._until = now + (KNOWN_S if self._known else 0)
+        return self._known
+
+    async def nodes(self) -> list[NodeRow]:
+        standing, waiting = await self._members.standing(), await self._members.backlog()
+        owners = {lease.shard: lease.owner for lease in standing.leases if lease.until > standing.now}
+        rows = []
+        for node in standing.nodes:
+            shards = tuple(sorted(shard for shard, owner in owners.items() if owner == node.owner))
+            mine = [one for one in waiting if one.shard in shards]
+            rows.append(_row(node, shards, mine, standing.now))
+        known = {shard for row in rows for shard in row.shards}
+        left = [one for one in waiting if one.shard not in known]
+        if left:
+            rows.append(_row(NOBODY, tuple(one.shard for one in left), left, standing.now))
+        return rows
+
+
+class Alone:
+    """Of a store that one process coordinates. `who`: its name and since when; None if nobody does."""
+
+    def __init__(self, store: Store, who: Callable[[], tuple[str, int] | None], now: Callable[[], int]) -> None:
+        self._store = store
+        self._who = who
+        self._now = now
+
+    async def is_owned(self) -> bool:
+        return self._who() is not None
+
+    async def nodes(self) -> list[NodeRow]:
+        now, who = self._now(), self._who()
+        requests = await self._store.inbox(SHARD, COUNTED_MAX)
+        due = await self._store.timers(SHARD, now, COUNTED_MAX)
+        waiting = Backlog(
+            SHARD,
+            len(requests),
+            now - requests[0].at if requests else 0,
+            len(due),
+            now - due[0].due if due else 0,
+        )
+        if who is None:
+            return [_row(NOBODY, (SHARD,), [waiting], now)] if requests or due else []
+        return [_row(Node(who[0], who[0], started=who[1]), (SHARD,), [waiting], now)]
+
+
+NOBODY = Node("", "", coordinates=False, queues=())
+
+
+def _row(node: Node, shards: tuple[int, ...], waiting: list[Backlog], now: int) -> NodeRow:
+    return NodeRow(
+        node.name,
+        node.owner,
+        node.coordinates,
+        node.queues,
+        shards,
+        node.started,
+        node.beat or None,
+        max(now - node.beat, 0) if node.beat else None,
+        sum(one.requests for one in waiting),
+        sum(one.timers_due for one in waiting),
+        max((max(one.oldest_request_ms, one.oldest_timer_ms) for one in waiting), default=0),
+    )

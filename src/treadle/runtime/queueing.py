@@ -1,0 +1,81 @@
+"""Queue work in an engine on a shared store: offers are made, claims that ran out are noticed, and it claims like any
+worker.
+
+Owns the putting together. `Core` knows nothing of it: on a store without claims, queue work is an engine's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from random import Random
+
+from treadle.runtime.claims import LEASE_MS, Claimant, MakeExecutor
+from treadle.runtime.commander import Commander
+from treadle.runtime.core import Core
+from treadle.runtime.executor import THREADS_MAX
+from treadle.runtime.offering import ENGINES, Sweep, shape, waking
+from treadle.runtime.ports import Clock
+from treadle.store.notices import CHANGED, MISSED, WORK, Notices
+from treadle.store.work import Work
+
+
+class Queueing:
+    """See the module's docstring. Made before the core owns any run."""
+
+    def __init__(
+        self,
+        core: Core,
+        commander: Commander,
+        work: Work,
+        notices: Notices,
+        make_executor: MakeExecutor,
+        clock: Clock,
+        *,
+        worker: str,
+        queues: Mapping[str, int] | None,
+        lease_ms: int = LEASE_MS,
+        random: Random | None = None,
+    ) -> None:
+        self._notices = notices
+        if queues is not None:
+            queues = {**queues, ENGINES: THREADS_MAX}
+        self.claimant = Claimant(
+            commander, work, make_executor, clock, worker=worker, queues=queues, lease_ms=lease_ms, random=random
+        )
+        self.sweep = Sweep(core.coordinator, work, clock, lease_ms)
+        self._core = core
+        core.coordinator.offer_work(shape)
+        core.coordinator.deliver = waking(core.coordinator.deliver, self._offered)
+        listen(notices, self.claimant)
+
+    def open(self) -> None:
+        """Begins to claim, and to look for claims that ran out."""
+        moved = self._core.on_moved
+
+        def on_moved() -> None:
+            moved()
+            self.sweep.soon()
+
+        self._core.on_moved = on_moved
+        self.sweep.open()
+        self.claimant.open()
+
+    async def close(self, grace_ms: int) -> None:
+        """While the runs are still owned here: what it gives back is told to them."""
+        self.sweep.close()
+        await self.claimant.close(grace_ms)
+
+    def _offered(self, queue: str) -> None:
+        self.claimant.wake(queue)
+        self._notices.say(WORK, queue)
+
+
+def listen(notices: Notices, claimant: Claimant) -> None:
+    """What others say wakes it."""
+    notices.hear(WORK, claimant.wake)
+    for kind in (CHANGED, MISSED):
+        notices.hear(kind, _ignoring_name(claimant.changed))
+
+
+def _ignoring_name(heard: Callable[[], None]) -> Callable[[str], None]:
+    return lambda _name: heard()

@@ -1,0 +1,147 @@
+"""A node that only executes: claims work of its queues on a shared store, wherever that is, and decides nothing.
+
+    async with Worker("postgresql://…", queues={"gpu": 1}, functions={"render": render}) as worker:
+        await worker.wait()
+
+Part of the composition root. Owns which parts are used: a way to the runs (`Remote`), hands (`Claimant`), a sign of
+life (`Members.beat`). Needs no deployment of its own: definitions come from the store, functions from this process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import socket
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from random import Random
+from typing import Any, Self
+
+import structlog
+import uuid_utils
+
+from treadle.actions.registry import Registry
+from treadle.errors import StorePlaceError, StoreUnavailable
+from treadle.runtime import presence
+from treadle.runtime.claims import Claimant
+from treadle.runtime.clock import SystemClock
+from treadle.runtime.commander import Remote
+from treadle.runtime.engine import EngineSettings
+from treadle.runtime.equipment import equip, executing
+from treadle.runtime.executor import CORES
+from treadle.runtime.garbage import spare_collector
+from treadle.runtime.holding import open_channel, open_database
+from treadle.runtime.queueing import listen
+from treadle.store.members import Members, Node
+from treadle.store.places import Place, place_of
+
+PLACES = CORES
+"""Of a queue without a number: work that needs a queue of its own usually needs a core, or a device."""
+
+log = structlog.get_logger("treadle.worker")
+
+
+class Worker:
+    """See the module's docstring. `queues`: how many attempts of each at once."""
+
+    def __init__(
+        self,
+        store: str | Path | Place,
+        *,
+        queues: Mapping[str, int],
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+        registry: Registry | None = None,
+        settings: EngineSettings | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.name = name or f"{socket.gethostname()}:{os.getpid()}"
+        self.owner = f"{self.name}:{secrets.token_hex(4)}"
+        self.queues = dict(queues)
+        self.settings = settings or EngineSettings()
+        self.registry = registry or Registry()
+        self.registry.functions.update(functions or {})
+        self._place = place_of(store)
+        self._parts = AsyncExitStack()
+        self._over = asyncio.Event()
+
+    @property
+    def executing(self) -> int:
+        """How much it has in hand."""
+        return self._claimant.executing
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._open()
+        except BaseException:
+            await self._parts.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *_exception: object) -> None:
+        await self.close()
+
+    async def wait(self) -> None:
+        """Until somebody closes it."""
+        await self._over.wait()
+
+    async def close(self) -> None:
+        """Claims nothing more, lets what it has end for `grace_ms`, gives the rest back."""
+        await self._parts.aclose()
+        self._over.set()
+
+    async def _open(self) -> None:
+        if self._place.dsn is None:
+            text = "a worker claims work that engines share"
+            raise StorePlaceError(
+                str(self._place), text, "a file has one engine, which executes it all: treadle engine"
+            )
+        spare_collector()
+        clock, settings, defer = SystemClock(), self.settings, self._parts.push_async_callback
+        store = await open_database(self._place.dsn)
+        defer(store.close)
+        notices = open_channel(self._place.dsn)
+        defer(notices.close)
+        equip(self.registry, settings.outside, settings.llm, settings.mcp)
+        defer(self.registry.close)
+        remote = Remote(store, clock, notices, presence.Shared(store))
+        await remote.library.refresh()
+        self._claimant = Claimant(
+            remote,
+            store,
+            executing(self.registry, clock, settings, self.name),
+            clock,
+            worker=self.owner,
+            queues=self.queues,
+            lease_ms=settings.claim_ms,
+            random=Random(uuid_utils.uuid4().int),
+        )
+        listen(notices, self._claimant)
+        await self._stay_listed(store)
+        defer(self._claimant.close, settings.grace_ms)
+        self._claimant.open()
+
+    async def _stay_listed(self, members: Members) -> None:
+        """In `treadle nodes`. Nothing hangs on it: what it holds, it holds by its claims."""
+        node = Node(self.owner, self.name, coordinates=False, queues=tuple(self.queues))
+        ttl_ms = self.settings.lease_ms
+        await members.beat(node, ttl_ms)
+
+        async def beat() -> None:
+            while True:
+                await asyncio.sleep(ttl_ms / 4_000)
+                try:
+                    await members.beat(node, ttl_ms)
+                except StoreUnavailable as problem:
+                    log.warning("the store does not answer", error=str(problem))
+
+        async def leave() -> None:
+            beating.cancel()
+            with suppress(asyncio.CancelledError):
+                await beating
+            with suppress(StoreUnavailable):
+                await members.leave(self.owner)
+
+        beating = asyncio.get_running_loop().create_task(beat())
+        self._parts.push_async_callback(leave)

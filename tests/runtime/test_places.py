@@ -1,0 +1,51 @@
+"""Where a store is: every way to write it, and none in which it shows what is secret."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from treadle.errors import StorePlaceError
+from treadle.store.places import Place, place_of
+
+SECRET = "s3cr3t"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (f"postgresql://ada:{SECRET}@db.example/shop", "postgresql://db.example/shop"),
+        (f"postgres://ada:{SECRET}@db.example:5433/shop", "postgresql://db.example:5433/shop"),
+        (f"postgresql://db.example/shop?user=ada&password={SECRET}", "postgresql://db.example/shop"),
+        (f"postgresql:///shop?host=/run/postgresql&password={SECRET}", "postgresql:///run/postgresql/shop"),
+        (f"postgresql://{SECRET}@localhost/shop", "postgresql://localhost/shop"),
+    ],
+)
+def test_an_address_is_shown_without_user_password_and_options(text: str, shown: str) -> None:
+    place = Place(text)
+    assert (place.dsn, place.path, place.is_missing) == (text, None, False)
+    assert str(place) == shown
+    assert SECRET not in f"{place} {place!r}"
+
+
+@pytest.mark.parametrize(
+    "text", [f"postgresql://ada:{SECRET}/x@db.example/shop", f"postgresql://ada:{SECRET}@[::1/shop"]
+)
+def test_an_address_that_cannot_be_read_is_refused_without_quoting_it(text: str) -> None:
+    with pytest.raises(StorePlaceError, match="percent-encoded") as refused:
+        Place(text)
+    assert SECRET not in str(refused.value)
+    assert refused.value.__cause__ is None
+
+
+def test_a_file_and_memory_are_places_too(tmp_path: Path) -> None:
+    file = tmp_path / "t.db"
+    assert (Place(file).path, Place(file).dsn, Place(file).is_missing) == (file, None, True)
+    file.touch()
+    assert not Place(str(file)).is_missing
+    memory = Place(":memory:")
+    assert (memory.path, memory.dsn, memory.is_missing) == (None, None, False)
+    assert place_of(memory) is memory
+    assert Place(file) == place_of(str(file))
+    assert Place(file) != memory
