@@ -23,7 +23,14 @@ class Shell:
 
     def __call__(self, *words: str, stdin: str = "", code: int | None = 0) -> subprocess.CompletedProcess[str]:
         """One call to its end; `code` is the exit code it must have."""
-        done = subprocess.run(
+        done = self.untidy(*words, stdin=stdin)
+        assert code is None or done.returncode == code, f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+        assert "Traceback" not in done.stderr, done.stderr
+        return done
+
+    def untidy(self, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        """One call to its end, whatever it may be."""
+        return subprocess.run(
             [*COMMAND, *words],
             input=stdin,
             capture_output=True,
@@ -33,9 +40,6 @@ class Shell:
             check=False,
             timeout=120,
         )
-        assert code is None or done.returncode == code, f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
-        assert "Traceback" not in done.stderr, done.stderr
-        return done
 
     def json(self, *words: str, code: int = 0) -> Any:
         """The answer as a program reads it."""

@@ -17,10 +17,10 @@ def test_each_place_wins_over_the_next_and_says_so(tmp_path: Path) -> None:
     inner = tmp_path / "deep" / "inside"
     inner.mkdir(parents=True)
 
-    def resolved(flag: str | None, variable: str | None) -> tuple[Path, str]:
+    def resolved(flag: str | None, variable: str | None) -> tuple[Path | None, str]:
         variables = {"TREADLE_STORE": variable} if variable else {}
         config = Configuration({"store": flag}, variables, inner)
-        return config.store, config.values["store"].origin
+        return config.store.path, config.values["store"].origin
 
     assert resolved(None, None) == (Path("treadle.db"), "default")
     file.write_text('store = "data/here.db"\n')

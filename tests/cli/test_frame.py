@@ -59,7 +59,9 @@ def test_wrong_usage_is_told_on_stderr_with_code_2(arguments: tuple[str, ...]) -
     result = treadle(*arguments)
     assert result.returncode == 2
     assert result.stdout == ""
-    assert result.stderr
+    assert result.stderr.startswith("treadle: ")
+    assert result.stderr.count("\n") == 1
+    assert "--help" in result.stderr
 
 
 def test_the_version_is_the_packages() -> None:

@@ -100,6 +100,28 @@ def test_a_narrow_terminal_loses_words_and_neither_marks_nor_names(panel: tuple[
     assert all(len(line) <= 60 for line in lines)
 
 
+def test_a_quorum_out_of_reach_says_what_its_branches_died_of() -> None:
+    judge = {"action": {"kind": "assert", "condition": "input.n < 1", "message": "no such model"}}
+    workflow = load_value(
+        {
+            "workflow": "panel",
+            "nodes": {"begin": {}, "judge": {**judge, "input_mapping": {"n": "$._branch.index"}}, "end": {}},
+            "transitions": [
+                {"id": "all", "from": "begin", "to": "judge", "spawn_count": 3},
+                {"from": "judge", "to": "end", "synchronization": {"sibling_group": "all", "strategy": {"m_of_n": 2}}},
+            ],
+        }
+    ).require()
+    history = asyncio.run(_played(workflow))
+    view = Overview(workflow)
+    told = [line for narrator in [Narrator(view)] for event in history for line in narrator.tell(event)]
+    assert view.error is not None
+    assert view.error.kind == "QUORUM_UNREACHABLE"
+    for shown in (picture.error_line(view), next(line for line in told if "QUORUM_UNREACHABLE" in line)):
+        assert "no such model" in shown
+        assert "(2 times)" in shown
+
+
 def test_a_large_graph_is_cut_to_what_goes_on() -> None:
     nodes = {f"n{number}": {} for number in range(100)}
     chain = [{"from": f"n{number}", "to": f"n{number + 1}"} for number in range(99)]

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests import postgres
 from treadle.cli import main as cli
+from treadle.testing.worlds import NoPostgres
 
 GOOD = "scenario: good\ndefinitions: [{workflow: w, nodes: {a: {}}}]\nexpect: {status: completed}\n"
 BAD = "scenario: bad\ndefinitions: [{workflow: w, nodes: {a: {}}}]\nexpect: {status: failed}\n"
@@ -38,8 +40,14 @@ def test_all_that_hold_exit_with_0(folder: Path, capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.slow
-def test_on_sqlite_the_same_hold_and_the_same_do_not(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(folder, "--store", "sqlite") == 1
+@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_on_a_real_store_the_same_hold_and_the_same_do_not(
+    store: str, jobs: int, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if store == "postgres":
+        postgres.server()
+    assert run(folder, "--store", store, "--jobs", jobs) == 1
     out = capsys.readouterr().out
     assert "a.scenario.yaml:5 bad" in out
     assert "status: expected failed, was completed" in out
@@ -64,11 +72,25 @@ def test_an_invalid_one_exits_with_3(folder: Path, capsys: pytest.CaptureFixture
     assert run(folder / "e.scenario.yaml") == 3
 
 
+def test_a_file_that_is_not_there_exits_with_4(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("nowhere") == 4
+    assert "there is no nowhere" in capsys.readouterr().err
+
+
+def test_without_a_postgresql_it_says_where_to_get_one(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nowhere() -> str:
+        raise NoPostgres("there is no PostgreSQL for tests: name one in TREADLE_TEST_POSTGRES")
+
+    monkeypatch.setattr("treadle.testing.postgres.server", nowhere)
+    assert run(folder, "--store", "postgres") == 5
+    assert "TREADLE_TEST_POSTGRES" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["nowhere"], "there is no nowhere"),
-        ([".", "--store", "postgres"], "comes with a later release"),
         ([".", "--store", "nonsense"], "nonsense"),
         ([".", "-k", "nobody"], "no scenario's name contains 'nobody'"),
         ([], "PATHS"),

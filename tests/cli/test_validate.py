@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from treadle.cli.validate import INVALID, USAGE, validate
+from treadle.cli.exits import INVALID, REFUSED, USAGE, Failure
+from treadle.cli.validate import validate
 
 SOUND = "workflow: fine\nnodes: {a: {}}\n"
 WARNED = "workflow: warned\nnodes: {a: {}, b: {}}\ntransitions: [{from: a, to: b, spawn_count: 2}]\n"
@@ -31,7 +32,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 def run(capsys: pytest.CaptureFixture[str], *paths: Path | str, **options: Any) -> tuple[int, str, str]:
-    code = validate([str(path) for path in paths], **options)
+    try:
+        code = validate([str(path) for path in paths], **options)
+    except Failure as failure:
+        return failure.code, "", str(failure)
     out, err = capsys.readouterr()
     return code, out, err
 
@@ -136,10 +140,10 @@ def test_a_dash_stands_for_standard_input(capsys: pytest.CaptureFixture[str], mo
     assert "error UNKNOWN_NODE <stdin>:6:21" in out
 
 
-@pytest.mark.parametrize("paths", [["nowhere.yaml"], ["--verbose"]])
-def test_what_is_not_there_is_wrong_usage(paths: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = run(capsys, *paths)
-    assert code == USAGE
+@pytest.mark.parametrize(("path", "expected"), [("nowhere.yaml", REFUSED), ("--verbose", USAGE)])
+def test_what_is_not_there_is_said(path: str, expected: int, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, path)
+    assert code == expected
     assert out == ""
     assert "there is no" in err
 
@@ -165,7 +169,7 @@ def test_shared_tasks_come_from_a_library(tmp_path: Path, capsys: pytest.Capture
     (tmp_path / "library.yaml").write_text("tasks: {ping: {steps: [{action: {kind: emit, type: x}}]}}\n")
     assert run(capsys, tmp_path / "w.yaml")[0] == INVALID
     assert run(capsys, tmp_path / "w.yaml", library=tmp_path / "library.yaml")[0] == 0
-    assert run(capsys, tmp_path / "w.yaml", library=tmp_path / "nowhere.yaml")[0] == USAGE
+    assert run(capsys, tmp_path / "w.yaml", library=tmp_path / "nowhere.yaml")[0] == REFUSED
 
 
 def test_a_long_line_is_cut_around_the_caret(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

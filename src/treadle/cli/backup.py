@@ -1,7 +1,7 @@
 """`treadle backup TARGET`: copies the store while it is in use.
 
-The copy is of one instant, complete, and a store by itself. Exit codes: 0 copied · 4 the target exists · 5 the store
-cannot be read, or the target not written.
+The copy is of one instant, complete, and a store by itself. Exit codes: 0 copied · 4 the target exists, or the store is
+a database · 5 the store cannot be read, or the target not written.
 """
 
 from __future__ import annotations
@@ -25,18 +25,24 @@ def backup(
 ) -> int:
     """Copy the store while it is in use."""
     config = configuration(store, output)
-    if not config.store.exists():
+    if config.store.is_missing:
         raise Failure(STORE, f"there is no store {config.store} (--store)")
-    if target.exists() and target.samefile(config.store):
+    source = config.store.path
+    if source is None:
+        raise Failure(
+            REFUSED,
+            f"{config.store} is a database: back it up with its own means (pg_dump), or copy it: treadle db move",
+        )
+    if target.exists() and target.samefile(source):
         raise Failure(REFUSED, f"{target} is the store itself")
     if target.exists() and not overwrite:
         raise Failure(REFUSED, f"{target} exists: choose another name, or --overwrite")
     from treadle.cli.opening import drive
 
-    return drive(_backup(config, target, overwrite))
+    return drive(_backup(config, source, target, overwrite))
 
 
-async def _backup(config: Any, target: Path, overwrite: bool) -> int:
+async def _backup(config: Any, source: Path, target: Path, overwrite: bool) -> int:
     from treadle.cli.emit import Out
     from treadle.cli.progress import Counter
     from treadle.runtime.upkeep import back_up
@@ -44,7 +50,7 @@ async def _backup(config: Any, target: Path, overwrite: bool) -> int:
     if overwrite:
         target.unlink(missing_ok=True)
     with Counter("pages") as counter:
-        size = await back_up(config.store, target, lambda left, total: counter.update(total - left, total))
+        size = await back_up(source, target, lambda left, total: counter.update(total - left, total))
     row = {"store": str(config.store), "target": str(target), "bytes": size}
     Out(config["output"]).done(row, f"{config.store} → {target} ({size:,} bytes)")
     return OK

@@ -41,7 +41,7 @@ def config(
     rows = [
         {
             "setting": one.name,
-            "value": masked(settings[one.name]),
+            "value": str(settings.store) if one.name == "store" else masked(settings[one.name]),
             "origin": settings.values[one.name].origin,
             "variable": one.variable,
             "meaning": one.help,

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from treadle.cli.exits import INVALID, Failure
+from treadle.store.places import Place
 
 FILE = "treadle.toml"
 Output = Literal["text", "json", "jsonl"]
@@ -37,7 +38,7 @@ class Setting(NamedTuple):
 
 
 SETTINGS = (
-    Setting("store", str, "treadle.db", "the SQLite file everything is kept in"),
+    Setting("store", str, "treadle.db", "where everything is kept: a SQLite file, or postgresql://HOST/DATABASE"),
     Setting("output", str, "text", "what answers look like", ("text", "json", "jsonl")),
     Setting("workflows", str, "workflows", "the folder `treadle dev` deploys from"),
     Setting("engine.attempts_max", int, 1_000, "attempts executed at once"),
@@ -45,6 +46,8 @@ SETTINGS = (
     Setting("engine.processes_max", int, None, "processes for `process: true`"),
     Setting("engine.payload_max", int, 64 * 1024, "bytes from which on a value moves out of the history"),
     Setting("engine.grace_ms", int, 5_000, "how long work in hand may go on when an engine closes"),
+    Setting("engine.lease_ms", int, 10_000, "how long others wait for its sign of life (PostgreSQL)"),
+    Setting("engine.claim_ms", int, 15_000, "how long work of a queue may be without a sign of life (PostgreSQL)"),
     Setting("engine.queues", dict, None, "queues it works for, each with how many attempts at once; none given: all"),
     Setting("keep.age_ms", int, None, "how long finished runs are kept; none given: for good"),
     Setting("keep.count", int, None, "how many finished runs of each workflow are kept"),
@@ -97,10 +100,13 @@ class Configuration:
         return self.values[name].value
 
     @property
-    def store(self) -> Path:
-        """One written in a file is relative to that file; any other to where the user stands."""
+    def store(self) -> Place:
+        """A file that is named in `treadle.toml` is relative to that; any other to where the user stands."""
         value, origin = self.values["store"]
-        return self.file.parent / value if self.file is not None and origin == str(self.file) else Path(value)
+        place = Place(value)
+        if place.path is not None and self.file is not None and origin == str(self.file):
+            return Place(self.file.parent / place.path)
+        return place
 
     @property
     def workflows(self) -> Path:

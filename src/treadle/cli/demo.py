@@ -19,6 +19,7 @@ from cyclopts import App, Parameter
 from treadle.cli.emit import Out, say
 from treadle.cli.exits import OK
 from treadle.cli.options import StoreOption
+from treadle.store.places import Place
 
 if TYPE_CHECKING:
     from treadle.runtime.engine import Engine
@@ -105,10 +106,10 @@ def demo(
     from treadle.cli.opening import drive
 
     with tempfile.TemporaryDirectory(prefix="treadle-demo-") as folder:
-        return drive(_play(store if store is not None else Path(folder, "treadle.db"), interactive))
+        return drive(_play(Place(store or Path(folder, "treadle.db")), interactive))
 
 
-async def _play(place: Path, interactive: bool) -> int:
+async def _play(place: Place, interactive: bool) -> int:
     from treadle.cli.watching import watch
     from treadle.language import load_text
     from treadle.runtime.engine import Engine
@@ -129,7 +130,7 @@ async def _play(place: Path, interactive: bool) -> int:
     return code if report.ok else max(code, 1)
 
 
-async def _answer(engine: Engine, run: Run, interactive: bool, place: Path) -> None:
+async def _answer(engine: Engine, run: Run, interactive: bool, place: Place) -> None:
     """Waits for the gate, thinks, answers; or says how the user can."""
     from treadle.model.events import GateOpened
 

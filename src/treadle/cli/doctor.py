@@ -51,7 +51,11 @@ async def _doctor(config: Configuration) -> int:
     from treadle.cli.emit import Out
 
     lines = [*_surroundings(config)]
-    if config.store.exists():
+    if config.store.dsn is not None:
+        from treadle.cli.doctor_postgres import lines as database
+
+        lines += await database(config.store)
+    elif not config.store.is_missing:
         lines += await _store(config)
     else:
         lines.append(Line("store", "warn", f"{config.store} does not exist", "treadle run or treadle engine makes it"))
@@ -73,7 +77,9 @@ def _surroundings(config: Configuration) -> Iterator[Line]:
         yield Line("clock", "bad", time.strftime("%Y-%m-%d", time.gmtime(now)), "set the clock: timers depend on it")
     else:
         yield Line("clock", "ok", time.strftime("%Y-%m-%d %H:%M:%S %Z", time.localtime(now)))
-    folder = config.store.resolve().parent
+    if config.store.path is None:
+        return
+    folder = config.store.path.resolve().parent
     if not folder.is_dir():
         yield Line("folder", "bad", f"{folder} does not exist", "make it, or choose another --store")
         return
@@ -85,7 +91,7 @@ def _surroundings(config: Configuration) -> Iterator[Line]:
 def _disk(folder: Path) -> Line:
     free = shutil.disk_usage(folder).free
     verdict = "ok" if free > FREE_WARN else "warn" if free > FREE_BAD else "bad"
-    return Line("disk", verdict, f"{_size(free)} free", "" if verdict == "ok" else "free some space, or move the store")
+    return Line("disk", verdict, f"{size(free)} free", "" if verdict == "ok" else "free some space, or move the store")
 
 
 async def _store(config: Configuration) -> list[Line]:
@@ -93,7 +99,8 @@ async def _store(config: Configuration) -> list[Line]:
     from treadle.runtime.upkeep import examine
 
     try:
-        health = await examine(config.store)
+        assert config.store.path is not None, "what looks at a file"
+        health = await examine(config.store.path)
     except (TreadleError, OSError) as problem:
         return [Line("store", "bad", str(problem), "restore a backup, or run treadle fsck on a copy")]
     return [Line("store", "ok", str(config.store)), *_file(health), *_work(health)]
@@ -112,9 +119,9 @@ def _file(health: Health) -> Iterator[Line]:
     )
     if facts.get("filesystem"):
         yield Line("filesystem", "ok", str(facts["filesystem"]))
-    wal = next((size for name, size in health.sizes.items() if name.endswith("-wal")), 0)
+    wal = next((count for name, count in health.sizes.items() if name.endswith("-wal")), 0)
     remedy = "" if wal < WAL_WARN else "somebody reads for very long: look for a stuck backup or watcher"
-    sizes = ", ".join(f"{name} {_size(size)}" for name, size in health.sizes.items())
+    sizes = ", ".join(f"{name} {size(count)}" for name, count in health.sizes.items())
     yield Line("size", "ok" if wal < WAL_WARN else "warn", sizes, remedy)
 
 
@@ -144,9 +151,10 @@ def _work(health: Health) -> Iterator[Line]:
     )
 
 
-def _size(size: float) -> str:
+def size(count: float) -> str:
+    """Bytes for people."""
     for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < 1024:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    return f"{size:.1f} TiB"
+        if count < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} TiB"

@@ -1,4 +1,4 @@
-"""`treadle fsck`: checks the file, every history, and that the rows beside them agree.
+"""`treadle fsck`: checks the file or database, every history, and that the rows beside them agree.
 
 Works beside a running engine, changes nothing. Exit codes: 0 all agrees · 1 something does not · 5 the store
 cannot be read.
@@ -17,7 +17,7 @@ def fsck(*, store: StoreOption = None, output: OutputOption = None) -> int:
     from treadle.cli.opening import drive
 
     config = configuration(store, output)
-    if not config.store.exists():
+    if config.store.is_missing:
         raise Failure(STORE, f"there is no store {config.store} (--store)")
     return drive(_fsck(config))
 
@@ -25,11 +25,11 @@ def fsck(*, store: StoreOption = None, output: OutputOption = None) -> int:
 async def _fsck(config: Any) -> int:
     from treadle.cli.emit import Out, builtins, say
     from treadle.cli.progress import Counter
-    from treadle.runtime.upkeep import check_file
+    from treadle.runtime.upkeep import check_everything
 
     out = Out(config["output"])
     with Counter("runs") as counter:
-        report = await check_file(config.store, counter.update)
+        report = await check_everything(config.store, counter.update)
     findings = [builtins(finding) for finding in report.findings]
     if out.mode == "json":
         out.json({"ok": report.ok, **builtins(report)})

@@ -1,4 +1,4 @@
-"""`treadle gates …`: human tasks. A gate is named RUN/VISIT, as `gates list` shows it.
+"""`treadle gates …`: questions to people. A gate is named RUN/VISIT, as `gates list` shows it.
 
 Exit codes: 0 done · 3 the answer does not fit the form · 4 no such gate, or it is not open · 5 the store cannot be
 used.
@@ -12,11 +12,14 @@ from cyclopts import App, Parameter
 
 from treadle.cli.exits import OK, REFUSED, USAGE, Failure
 from treadle.cli.options import LimitOption, OutputOption, StoreOption, configuration
+from treadle.model.ids import TokenId
 
 if TYPE_CHECKING:
-    from treadle.runtime.client import Client
+    from treadle.runtime.client import Client, GateRow
 
-app = App(name="gates", help="Human tasks: list, show, complete.", help_format="plaintext")
+app = App(
+    name="gates", help="Gates, questions to people: list, show, complete, claim, delegate.", help_format="plaintext"
+)
 
 GateOption = Annotated[str, Parameter(help="RUN/VISIT as `gates list` shows it; RUN alone if it has one open gate.")]
 
@@ -29,17 +32,17 @@ def list_(
     store: StoreOption = None,
     output: OutputOption = None,
 ) -> int:
-    """List open human tasks, longest open first."""
+    """List open gates, longest open first."""
 
     async def act(client: Client, out: Any) -> int:
-        from treadle.cli.emit import builtins, clock_time, duration, now_ms
+        from treadle.cli.emit import clock_time, duration, now_ms
         from treadle.cli.watching import find_run
 
         wanted = (await find_run(client, run)).id if run is not None else None
         rows = []
         for gate in await client.gates(wanted, limit):
             words = {"open_for": duration(now_ms() - gate.opened), "due_at": clock_time(gate.due)}
-            rows.append({"gate": f"{gate.run}/{gate.token}", **builtins(gate), **(words if out.text else {})})
+            rows.append({**_row(gate), **(words if out.text else {})})
         out.rows(
             ("gate", "workflow", "node", "title", "assign", "open_for", "due_at"), rows, "nobody has to answer anything"
         )
@@ -50,20 +53,20 @@ def list_(
 
 @app.command
 def show(gate: GateOption, /, *, store: StoreOption = None, output: OutputOption = None) -> int:
-    """Show one human task: its title, what it shows, its form."""
+    """Show one gate: its title, what it shows, its form."""
 
     async def act(client: Client, out: Any) -> int:
-        from treadle.cli.emit import builtins, clock_time
+        from treadle.cli.emit import clock_time
 
         run, visit = await _find(client, gate)
         row = next((row for row in await client.gates(run) if row.token == visit), None)
         if row is None:
             raise Failure(REFUSED, f"{run}/{visit} is not open")
         opened = await _opened(client, run, visit)
-        shown = {"gate": f"{run}/{visit}", **builtins(row), "input": opened.input, "form": opened.form}
+        shown = {**_row(row), "input": opened.input, "form": opened.form}
         if out.text:
             shown |= {"opened": clock_time(row.opened), "due": clock_time(row.due)}
-            del shown["run"], shown["token"]
+            del shown["run"], shown["visit"]
         out.one(shown)
         return OK
 
@@ -80,7 +83,7 @@ def complete(
     store: StoreOption = None,
     output: OutputOption = None,
 ) -> int:
-    """Answer a human task."""
+    """Answer a gate."""
     from treadle.cli.loading import read_json
 
     value = read_json(data, "DATA")
@@ -92,6 +95,55 @@ def complete(
         return OK
 
     return _ask(act, store, output)
+
+
+@app.command
+def claim(
+    gate: GateOption,
+    /,
+    *,
+    by: Annotated[str, Parameter(help="Who takes it on.")],
+    store: StoreOption = None,
+    output: OutputOption = None,
+) -> int:
+    """Take a gate on, so that nobody else does."""
+
+    async def act(client: Client, out: Any) -> int:
+        run, visit = await _find(client, gate)
+        await client.run(run).claim_gate(TokenId(visit), by=by)
+        out.done({"gate": f"{run}/{visit}", "done": "claimed", "by": by}, f"{by} has claimed {run}/{visit}")
+        return OK
+
+    return _ask(act, store, output)
+
+
+@app.command
+def delegate(
+    gate: GateOption,
+    to: Annotated[str, Parameter(help="Who has it from now on.")],
+    /,
+    *,
+    by: Annotated[str, Parameter(help="Who says so.")],
+    store: StoreOption = None,
+    output: OutputOption = None,
+) -> int:
+    """Hand a gate to somebody else."""
+
+    async def act(client: Client, out: Any) -> int:
+        run, visit = await _find(client, gate)
+        await client.run(run).delegate_gate(TokenId(visit), to, by=by)
+        out.done({"gate": f"{run}/{visit}", "done": "delegated", "to": to, "by": by}, f"{to} has {run}/{visit} now")
+        return OK
+
+    return _ask(act, store, output)
+
+
+def _row(gate: GateRow) -> dict[str, Any]:
+    """In the words people use."""
+    from treadle.cli.emit import builtins
+
+    parts = builtins(gate)
+    return {"gate": f"{gate.run}/{gate.token}", "run": gate.run, "visit": parts.pop("token"), **parts}
 
 
 async def _find(client: Client, text: str) -> tuple[str, int]:

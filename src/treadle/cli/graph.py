@@ -40,7 +40,7 @@ def graph(
     return OK
 
 
-async def _fetch(name: str, version: int | None, store: Path | None, found: list[Workflow]) -> int:
+async def _fetch(name: str, version: int | None, store: str | None, found: list[Workflow]) -> int:
     from treadle.cli.opening import reach
 
     async with reach(configuration(store)) as client:

@@ -11,7 +11,7 @@ import sys
 
 from cyclopts import App, CycloptsError, Group
 
-from treadle.cli.exits import BROKEN_PIPE, INTERRUPTED, OK, USAGE, conclude
+from treadle.cli.exits import BROKEN_PIPE, INTERRUPTED, OK, USAGE, Failure, conclude
 
 DEBUG = "--debug"
 
@@ -44,23 +44,29 @@ VERBS = (
     ("run", "run:run", RUN, "Run a workflow and watch it."),
     ("dev", "dev:dev", RUN, "Coordinate, execute, and redeploy workflow files as they change."),
     ("engine", "engine:engine", RUN, "Coordinate and execute until stopped."),
+    ("worker", "worker:worker", RUN, "Execute work of queues for the engines on a shared store."),
     ("deploy", "deploy:deploy", RUN, "Make versions of workflows."),
     ("runs", "runs:app", LOOK, None),
+    ("nodes", "nodes:nodes", LOOK, "Show who coordinates and executes, what each owns, and how far behind it is."),
     ("gates", "gates:app", LOOK, None),
     ("schedules", "schedules:app", LOOK, None),
+    ("queues", "queues:app", LOOK, None),
     ("artifacts", "artifacts:app", LOOK, None),
     ("dead", "dead:app", LOOK, None),
     ("backup", "backup:backup", KEEP, "Copy the store while it is in use."),
+    ("db", "db:app", KEEP, None),
     ("fsck", "fsck:fsck", KEEP, "Check every history against the invariants and the rows beside it."),
     ("doctor", "doctor:doctor", KEEP, "Look at the surroundings: versions, disk, owner, clock."),
     ("config", "config:config", KEEP, "Show the settings, and where each comes from."),
     ("completion", "completion:completion", KEEP, "Print the completion script of a shell."),
 )
 HELP_OF_GROUPS = {
-    "runs": "Runs: list, show, history, watch, cancel, pause, resume, retry, signal.",
-    "gates": "Human tasks: list, show, complete.",
+    "runs": "Runs: list, show, history, watch, cancel, pause, resume, abort, retry, signal.",
+    "gates": "Gates, questions to people: list, show, complete, claim, delegate.",
     "schedules": "Schedules: list, add, remove, pause, resume, next.",
+    "queues": "Queues of workers: list, set.",
     "artifacts": "What runs have kept: list, get.",
+    "db": "A store as a whole: move, undo.",
     "dead": "What could not be delivered: list, requeue.",
 }
 for _name, _place, _group, _help in VERBS:
@@ -77,10 +83,10 @@ def main(arguments: list[str] | None = None) -> None:
 def run_verb(words: list[str], *, debug: bool) -> int:
     """One verb to its exit code; whatever goes wrong is one line."""
     try:
-        code = app(words, exit_on_error=False, result_action="return_value")
+        code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
-    except CycloptsError:
-        return USAGE
+    except CycloptsError as misuse:
+        return conclude(Failure(USAGE, _usage(misuse)), debug=debug)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
@@ -90,6 +96,13 @@ def run_verb(words: list[str], *, debug: bool) -> int:
     except Exception as problem:
         return conclude(problem, debug=debug)
     return code if isinstance(code, int) else OK
+
+
+def _usage(misuse: CycloptsError) -> str:
+    """What was misunderstood, in the manner of every other error."""
+    text = " ".join(str(misuse).partition(" Available commands")[0].split()).rstrip(".")
+    verb = " ".join(["treadle", *(misuse.command_chain or ())])
+    return f"{text[:1].lower()}{text[1:]} (`{verb} --help` shows what it takes)"
 
 
 if __name__ == "__main__":

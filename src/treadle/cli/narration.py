@@ -40,7 +40,8 @@ class Narrator:
             if words:
                 yield self._line(event, visit.node, words)
         elif isinstance(event, e.JoinFailed):
-            yield self._line(event, event.target, f"fails: {event.error.kind}: {event.error.message}")
+            died = f"; branches failed with {', '.join(self._view.causes)}" if self._view.causes else ""
+            yield self._line(event, event.target, f"fails: {event.error.kind}: {event.error.message}{died}")
         elif isinstance(event, e.RunPaused | e.RunCompensating):
             yield self._line(event, "", self._view.status.value + (f" {self._view.note}" if self._view.note else ""))
 

@@ -49,7 +49,7 @@ async def reach(config: Configuration) -> AsyncIterator[Client]:
     """The face of a store that exists. Nothing is executed here: its owner does that."""
     from treadle.runtime.connecting import connect
 
-    if not config.store.exists():
+    if config.store.is_missing:
         raise Failure(STORE, f"there is no store {config.store}: `treadle run` or `treadle engine` makes one (--store)")
     async with connect(config.store) as client:
         yield client
@@ -61,6 +61,11 @@ async def own_or_reach(config: Configuration) -> AsyncIterator[Reached]:
     from treadle.errors import OwnedElsewhere
     from treadle.runtime.connecting import connect
 
+    if config.store.dsn is not None:
+        async with connect(config.store) as client:
+            if await client.is_owned():  # else nobody would execute it
+                yield Reached(client, None, "its nodes (treadle nodes)")
+                return
     engine = new_engine(config)
     try:
         await engine.__aenter__()

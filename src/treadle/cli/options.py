@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -10,12 +9,16 @@ from cyclopts import Parameter
 from treadle.cli.configuration import Configuration, Output
 
 StoreOption = Annotated[
-    Path | None, Parameter(name="--store", help="The SQLite file. Else TREADLE_STORE, treadle.toml, treadle.db.")
+    str | None,
+    Parameter(
+        name="--store",
+        help="A SQLite file, or postgresql://HOST/DATABASE. Else TREADLE_STORE, treadle.toml, treadle.db.",
+    ),
 ]
 OutputOption = Annotated[Output | None, Parameter(name=["--output", "-o"], help="What the answer looks like.")]
 LimitOption = Annotated[int, Parameter(name=["--limit", "-n"], help="At most so many.")]
 
 
-def configuration(store: Path | None, output: str | None = None) -> Configuration:
+def configuration(store: str | None, output: str | None = None) -> Configuration:
     """The settings, with the flags that were given."""
-    return Configuration({"store": str(store) if store is not None else None, "output": output})
+    return Configuration({"store": store, "output": output})

@@ -8,6 +8,7 @@ Must not draw (`picture.py` does) and not decide.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -19,6 +20,8 @@ from treadle.model.ids import GroupId, RunId, TokenId
 from treadle.model.states import Mode, RunStatus, Waiting
 
 Json = Any
+CAUSES_MAX = 3
+"""Branches that fail have mostly the same reason; history has all of them."""
 
 
 class Overview:
@@ -34,6 +37,8 @@ class Overview:
         self.started: e.RunStarted | None = None
         self.output: Json = None
         self.error: Error | None = None
+        self.causes: tuple[str, ...] = ()
+        """What the branches of the join that failed last have died of, the commonest first."""
         self.note: str | None = None
         """Who paused or cancelled it, and why."""
         self.ended_at: int | None = None
@@ -187,7 +192,7 @@ def _token_ended(outcome: str) -> Any:
         setattr(node, outcome, getattr(node, outcome) + 1)
         node.last = event.at
         if outcome == "failed":
-            node.error = event.error
+            node.error = visit.error = event.error
             view.failed[event.token] = visit
 
     return read
@@ -214,6 +219,14 @@ def _decided(view: Overview, event: Any) -> None:
         fan.arrived.pop(event.target, None)
     if isinstance(event, e.JoinFailed):
         view.node(event.target).error = event.error
+        view.causes = _causes(view, event.group)
+
+
+def _causes(view: Overview, group: GroupId | None) -> tuple[str, ...]:
+    """`TASK_FAILED: no such model (3 times)`"""
+    died = (visit for visit in view.failed.values() if any(frame[0] == group for frame in visit.frames))
+    errors = Counter(f"{visit.error.kind}: {visit.error.message}" for visit in died if visit.error is not None)
+    return tuple(f"{text} ({count} times)" if count > 1 else text for text, count in errors.most_common(CAUSES_MAX))
 
 
 def _gate_opened(view: Overview, event: e.GateOpened) -> None:

@@ -31,6 +31,8 @@ STATUS_STYLES = {
     RunStatus.COMPENSATING: "bold yellow",
     RunStatus.CANCELLED: "bold yellow",
 }
+OF_BRANCHES = frozenset({"QUORUM_UNREACHABLE", "NO_SUCCESSFUL_BRANCH"})
+"""Errors of a join: the reason is what its branches have died of."""
 FAILED_STYLE = "bold red"
 
 
@@ -218,4 +220,5 @@ def error_line(view: Overview) -> str:
     place = f" at {error.node}" if error.node else ""
     path = f" ({error.path})" if error.path and error.path != "root" else ""
     tries = f", attempt {error.attempts}" if error.attempts > 1 else ""
-    return f"{error.kind}{place}{path}{tries}: {error.message}"
+    died = f"; branches failed with {', '.join(view.causes)}" if view.causes and error.kind in OF_BRANCHES else ""
+    return f"{error.kind}{place}{path}{tries}: {error.message}{died}"

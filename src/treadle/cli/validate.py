@@ -3,7 +3,7 @@
 Owns the verb's arguments, which files of a folder are definitions, and how the answer looks. Reads files, nothing
 else: no network, no imports of what a definition names.
 
-Exit codes: 0 valid (warnings allowed) · 2 wrong usage · 3 some definition is invalid.
+Exit codes: 0 valid (warnings allowed) · 2 wrong usage · 3 some definition is invalid · 4 no such file.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, NoReturn
 
 import msgspec
 from cyclopts import Parameter
 
 from treadle.cli.configuration import Output
+from treadle.cli.exits import INVALID, REFUSED, USAGE, Failure
 from treadle.cli.progress import patiently
 from treadle.language import Loaded
 from treadle.language.load import load_sources, refused
@@ -26,7 +27,6 @@ from treadle.language.reading import Settings
 from treadle.language.source import Refusal
 from treadle.language.text import read_text
 
-USAGE, INVALID = 2, 3
 SUFFIXES = (".yaml", ".yml", ".json")
 SCENARIOS = (".scenario.yaml", ".scenario.yml")
 
@@ -50,25 +50,24 @@ def validate(
     """Check definitions and say all that is wrong with them, with line and column."""
     options = [path for path in paths if path.startswith("-") and path != "-"]
     if options:
-        return _misused(f"there is no option {options[0]}")
+        _misused(f"there is no option {options[0]}")
     missing = [path for path in paths if path != "-" and not Path(path).exists()]
     if missing or (library is not None and not library.is_file()):
-        return _misused(f"there is no {missing[0] if missing else library}")
+        raise Failure(REFUSED, f"there is no file {missing[0] if missing else library}")
     files = list(_files(paths))
     if not files:
-        return _misused(f"there is no {', '.join(SUFFIXES)} file in {', '.join(paths)}")
+        _misused(f"there is no {', '.join(SUFFIXES)} file in {', '.join(paths)}")
     shared = _library(library) if library is not None else None
     if isinstance(shared, str):
-        return _misused(shared)
+        _misused(shared)
     checked = list(_check(files, shared, strict))
     show = {"json": _show_json, "jsonl": _show_lines, "text": _show_text}[output]
     show(checked)
     return INVALID if any(one.loaded.errors for one in checked) else 0
 
 
-def _misused(message: str) -> int:
-    print(f"treadle validate: {message}", file=sys.stderr)
-    return USAGE
+def _misused(message: str) -> NoReturn:
+    raise Failure(USAGE, f"{message} (`treadle validate --help` shows what it takes)")
 
 
 def _files(paths: Sequence[str]) -> Iterator[tuple[str, bool]]:

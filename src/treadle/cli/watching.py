@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from treadle.cli import picture
@@ -16,8 +17,9 @@ from treadle.cli.emit import Out, builtins, console, now_ms, say
 from treadle.cli.exits import NO, OK
 from treadle.cli.narration import Narrator
 from treadle.cli.overview import Overview
-from treadle.errors import CommandRefused
+from treadle.errors import CommandRefused, TreadleError
 from treadle.model.states import RunStatus
+from treadle.runtime.run import ENDED
 
 if TYPE_CHECKING:
     from treadle.model.events import Event
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
     from treadle.runtime.run import Run
 
 FRAME_S = 0.125
+ATTEND_S = 2.0
+"""How often somebody who watches looks whether anybody is there to move the run on."""
+NOBODY = "nobody coordinates the store now: the run goes on when an engine opens it (treadle engine)"
 ROWS_AROUND = 6
 """Lines of a terminal that a picture leaves free."""
 
@@ -32,16 +37,37 @@ ROWS_AROUND = 6
 async def watch(client: Client, run: Run, out: Out, *, live: bool | None = None) -> int:
     """Shows a run until it has ended, then its output or its error. The exit code says which."""
     view = await overview_of(client, run)
-    if out.mode == "jsonl":
-        await _stream(view, run, out)
-        return OK if view.status is RunStatus.COMPLETED else NO
-    if out.text and (sys.stderr.isatty() if live is None else live):
-        await _animate(view, run)
-    elif out.text:
-        await _narrate(view, run)
-    else:
-        await _follow(view, run)
+    async with _attended(client, run):
+        if out.mode == "jsonl":
+            await _stream(view, run, out)
+            return OK if view.status is RunStatus.COMPLETED else NO
+        if out.text and (sys.stderr.isatty() if live is None else live):
+            await _animate(view, run)
+        elif out.text:
+            await _narrate(view, run)
+        else:
+            await _follow(view, run)
     return conclude(view, out)
+
+
+@asynccontextmanager
+async def _attended(client: Client, run: Run) -> AsyncIterator[None]:
+    """Says so when nobody is there who could move the run on: it may be long before somebody is."""
+    task = asyncio.ensure_future(_attend(client, run))
+    try:
+        yield
+    finally:
+        task.cancel()
+
+
+async def _attend(client: Client, run: Run) -> None:
+    there = True
+    with suppress(TreadleError):  # whatever keeps us from looking keeps the watcher, too, who says so
+        while (await run.status()) not in ENDED:
+            was, there = there, await client.is_owned()
+            if was != there:
+                say("somebody coordinates the store again" if there else f"{NOBODY}; still watching")
+            await asyncio.sleep(ATTEND_S)
 
 
 async def overview_of(client: Client, run: Run) -> Overview:

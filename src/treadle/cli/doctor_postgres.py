@@ -1,0 +1,146 @@
+"""What `treadle doctor` looks at in a PostgreSQL database. Each line ok, warn or bad, with a remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from treadle.cli.doctor import LATE_WARN_MS, Line, size
+from treadle.cli.emit import duration
+from treadle.store.places import Place
+
+if TYPE_CHECKING:
+    from treadle.runtime.upkeep import DatabaseHealth, StoreHealth
+
+VERSION_MIN = 150_000
+"""The oldest server that tests were ever run on."""
+CLOCK_WARN_MS = 1_000
+"""Leases are compared by the server's clock alone, timers are not: so late or early do they fire."""
+CONNECTIONS_WARN = 0.8
+"""Share of the server's connections in use."""
+TRANSACTION_WARN_MS = 600_000
+"""Ten minutes: long enough for a report or a backup, too long for hot tables, which cannot be cleaned meanwhile."""
+PARTITIONS_WARN = 400
+"""A year of days. Every one of them is planned for by a question about a run's whole history."""
+
+
+async def lines(place: Place) -> list[Line]:
+    """All there is to say."""
+    from treadle.errors import TreadleError
+    from treadle.runtime.upkeep import examine_database
+
+    try:
+        health = await examine_database(place)
+    except (TreadleError, OSError) as problem:
+        return [Line("store", "bad", str(problem), "look at the address and at the server's log")]
+    found = [Line("store", "ok", health.place), *_server(health)]
+    if health.store is None:
+        return [*found, _no_tables(health)]
+    version = f"version {health.schema_version}, {health.store.shards} shards, {size(health.store.bytes)}"
+    return [*found, Line("tables", "ok", version), *_tables(health.store), *_nodes(health.store), *_work(health.store)]
+
+
+def _no_tables(health: DatabaseHealth) -> Line:
+    if health.schema_version is None:
+        return Line("tables", "warn", "there are none of Treadle's", "treadle run or treadle engine makes them")
+    told = f"version {health.schema_version}, this Treadle knows {health.schema_newest}"
+    if health.schema_version < health.schema_newest:
+        return Line("tables", "warn", told, "the next engine brings them up to date")
+    return Line("tables", "bad", told, "use the newer Treadle that has written them")
+
+
+def _server(health: DatabaseHealth) -> Iterator[Line]:
+    told = health.settings
+    new = int(told["server_version_num"]) >= VERSION_MIN
+    yield Line(
+        "postgresql", "ok" if new else "warn", told["server_version"], "" if new else "use PostgreSQL 15 or newer"
+    )
+    for name, loss in (
+        ("synchronous_commit", "answers may be lost in a crash of the server"),
+        ("fsync", "a power cut may destroy the database"),
+        ("full_page_writes", "a power cut may destroy pages"),
+    ):
+        off = told[name] == "off"
+        yield Line(name, "bad" if off else "ok", told[name], f"{loss}: set it to on" if off else "")
+    reads = told.get("in_hot_standby") == "on" or told.get("default_transaction_read_only") == "on"
+    if reads:
+        yield Line("writable", "bad", "the server only reads", "name the primary: is this a standby?")
+    far = abs(health.clock_ms) > max(CLOCK_WARN_MS, health.round_trip_ms)
+    apart = f"the server's is {abs(health.clock_ms)} ms {'ahead' if health.clock_ms > 0 else 'behind'}"
+    yield Line("clocks", "warn" if far else "ok", apart, "let both machines synchronise their clocks" if far else "")
+    yield Line("round trip", "ok" if health.round_trip_ms < 20 else "warn", f"{health.round_trip_ms:.1f} ms", "")
+    most = int(told["max_connections"]) - int(told["superuser_reserved_connections"])
+    full = health.connections > CONNECTIONS_WARN * most
+    used = f"{health.connections} of {most} in use, {health.connections_ours} by Treadle"
+    yield Line("connections", "warn" if full else "ok", used, "raise max_connections, or use a pooler" if full else "")
+    yield _transactions(health)
+    vacuum = told["autovacuum"] == "on"
+    yield Line(
+        "autovacuum", "ok" if vacuum else "bad", told["autovacuum"], "" if vacuum else "hot tables grow: set it to on"
+    )
+
+
+def _transactions(health: DatabaseHealth) -> Line:
+    if health.prepared:
+        remedy = "COMMIT PREPARED or ROLLBACK PREPARED them: nothing is cleaned while they are there"
+        return Line("transactions", "bad", f"{health.prepared} prepared and not ended", remedy)
+    age = health.oldest_transaction_ms or 0
+    if age > TRANSACTION_WARN_MS:
+        remedy = "hot tables cannot be cleaned meanwhile: end it"
+        return Line("transactions", "warn", f"open for {duration(age)}: {health.oldest_transaction}", remedy)
+    return Line("transactions", "ok", f"the oldest is open for {duration(age)}" if age else "none is open")
+
+
+def _tables(store: StoreHealth) -> Iterator[Line]:
+    if store.mark is not None:
+        words = {"leaving": "is being moved to", "left": "was moved to", "arriving": "is incomplete: a move from"}
+        remedy = "use that one" if store.mark.state == "left" else "run `treadle db move` again to go on"
+        yield Line("move", "bad", f"it {words[store.mark.state]} {store.mark.other}", remedy)
+    dead = ", ".join(f"{table}: {gone:,} dead rows beside {live:,}" for table, (gone, live) in store.dead_rows.items())
+    remedy = "look for long transactions, then VACUUM them" if dead else ""
+    yield Line("dead rows", "warn" if dead else "ok", dead or "cleared away", remedy)
+    if store.not_vacuumed:
+        yield Line("autovacuum", "bad", f"off for {', '.join(store.not_vacuumed)}", "ALTER TABLE … RESET it")
+    stuck = store.days_behind > 1 and bool(store.nodes)
+    many = store.partitions > PARTITIONS_WARN
+    remedy = "let the engines' user create tables" if stuck else "keep.age_ms lets old ones go" if many else ""
+    told = f"{store.partitions} of history, the newest begun {store.days_behind} days ago"
+    yield Line("partitions", "warn" if stuck or many else "ok", told, remedy)
+
+
+def _nodes(store: StoreHealth) -> Iterator[Line]:
+    engines = [node for node in store.nodes if node.coordinates]
+    idle = not (store.open_runs or store.requests)
+    names = ", ".join(node.name for node in store.nodes)
+    told = f"{len(engines)} engines, {len(store.nodes) - len(engines)} workers" + (f": {names}" if names else "")
+    yield Line("nodes", "ok" if engines or idle else "warn", told, "" if engines or idle else "treadle engine")
+    free = store.shards - store.leases
+    if store.orphaned:
+        remedy = "they are taken over when their leases run out; look again in ten seconds"
+        yield Line("leases", "warn", f"{store.orphaned} belong to nodes that are gone", remedy)
+    elif engines and free:
+        yield Line("leases", "warn", f"{free} of {store.shards} shards belong to nobody", "look again in ten seconds")
+    else:
+        yield Line("leases", "ok", f"{store.leases} of {store.shards} shards are owned")
+    late = max((node.behind_ms for node in store.nodes), default=0)
+    slow = late > LATE_WARN_MS
+    yield Line("behind", "warn" if slow else "ok", duration(late) if late else "nobody", "add engines" if slow else "")
+
+
+def _work(store: StoreHealth) -> Iterator[Line]:
+    owned = any(node.coordinates for node in store.nodes)
+    yield Line("runs", "ok", f"{store.open_runs:,} open")
+    late = store.oldest_request_ms or 0
+    asked = f"{store.requests} unanswered" + (f", the oldest for {duration(late)}" if store.requests else "")
+    bad = owned and late > LATE_WARN_MS
+    remedy = "look at the engines' logs" if bad else "treadle engine answers them" if store.requests else ""
+    yield Line("requests", "bad" if bad else "warn" if store.requests else "ok", asked, remedy)
+    late = store.oldest_timer_ms or 0
+    stuck = owned and late > LATE_WARN_MS
+    due = f"{store.timers_due} overdue by up to {duration(late)}" if store.timers_due else "none overdue"
+    remedy = "look at the engines' logs" if stuck else "treadle engine fires them" if store.timers_due else ""
+    yield Line("timers", "bad" if stuck else "warn" if remedy and not owned else "ok", due, remedy)
+    dead = store.dead_letters
+    yield Line(
+        "dead letters", "warn" if dead else "ok", str(dead) if dead else "none", "treadle dead list" if dead else ""
+    )

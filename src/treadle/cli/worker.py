@@ -1,0 +1,89 @@
+"""`treadle worker`: a node that only executes, in the foreground, until SIGINT or SIGTERM.
+
+Claims work of its queues on a shared store. Asked to stop, it claims nothing more, lets what it has end for its
+grace, and gives the rest back. Exit codes: 0 stopped when asked · 2 a queue is written wrongly · 3 the settings are
+invalid · 4 a module cannot be imported · 5 the store cannot be used.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from treadle.cli.configuration import Configuration
+from treadle.cli.exits import OK, REFUSED, USAGE, Failure
+from treadle.cli.options import StoreOption, configuration
+
+
+def worker(
+    *,
+    queue: Annotated[
+        tuple[str, ...], Parameter(help="NAME, or NAME:PLACES; repeat it. PLACES: attempts at once.", negative="")
+    ],
+    functions: Annotated[
+        tuple[str, ...],
+        Parameter(help="A module whose functions are known by their own names; repeat it.", negative=""),
+    ] = (),
+    name: Annotated[str | None, Parameter(help="What `treadle nodes` calls it; else host and process.")] = None,
+    store: StoreOption = None,
+) -> int:
+    """Execute work of queues for the engines on a shared store."""
+    from treadle.cli.opening import drive
+
+    return drive(_work(configuration(store), read_queues(queue), functions, name))
+
+
+def read_queues(words: tuple[str, ...]) -> dict[str, int]:
+    """`gpu`, `cpu:4` as places by queue."""
+    from treadle.runtime.worker import PLACES
+
+    queues: dict[str, int] = {}
+    for word in words:
+        name, colon, places = word.rpartition(":")
+        if not colon:
+            queues[word] = PLACES
+        elif name and places.isdecimal() and int(places) > 0:
+            queues[name] = int(places)
+        else:
+            raise Failure(USAGE, f"--queue {word}: expected NAME or NAME:PLACES, with at least one place")
+    return queues
+
+
+async def _work(config: Configuration, queues: dict[str, int], modules: tuple[str, ...], name: str | None) -> int:
+    from treadle.cli.emit import say
+    from treadle.cli.opening import engine_settings, importable
+    from treadle.runtime.logs import log_to_stderr
+    from treadle.runtime.worker import Worker
+
+    importable()
+    known = {key: function for module in modules for key, function in functions_in(module).items()}
+    log_to_stderr()
+    opened = Worker(config.store, queues=queues, functions=known, settings=engine_settings(config), name=name)
+    try:
+        async with opened:
+            served = ", ".join(f"{queue} ({places} at once)" for queue, places in queues.items())
+            say(f"worker {opened.name} works for {served} on {config.store}; Ctrl-C stops it")
+            await opened.wait()
+    except asyncio.CancelledError:
+        say("stopped; what was under way was given back")
+    return OK
+
+
+def functions_in(module: str) -> dict[str, Any]:
+    """The public functions a module defines, by name."""
+    import importlib
+
+    try:
+        found = importlib.import_module(module)
+    except ImportError as problem:
+        raise Failure(REFUSED, f"--functions {module}: it cannot be imported: {problem}") from None
+    return {
+        name: value
+        for name, value in vars(found).items()
+        if callable(value)
+        and not isinstance(value, type)
+        and not name.startswith("_")
+        and getattr(value, "__module__", None) == found.__name__
+    }

@@ -1,0 +1,53 @@
+"""`treadle worker` and `treadle queues`: what their options mean. That they work is seen in
+`tests/runtime/test_workers`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shell import Shell
+from treadle.cli.exits import Failure
+from treadle.cli.queues import changed
+from treadle.cli.worker import functions_in, read_queues
+from treadle.errors import CommandRefused
+from treadle.runtime.queues import QueueRules, read_rate
+from treadle.runtime.worker import PLACES
+
+NOTHING = dict.fromkeys(("concurrency", "rate", "key_concurrency", "key_rate"))
+
+
+def test_queues_and_their_places() -> None:
+    assert read_queues(("gpu", "cpu:4", "a:b:2")) == {"gpu": PLACES, "cpu": 4, "a:b": 2}
+
+
+@pytest.mark.parametrize("word", ["cpu:0", "cpu:", ":3", "cpu:many"])
+def test_a_queue_that_is_written_wrongly_is_named(word: str) -> None:
+    with pytest.raises(Failure, match=f"--queue {word}"):
+        read_queues((word,))
+
+
+def test_functions_of_a_module_are_its_own_public_ones() -> None:
+    assert list(functions_in("tests.runtime.worker_tasks")) == ["knock"]
+    with pytest.raises(Failure, match="cannot be imported"):
+        functions_in("no_such_module_anywhere")
+
+
+def test_what_is_not_named_stays_and_none_takes_away() -> None:
+    before = QueueRules(concurrency=5, rate=read_rate("3/s"), weights={"a": 2.0, "b": 4.0})
+    after = changed(before, {**NOTHING, "rate": "none", "key_concurrency": "2"}, ("a=1", "c=0.5"))
+    assert after == QueueRules(concurrency=5, key_concurrency=2, weights={"b": 4.0, "c": 0.5})
+
+
+@pytest.mark.parametrize(
+    ("given", "weights"), [({"concurrency": "many"}, ()), ({"rate": "fast"}, ()), ({}, ("a",)), ({}, ("a=heavy",))]
+)
+def test_what_cannot_be_meant_is_refused(given: dict[str, str], weights: tuple[str, ...]) -> None:
+    with pytest.raises((Failure, CommandRefused)):
+        changed(None, {**NOTHING, **given}, weights)
+
+
+def test_a_file_has_no_workers_and_says_so(tmp_path: Path) -> None:
+    said = Shell(tmp_path)("worker", "--queue", "gpu", "--store", "t.db", code=5)
+    assert "a file has one engine" in said.stderr
