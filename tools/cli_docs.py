@@ -32,8 +32,9 @@ HEAD = """\
 is one line that names the culprit, the place and a remedy; `--debug`, anywhere, adds the traceback. A run may be named
 by the last characters of its id.
 
-One process coordinates a store; any other may read it and ask for things. If nobody coordinates it, `run`, `dev` and
-`engine` do; every other verb leaves what it asks for in the store, where the next engine finds it.
+A store is a SQLite file or a PostgreSQL database (`--store postgresql://HOST/DATABASE`). One process coordinates a
+file, any number of them share a database; any other may read it and ask for things. If nobody coordinates it, `run`,
+`dev` and `engine` do; every other verb leaves what it asks for in the store, where the next engine finds it.
 """
 
 

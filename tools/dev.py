@@ -35,11 +35,12 @@ CHECK = [
     Stage("tidy", [*PYTEST, "tests/arch"]),
 ]
 
-# A minute of fresh seeds on every run of CI; the regression seeds are part of the tests.
+# A minute of fresh seeds and two of torture on every run of CI; the regression seeds are part of the tests.
 TEST = [
     *CHECK,
     Stage("tests", [*PYTEST, "-n", "auto"]),
     Stage("simulator", [PYTHON, "-m", "treadle.testing.simulator", "--seconds", "60"]),
+    Stage("torture", [PYTHON, "-m", "tests.torture", "--store", "postgres", "--minutes", "2"]),
 ]
 
 FORMAT = [
@@ -53,12 +54,15 @@ HELP = """\
                                        With arguments: only pytest, with them
 ./dev check                            format, lint, types, tidy
 ./dev fmt                              format, and fix what can be fixed
-./dev sim [SEED | --seeds N | --seconds N]
+./dev sim [SEED | --seeds N | --seconds N] [--store sqlite|postgres]
                                        the simulator: one seed again, or fresh ones
 ./dev bench [NAME] [--json]            measure
 ./dev mutants                          plant bugs in the kernel; the suite must catch each
 ./dev torture [--kills N] [--minutes M] [--cuts N] [--seed S] [--json]
                                        kill real engines at random, cut the power; nothing may be lost or doubled
+./dev torture --store postgres [--minutes M] [--seed S] [--json]
+                                       many engines and workers on one PostgreSQL: kills, stops, crashes of the
+                                       database, bad lines, wrong clocks
 ./dev treadle …                        the command line, in the project's own environment
 ./dev python …                         the project's interpreter
 ./dev lock [--upgrade]                 pin the dependencies anew in requirements.lock

@@ -1,11 +1,15 @@
-"""`python -m tests.torture [--kills N] [--minutes M] [--cuts N] [--seed S] [--keep DIRECTORY] [--json]`: exit 0 only if
-nothing is lost and nothing happens twice."""
+"""`python -m tests.torture [--kills N] [--minutes M] [--cuts N] [--seed S] [--keep DIRECTORY] [--json]`, or with
+`--store postgres [--minutes M] …` many machines instead of one file.
+
+Exit 0 only if nothing is lost, nothing happens twice and no stale result was accepted."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import os
 import random
+import signal
 import sys
 import tempfile
 import time
@@ -18,6 +22,7 @@ from tests.torture.evidence import gather
 from tests.torture.judge import judge
 from tests.torture.killing import Killed, Torture
 from tests.torture.verdict import Verdict
+from treadle.testing.worlds import NoPostgres
 
 SETTLE_S = 120.0
 SHOWN = 20
@@ -58,24 +63,59 @@ def report(killed: Killed, verdict: Verdict, seed: int) -> dict[str, object]:
     }
 
 
+def one_file(place: Path, seed: int, options: argparse.Namespace) -> tuple[dict[str, object], list[str]]:
+    """Kills and power cuts."""
+    killed, verdict = torture(place, seed, options.kills, (options.minutes or 60) * 60)
+    cuts = cut_power(place / "power", options.cuts, seed)
+    figures = report(killed, verdict, seed) | {"cuts": cuts.cuts, "cut_losses": len(cuts.losses)}
+    return figures, verdict.findings + cuts.losses
+
+
+def many(place: Path, seed: int, options: argparse.Namespace) -> tuple[dict[str, object], list[str]]:
+    """Many machines on one PostgreSQL."""
+    from tests.torture.many.judge import judge as judge_many
+    from tests.torture.many.plants import VARIABLE
+    from tests.torture.many.torture import report as report_many
+    from tests.torture.many.torture import torture as torture_many
+
+    began = time.monotonic()
+    if options.plant:
+        os.environ[VARIABLE] = options.plant
+    done, evidence = torture_many(
+        place,
+        seed,
+        (options.minutes or 2) * 60,
+        SETTLE_S,
+        lambda text: say(f"{time.monotonic() - began:7.1f} s  {text}"),
+    )
+    verdict = judge_many(evidence)
+    verdict.findings += done.findings
+    return report_many(done, evidence, seed) | verdict.figures(), verdict.findings
+
+
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="./dev torture", description="Kills engines; judges what is left.")
+    parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite", help="one file, or many machines")
     parser.add_argument("--kills", type=int, default=100, help="how many (100)")
-    parser.add_argument("--minutes", type=float, default=60, help="stop killing after so long (60)")
+    parser.add_argument("--minutes", type=float, default=None, help="stop after so long (60; with postgres 2)")
     parser.add_argument("--seed", type=int, default=None, help="the rhythm and the client's choices (a fresh one)")
     parser.add_argument("--keep", type=Path, default=None, help="leave database, journals and log in this directory")
     parser.add_argument("--cuts", type=int, default=0, help="power cuts of a recording, afterwards (0)")
+    parser.add_argument("--plant", choices=("lost", "stale", "clock"), help="a defect of postgres's that must be found")
     parser.add_argument("--json", action="store_true", help="the figures as JSON on standard output")
     options = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(143))  # what was started is ended first
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 31)
     with tempfile.TemporaryDirectory(prefix="treadle-torture-") as temporary:
         place = options.keep or Path(temporary)
         place.mkdir(parents=True, exist_ok=True)
         say(f"seed {seed}, in {place}")
-        killed, verdict = torture(place, seed, options.kills, options.minutes * 60)
-        cuts = cut_power(place / "power", options.cuts, seed)
-    figures = report(killed, verdict, seed) | {"cuts": cuts.cuts, "cut_losses": len(cuts.losses)}
-    findings = verdict.findings + cuts.losses
+        torment = many if options.store == "postgres" else one_file
+        try:
+            figures, findings = torment(place, seed, options)
+        except NoPostgres as problem:
+            say(str(problem))
+            return 2
     if options.json:
         sys.stdout.write(msgspec.json.encode(figures).decode() + "\n")
     else:

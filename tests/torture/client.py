@@ -10,11 +10,13 @@ import asyncio
 import signal
 from pathlib import Path
 
+from tests.torture import schedules
 from tests.torture.engine import CLIENT, DATABASE, tell
 from tests.torture.journal import Journal
 from tests.torture.journeys import Journeys
 from treadle.runtime.engine import connect
 
+EVERY_MS = 1_000
 ACTORS = 12
 """Enough that every kill hits many runs at once, few enough that a loaded machine still finishes them."""
 
@@ -26,6 +28,7 @@ async def travel(place: Path, seed: int) -> int:
     tell(event="ready")
     journal = Journal(place / CLIENT)
     async with connect(place / DATABASE, create=True) as client, asyncio.TaskGroup() as actors:
+        actors.create_task(schedules.keep(client, journal, EVERY_MS, over))
         for actor in range(ACTORS):
             actors.create_task(Journeys(client, journal, seed * ACTORS + actor).go_on(over.is_set))
     journal.close()

@@ -19,7 +19,7 @@ async def gather(place: Path) -> Evidence:
     """Of a directory a torture has left."""
     store = await SqliteStore.open(place / DATABASE)
     try:
-        runs = await _runs(store)
+        runs = await runs_of(store)
         checked = await check_store(store)
         damage = [f"integrity: {problem}" for problem in await store.integrity()]
         damage += [f"fsck: {finding.run}: {finding.check}: {finding.message}" for finding in checked.findings]
@@ -43,7 +43,8 @@ def _deaths(place: Path) -> dict[int, list[int]]:
     return deaths
 
 
-async def _runs(store: Store) -> dict[str, RunRow]:
+async def runs_of(store: Store) -> dict[str, RunRow]:
+    """Every run there is, page by page."""
     found: dict[str, RunRow] = {}
     query = RunQuery(limit=PAGE)
     while page := await store.find_runs(query):

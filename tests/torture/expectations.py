@@ -15,7 +15,7 @@ Json = Any
 def ask(kind: str, random: random.Random) -> Json:
     """An input for a run of that kind, and what its client will say to it."""
     n = random.randrange(1_000)
-    if kind in ("panel", "quorum"):
+    if kind in ("panel", "quorum", "hauls"):
         return {"input": {"items": [random.randrange(100) for _ in range(random.randint(3, 8))]}}
     if kind == "saga":
         return {"input": {"fail": random.random() < 0.6}}
@@ -42,7 +42,7 @@ def problem_with(kind: str, asked: Json, status: str, output: Json) -> str | Non
 
 def _output(kind: str, asked: Json) -> Json:
     n = asked["input"].get("n", 0)
-    sums = {"chain": 1_111, "expiring": 7, "nap": 3, "caller": 1_116, "queued": 6}
+    sums = {"chain": 1_111, "expiring": 7, "nap": 3, "caller": 1_116, "queued": 6, "rest": 3, "long": 2}
     if kind in sums:
         return {"n": n + sums[kind]}
     if kind == "gate":
@@ -51,6 +51,8 @@ def _output(kind: str, asked: Json) -> Json:
         return {"n": n + 1 + asked["answer"] + 5}
     if kind == "panel":
         return {"all": [item * item for item in asked["input"]["items"]]}
+    if kind == "hauls":
+        return {"all": [item + 1 for item in asked["input"]["items"]]}
     if kind == "ticks":
         return {"sum": sum(asked["ticks"]), "count": 3}
     if kind == "flaky":

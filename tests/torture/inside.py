@@ -37,9 +37,10 @@ async def play(
     end: Callable[[], None] = lambda: None,
 ) -> Evidence:
     """`actors` clients take one run of each kind through its life, faults between `begin` and `end`."""
-    tasks.begin(place / WORK, f"{os.getpid()}-inside")
+    name = f"{os.getpid()}-inside"
+    tasks.begin(place / WORK, name)
     journal = Journal(place / CLIENT)
-    async with Engine(store) as engine:
+    async with Engine(store, name=name) as engine:
         for workflow in workflows():
             await engine.deploy(workflow)
         begin()

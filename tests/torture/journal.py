@@ -26,7 +26,7 @@ class Journal:
 
     def say(self, sure: bool = False, **line: Any) -> None:
         """Writes a line; `sure` returns when it is on the disk."""
-        os.write(self._file, msgspec.json.encode({"at": now_ms(), **line}) + b"\n")
+        os.write(self._file, msgspec.json.encode({"at": now_ms(), "mono": mono_ms(), **line}) + b"\n")
         if sure:
             os.fsync(self._file)
 
@@ -37,6 +37,11 @@ class Journal:
 def now_ms() -> int:
     """The same clock the engine stamps its events with."""
     return time.time_ns() // 1_000_000
+
+
+def mono_ms() -> int:
+    """The clock that all processes of a machine share, whatever they believe the time to be."""
+    return time.monotonic_ns() // 1_000_000
 
 
 def read(path: str | Path) -> list[Line]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 from tests.torture.expectations import ask
@@ -23,6 +23,10 @@ from treadle.runtime.run import Run
 KINDS = (
     "chain", "panel", "quorum", "saga", "gate", "expiring", "ticks", "nap", "caller", "holder", "flaky", "queued",
 )  # fmt: skip
+MANY_KINDS = (*KINDS, "rest", "hauls", "long")
+"""Where clocks differ and workers share queues."""
+ALONE_KINDS = tuple(kind for kind in MANY_KINDS if kind not in ("ticks", "gate", "holder"))
+"""Runs that come to their end though their client is killed."""
 AGAIN_S = 0.02
 """Between two tries to reach an engine that is being started again."""
 
@@ -39,10 +43,10 @@ class Journeys:
         self._name = f"{seed:x}"
         self._begun = 0
 
-    async def go_on(self, is_over: Callable[[], bool]) -> None:
+    async def go_on(self, is_over: Callable[[], bool], kinds: Sequence[str] = KINDS) -> None:
         """One run after the other."""
         while not is_over():
-            await self.one(self._random.choice(KINDS))
+            await self.one(self._random.choice(kinds))
 
     async def one(self, kind: str) -> None:
         """A whole journey with one run."""
@@ -50,28 +54,31 @@ class Journeys:
         key = f"{self._name}-{self._begun}"
         asked = ask(kind, self._random)
         self._journal.say(op="intend", key=key, kind=kind, asked=asked)
-        run = await self._surely(lambda: self._client.start(kind, asked["input"], key=key))
+        run = await surely(lambda: self._client.start(kind, asked["input"], key=key))
         self._journal.say(sure=True, op="started", key=key, run=run.id)
+        if self._random.random() < 0.1:  # the same start again is the same run
+            again = await surely(lambda: self._client.start(kind, asked["input"], key=key))
+            self._journal.say(sure=True, op="started", key=key, run=again.id)
         if "ticks" in asked:
             await self._tick(run, asked["ticks"])
         if "answer" in asked:
             await self._meet_gate(run, kind, asked)
         if self._random.random() < 0.5:
-            ended = await self._surely(run.wait)
+            ended = await surely(run.wait)
             self._journal.say(sure=True, op="ended", run=run.id, status=ended.status, output=ended.output)
 
     async def _tick(self, run: Run, values: list[int]) -> None:
         for number, value in enumerate(values):
             for _ in range(2 if self._random.random() < 0.3 else 1):  # the same signal again counts once
-                await self._surely(lambda n=number, v=value: run.signal("tick", {"n": v}, id=f"{run.id}/{n}"))
+                await surely(lambda n=number, v=value: run.signal("tick", {"n": v}, id=f"{run.id}/{n}"))
             self._journal.say(sure=True, op="signalled", run=run.id, value=value)
 
     async def _meet_gate(self, run: Run, kind: str, asked: Any) -> None:
         if asked["cancel"] and self._random.random() < 0.5:
             await self._told(run, "cancelled", lambda: run.cancel("no longer wanted"))
             return
-        holder = run if kind == "gate" else await self._surely(lambda: self._child(run))
-        token = await self._surely(lambda: self._gate(holder))
+        holder = run if kind == "gate" else await surely(lambda: self._child(run))
+        token = await surely(lambda: self._gate(holder))
         if asked["cancel"]:
             await self._told(run, "cancelled", lambda: run.cancel("no longer wanted"))
         else:
@@ -111,10 +118,11 @@ class Journeys:
                 self._journal.say(sure=True, op=op, run=run.id)
                 return
 
-    async def _surely(self, question: Callable[[], Awaitable[T]]) -> T:
-        """Asks until somebody answers."""
-        while True:
-            try:
-                return await question()
-            except (EngineStopped, StoreUnavailable):
-                await asyncio.sleep(AGAIN_S)
+
+async def surely(question: Callable[[], Awaitable[T]]) -> T:
+    """Asks until somebody answers."""
+    while True:
+        try:
+            return await question()
+        except (EngineStopped, StoreUnavailable):
+            await asyncio.sleep(AGAIN_S)

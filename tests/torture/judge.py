@@ -1,7 +1,8 @@
 """The judge: compares what clients were told and what task functions did with what the file says in the end.
 
 Owns the meaning of "0 lost, 0 doubled":
- 1. Every acknowledged start is one run with that key, and no run exists that nobody asked for.
+ 1. Every acknowledged start is one run with that key, every time of a schedule has one, and no run exists that nobody
+    asked for.
  2. Every run has ended as its workflow must, with the output computed independently (`expectations`).
  3. An answer a client was given is still true: how a run had ended, that a gate was answered, that a signal counted
     once, that a cancelled run is cancelled, its child too.
@@ -18,6 +19,7 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
+from tests.torture import schedules
 from tests.torture.expectations import problem_with
 from tests.torture.journal import Line
 from tests.torture.verdict import Evidence, Verdict
@@ -33,10 +35,16 @@ LATE_MS = 2
 def judge(evidence: Evidence) -> Verdict:
     """Everything that is wrong."""
     verdict = Verdict(findings=[], kinds={})
+    judge_runs(evidence, verdict)
+    _executions(evidence, verdict)
+    return verdict
+
+
+def judge_runs(evidence: Evidence, verdict: Verdict) -> None:
+    """All but who may execute what again: that depends on what was done to whom."""
     _starts(evidence, verdict)
     _endings(evidence, verdict)
     _answers(evidence, verdict)
-    _executions(evidence, verdict)
     for run, history in evidence.histories.items():
         for problem in (*_joins(history), *_compensation(history), *_children(run, history, evidence)):
             verdict.find(f"{run}: {problem}")
@@ -44,7 +52,6 @@ def judge(evidence: Evidence) -> Verdict:
     verdict.findings += evidence.damage
     verdict.runs = len(evidence.runs)
     verdict.acknowledged = sum(line["op"] != "intend" for line in evidence.client)
-    return verdict
 
 
 def _of(lines: list[Line], *ops: str) -> Iterator[Line]:
@@ -53,11 +60,15 @@ def _of(lines: list[Line], *ops: str) -> Iterator[Line]:
 
 def _starts(evidence: Evidence, verdict: Verdict) -> None:
     intended = {line["key"]: line for line in _of(evidence.client, "intend")}
+    scheduled = schedules.judge(evidence, verdict)
     by_key: dict[str | None, list[str]] = defaultdict(list)
     for row in evidence.runs.values():
         by_key[row.idempotency_key].append(row.run)
-        if row.parent is None and row.idempotency_key not in intended:
+        if row.parent is None and row.idempotency_key not in intended and row.idempotency_key not in scheduled:
             verdict.find(f"{row.run} was started by nobody")
+        kept = row.status.value == "completed" or _is_poisoned(row.run, evidence)
+        if row.idempotency_key in scheduled and not kept:
+            verdict.find(f"{row.run} was started by a schedule and is {row.status.value}")
     for line in _of(evidence.client, "started"):
         found = by_key.get(line["key"], [])
         if found != [line["run"]]:
@@ -129,7 +140,7 @@ def _executions(evidence: Evidence, verdict: Verdict) -> None:
             if before["engine"] == after["engine"] or not _died_between(before, after, evidence):
                 verdict.find(f"{key} was executed again at {after['at']} although nobody had been killed: {before}")
     for run, history in evidence.histories.items():
-        for key, recorded in _results(run, history):
+        for key, recorded in results(run, history):
             lines = executed.get(key, [])
             if not lines:
                 verdict.find(f"{key} has a result and was never executed")
@@ -142,7 +153,7 @@ def _died_between(before: Line, after: Line, evidence: Evidence) -> bool:
     return any(before["at"] - LATE_MS <= death <= after["at"] + LATE_MS for death in deaths)
 
 
-def _results(run: str, history: list[e.Event]) -> Iterator[tuple[str, int]]:
+def results(run: str, history: list[e.Event]) -> Iterator[tuple[str, int]]:
     """(dispatch key, when) of every attempt with a result of its own in a history."""
     attempts: dict[int, int] = {}
     silent: set[int] = set()

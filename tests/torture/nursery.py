@@ -16,11 +16,19 @@ import traceback
 
 import msgspec
 
+import treadle.store.postgres
 import treadle.store.sqlite  # noqa: F401  # an engine imports it when it opens: not in each child
 from tests.torture import client, engine
+from tests.torture.many import roles
 from tests.torture.workflows import workflows
 
-ROLES = {"engine": engine.main, "client": client.main}
+ROLES = {
+    "engine": engine.main,
+    "client": client.main,
+    "many-engine": roles.runs(roles.engine),
+    "many-worker": roles.runs(roles.worker),
+    "many-client": roles.runs(roles.client),
+}
 
 
 def main() -> int:

@@ -7,8 +7,9 @@ journal has every execution whose result counts.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
-import time
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ Json = Any
 
 ENGINE = f"{os.getpid()}"
 _journal: Journal | None = None
+_executions = itertools.count(1)
 
 
 def begin(path: str | Path, engine: str) -> None:
@@ -30,53 +32,56 @@ def begin(path: str | Path, engine: str) -> None:
     ENGINE = engine
 
 
-def _note(facts: AttemptFacts, what: str) -> None:
+def _note(facts: AttemptFacts, what: str) -> str:
+    """The name of this execution: what it gives says so, and so does the journal."""
+    by = f"{ENGINE}/{next(_executions)}"
     if _journal is not None:
-        _journal.say(key=facts.key, run=facts.run, node=facts.node, engine=ENGINE, what=what)
+        _journal.say(key=facts.key, run=facts.run, node=facts.node, engine=ENGINE, what=what, by=by)
+    return by
 
 
 @task
 async def add(facts: AttemptFacts, n: int, by: int, ms: int = 0) -> Json:
     """n + by, after a while."""
-    _note(facts, "add")
+    execution = _note(facts, "add")
     if ms:
         await asyncio.sleep(ms / 1000)
-    return {"n": n + by}
+    return {"n": n + by, "by": execution}
 
 
 @task
 def square(facts: AttemptFacts, n: int) -> Json:
     """In a thread, as blocking work is."""
-    _note(facts, "square")
-    time.sleep(n % 7 / 1000)
-    return {"n": n * n}
+    execution = _note(facts, "square")
+    threading.Event().wait(n % 7 / 1000)  # not `time.sleep`, which libfaketime breaks
+    return {"n": n * n, "by": execution}
 
 
 @task
 async def tally(facts: AttemptFacts, sum: int, count: int, last: int) -> Json:
-    _note(facts, "tally")
-    return {"sum": sum + last, "count": count + 1}
+    execution = _note(facts, "tally")
+    return {"sum": sum + last, "count": count + 1, "by": execution}
 
 
 @task
 async def flaky(facts: AttemptFacts, n: int) -> Json:
     """Every visit needs three attempts."""
-    _note(facts, "flaky")
+    execution = _note(facts, "flaky")
     if facts.attempt < 3:
         raise Retryable(f"attempt {facts.attempt}")
-    return {"n": n + facts.attempt}
+    return {"n": n + facts.attempt, "by": execution}
 
 
 @task
 async def book(facts: AttemptFacts, what: str, fail: bool = False) -> Json:
     """A step of the saga; the last one fails when told to."""
-    _note(facts, f"book {what}")
+    execution = _note(facts, f"book {what}")
     if fail:
         raise TaskFailure(f"no {what}", kind="REFUSED")
-    return {"booked": what}
+    return {"booked": what, "by": execution}
 
 
 @task
 async def undo(facts: AttemptFacts, what: str) -> Json:
-    _note(facts, f"undo {what}")
-    return {"undone": what}
+    execution = _note(facts, f"undo {what}")
+    return {"undone": what, "by": execution}

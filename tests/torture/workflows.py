@@ -152,6 +152,39 @@ def queued() -> Json:
     return {"workflow": "queued", "output": {"n": "$.state.n"}, "nodes": nodes, "transitions": row(*nodes)}
 
 
+def rest() -> Json:
+    """A wait long enough that a clock that is wrong shows."""
+    wait = {"action": {"kind": "wait", "ms": 3_000}}
+    nodes = {"before": adds(1, "$.input.n"), "wait": wait, "after": adds(2)}
+    return {"workflow": "rest", "output": {"n": "$.state.n"}, "nodes": nodes, "transitions": row(*nodes)}
+
+
+def hauls() -> Json:
+    """A fan-out into a queue: many workers, one join."""
+    haul = calls("add", {"n": "$.item", "by": 1, "ms": 250}, {"state.v": "$.n"}, queue="heavy")
+    merge = {"source": "_branch.output.v", "target": "state.all", "strategy": "append"}
+    fan = {"id": "fan", "from": "begin", "to": "haul", "foreach": {"collection": "input.items", "item_var": "item"}}
+    return {
+        "workflow": "hauls",
+        "output": {"all": "$.state.all"},
+        "nodes": {"begin": {}, "haul": haul, "verdict": {}},
+        "transitions": [
+            fan,
+            {"from": "haul", "to": "verdict", "synchronization": {"sibling_group": "fan", "merge": merge}},
+        ],
+    }
+
+
+def long() -> Json:
+    """Work that outlasts a lease: who stands still in the middle of it reports when somebody else is at it."""
+
+    def takes(ms: int, n: str, **more: Any) -> Json:
+        return calls("add", {"n": n, "by": 1, "ms": ms}, {"state.n": "$.n"}, **more)
+
+    nodes = {"haul": takes(5_000, "$.input.n", queue="heavy"), "work": takes(4_000, "$.state.n")}
+    return {"workflow": "long", "output": {"n": "$.state.n"}, "nodes": nodes, "transitions": row(*nodes)}
+
+
 @cache
 def workflows() -> tuple[Workflow, ...]:
     """All of them, read and checked."""
@@ -168,5 +201,8 @@ def workflows() -> tuple[Workflow, ...]:
         caller("holder", "gate"),
         flaky(),
         queued(),
+        rest(),
+        hauls(),
+        long(),
     ]
     return tuple(load_value(document).require() for document in documents)

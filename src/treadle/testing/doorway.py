@@ -39,7 +39,7 @@ class Doorway:
         committed, self._committed = self._committed, 0
         return committed
 
-    async def commit(self, batch: Batch, fence: Fence) -> list[OutboxRow]:
+    async def commit(self, batch: Batch, *fences: Fence) -> list[OutboxRow]:
         await self._pass()
         try:
             for _commit in batch.commits:
@@ -49,7 +49,7 @@ class Doorway:
             await self._pass()
         self.complaints += [f"outbox row {row} was given up: {reason}" for row, reason in batch.parked]
         try:
-            rows = await self._around.store.commit(batch, fence)
+            rows = await self._around.store.commit(batch, *fences)
         except StoreConflict as conflict:
             self.complaints.append(f"a batch was refused: {conflict}")
             raise
@@ -80,6 +80,8 @@ class Doorway:
 
     def __getattr__(self, verb: str) -> Any:
         ask = getattr(self._around.store, verb)
+        if not callable(ask):
+            return ask  # how many shards it has
 
         async def asked(*arguments: Any, **named: Any) -> Any:
             await self._pass()

@@ -39,7 +39,7 @@ class EngineWorld(World):
         place: StorePlace | None = None,
     ) -> None:
         self._place = place or MemoryPlace()
-        self._loop = asyncio.new_event_loop()
+        self._loop = self._place.loop or asyncio.new_event_loop()
         self._heads: dict[RunId, int] = {}
         super().__init__(mocks, seed)
 
@@ -76,7 +76,8 @@ class EngineWorld(World):
     def close(self) -> None:
         self._real.die()
         self._loop.run_until_complete(self._place.close(self._around.store))
-        self._loop.close()
+        if self._place.loop is None:
+            self._loop.close()
 
     def deploy(self, workflow: Workflow) -> Deployed:
         deployed = super().deploy(workflow)

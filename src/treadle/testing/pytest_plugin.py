@@ -22,12 +22,12 @@ SUFFIX = ".scenario.yaml"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--treadle-store sqlite`: the same scenarios through the real engine."""
+    """`--treadle-store sqlite|postgres`: the same scenarios through the real engine."""
     parser.addoption(
         "--treadle-store",
-        choices=("memory", "sqlite"),
+        choices=("memory", "sqlite", "postgres"),
         default="memory",
-        help="what scenario files are played on: memory (virtual, fast) or sqlite (the real engine on a file)",
+        help="what scenario files are played on: memory (virtual, fast), or the real engine on sqlite or postgres",
     )
 
 

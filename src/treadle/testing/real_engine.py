@@ -1,8 +1,9 @@
 """The real engine as one world knows it: `runtime.Core` on a virtual clock, with scripted work, and mortal.
 
 Owns one core and the agenda of what will happen to it. Promises that it is the same core that serves people: nothing of
-it is replaced but its ports. Between two things on the agenda the event loop runs until the core is quiet. Must not
-keep anything a recovery would need: a crash bars its way to the store and drops it, unclosed.
+it is replaced but its ports and the question who else is alive. Between two things on the agenda the event loop runs
+until the core is quiet. Must not keep anything a recovery would need: a crash bars its way to the store and drops it,
+unclosed.
 
                           ┌ before_commit: the batch is lost, whoever asked asks again
     command ──► decide ──►│ commit ──►│ deliver ──►│ …
@@ -25,8 +26,7 @@ from treadle.model.ids import RunId, TimerId
 from treadle.runtime.core import Core
 from treadle.runtime.gathering import Decided
 from treadle.runtime.ports import Report
-from treadle.store.port import Answer, OutboxRow
-from treadle.store.rows import SHARD
+from treadle.store.port import Answer, Fence, OutboxRow
 from treadle.testing.agenda import Agenda, Happening
 from treadle.testing.doorway import Doorway, as_store
 from treadle.testing.engine import LEASE_MS
@@ -65,10 +65,9 @@ class RealEngine:
 
     async def _open(self) -> None:
         owner = f"engine-{next(_names)}"
-        fence = await self.around.store.lease(SHARD, owner, self.around.clock.now, LEASE_MS, evict=True)
-        assert fence is not None, "the lost engine's lease is taken from it"
-        made = PlayedCore if self.around.random is not None else Core
-        self.core = made(self.store, fence, AgendaClock(self), self._make_executor, SilentCourier(self))
+        fences = [await self._taken(owner, shard) for shard in range(self.around.store.shards)]
+        made = PlayedCore if self.around.random is not None else LonelyCore
+        self.core = made(self.store, AgendaClock(self), self._make_executor, SilentCourier(self))
         if isinstance(self.core, PlayedCore):
             self.core.engine = self
         deliver = self.core.coordinator.deliver
@@ -84,6 +83,12 @@ class RealEngine:
 
         self.core.coordinator.deliver = after_commit
         await self.core.open()
+        await self.core.gain(*fences)
+
+    async def _taken(self, owner: str, shard: int) -> Fence:
+        fence = await self.around.store.lease(shard, owner, self.around.clock.now, LEASE_MS, evict=True)
+        assert fence is not None, "the lost engine's lease is taken from it"
+        return fence
 
     def _make_executor(self, report: Report) -> ScriptedExecutor:
         self.executor = ScriptedExecutor(self, report)
@@ -91,7 +96,7 @@ class RealEngine:
 
     def look(self) -> None:
         """Somebody has deployed something."""
-        self._live(self.core.look())
+        self._live(self.core.library.refresh())
 
     def start(self, workflow: str, version: int | None, command: StartRun) -> Rejection | None:
         assert version is None, "the engine knows the newest"
@@ -171,7 +176,14 @@ class RealEngine:
         return result
 
 
-class PlayedCore(Core):
+class LonelyCore(Core):
+    """The only one on its store: whoever worked for the last engine died with it, whatever its lease says."""
+
+    def _is_gone(self, _worker: str | None) -> bool:
+        return True
+
+
+class PlayedCore(LonelyCore):
     """Under a shuffled order every due timer has a place of its own on the agenda: what is due at one instant may be
     noticed in any order, and anything may come between."""
 

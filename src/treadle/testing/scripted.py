@@ -83,6 +83,10 @@ class ScriptedExecutor:
     def executing(self) -> int:
         return len(self._in_hand)
 
+    @property
+    def in_hand(self) -> list[Attempt]:
+        return list(self._in_hand.values())
+
     def has_in_hand(self, run: RunId, token: TokenId, attempt: int) -> bool:
         return (run, token, attempt) in self._in_hand
 

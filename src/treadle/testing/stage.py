@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from treadle.kernel.group_state import Arrival
+from treadle.kernel.standing import unspawned
 from treadle.kernel.state import RunState
-from treadle.kernel.units import unspawned
 from treadle.model.ids import RunId
 from treadle.model.states import Waiting
 from treadle.testing.observed import Observed, ObservedRun

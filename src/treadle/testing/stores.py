@@ -1,10 +1,11 @@
-"""Where a world keeps its store: in memory, or in a SQLite file of its own.
+"""Where a world keeps its store: in memory, in a SQLite file of its own, or in PostgreSQL.
 
 Owns opening, and what opening again after a crash means. Must not know what is kept.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,12 +18,18 @@ from treadle.store.sqlite import SqliteStore
 IN_MEMORY = Path("/dev/shm")
 """Where a sync costs nothing. A scenario is about what an engine does with a store, not about disks."""
 
+SHARDS = 3
+"""Of a world on PostgreSQL: enough that runs which speak to each other are in different ones."""
+
 _empties: list[bytes] = []
 """A file with nothing in it but the schema: copying it is quicker than making one for every world."""
 
 
 class StorePlace(Protocol):
     """One store that outlives its engines."""
+
+    loop: asyncio.AbstractEventLoop | None
+    """Where its connections live; None: nowhere in particular, the world brings a loop of its own."""
 
     async def open(self) -> Store:
         """The store, empty."""
@@ -37,6 +44,8 @@ class StorePlace(Protocol):
 class MemoryPlace:
     """The reference store, as durable as this object."""
 
+    loop: asyncio.AbstractEventLoop | None = None
+
     async def open(self) -> Store:
         return MemoryStore()
 
@@ -49,6 +58,8 @@ class MemoryPlace:
 
 class SqlitePlace:
     """A file in a folder for temporary files; the folder goes with the world."""
+
+    loop: asyncio.AbstractEventLoop | None = None
 
     def __init__(self) -> None:
         self._folder = TemporaryDirectory(prefix="treadle-", dir=_quickest(), ignore_cleanup_errors=True)
@@ -76,6 +87,38 @@ class SqlitePlace:
         """Closes the connections of one store; the file stays."""
         assert isinstance(store, SqliteStore)
         await store.close()
+
+
+class PostgresPlace:
+    """Tables in a schema of this process; empty for each world."""
+
+    def __init__(self, shards: int = SHARDS) -> None:
+        from treadle.testing.postgres import hall  # needs a driver, and perhaps starts a server
+
+        self._hall = hall()
+        self.loop: asyncio.AbstractEventLoop | None = self._hall.loop
+        self._shards = shards
+
+    async def open(self) -> Store:
+        await self._hall.empty(self._shards)
+        return await self.another()
+
+    async def reopen(self, lost: Store) -> Store:
+        """Through other connections than the lost engine's."""
+        found = await self.another()
+        self._hall.give_back(lost)
+        return found
+
+    async def another(self) -> Store:
+        """The same tables through further connections."""
+        return await self._hall.store(self._shards)
+
+    async def close(self, store: Store) -> None:
+        await self.let_go(store)
+
+    async def let_go(self, store: Store) -> None:
+        """Nobody uses it any more; the connections wait for the next world."""
+        self._hall.give_back(store)
 
 
 def _quickest() -> str | None:

@@ -3,17 +3,23 @@
 memory          virtual: the kernel on the memory store, no event loop; the fastest
 memory-engine   the real engine on the memory store
 sqlite          the real engine on a SQLite file of its own, in a folder for temporary files
+postgres        the real engine on PostgreSQL, in a schema of this process
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
+from treadle.errors import TreadleError
 from treadle.testing.scenario import Outcome
 from treadle.testing.world import World
 
-StoreName = Literal["memory", "memory-engine", "sqlite"]
+StoreName = Literal["memory", "memory-engine", "sqlite", "postgres"]
+
+
+class NoPostgres(TreadleError):
+    """There is no PostgreSQL to play on."""
 
 
 def make_world(store: StoreName, mocks: Mapping[str, Sequence[Outcome]], seed: int | None = None) -> World:
@@ -21,6 +27,7 @@ def make_world(store: StoreName, mocks: Mapping[str, Sequence[Outcome]], seed: i
     if store == "memory":
         return World(mocks, seed)
     from treadle.testing.engine_world import EngineWorld  # a virtual world needs neither engine nor driver
-    from treadle.testing.stores import MemoryPlace, SqlitePlace
+    from treadle.testing.stores import MemoryPlace, PostgresPlace, SqlitePlace, StorePlace
 
-    return EngineWorld(mocks, seed, SqlitePlace() if store == "sqlite" else MemoryPlace())
+    makers: dict[StoreName, Callable[[], StorePlace]] = {"sqlite": SqlitePlace, "postgres": PostgresPlace}
+    return EngineWorld(mocks, seed, makers.get(store, MemoryPlace)())

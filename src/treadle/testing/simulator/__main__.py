@@ -1,4 +1,4 @@
-"""python -m treadle.testing.simulator [SEED | --seeds N | --seconds N] [--from SEED] [--without a,b] [--store sqlite] …
+"""python -m treadle.testing.simulator [SEED | --seeds N | --seconds N] [--from SEED] [--without a,b] [--store NAME] …
 
 Without arguments: ten seconds of fresh seeds. With a seed: that one again, made smaller if it fails. Exit code 0 if
 everything held, 1 if not, 2 for wrong arguments.
@@ -40,7 +40,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--from", dest="first", type=int, help="first seed of a batch instead of a random one")
     parser.add_argument("--without", default="", help="features and faults to switch off, separated by commas")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: all cores)")
-    parser.add_argument("--store", choices=("memory", "sqlite"), default="memory", help="what the engines share")
+    stores = ("memory", "sqlite", "postgres")
+    parser.add_argument("--store", choices=stores, default="memory", help="what the engines share")
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
     parser.add_argument("--verbose", action="store_true", help="also print coverage in full, or a passing seed's facts")
     return parser

@@ -16,8 +16,8 @@ from treadle.testing.simulator.simulate import Outcome, simulate
 
 CHUNK = 25
 """Seeds a process takes at a time: long enough to be worth the message, short enough to stop on time."""
-SEED_SECONDS_MAX = 30
-"""A seed takes milliseconds. One that takes this long spins inside a single decision."""
+SEED_SECONDS_MAX = 60
+"""A seed takes milliseconds, a crowd half a minute. One that takes this long spins inside a single decision."""
 COMPLETED_SHARE_MIN = 0.15
 """A batch in which fewer runs complete is mostly about failing, and proves little about succeeding."""
 

@@ -8,14 +8,13 @@ committed is shown to the `witness` in the order of commits: that is what the au
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from zlib import crc32
 
 from treadle.errors import StoreConflict
 from treadle.model.commands import Command
 from treadle.model.events import Event
 from treadle.model.ids import RunId
-from treadle.store.port import Batch, Commit, Fence, OutboxRow, RunQuery, RunRow, TimerRow
-from treadle.store.rows import OPEN, SHARD
+from treadle.store.port import Batch, Commit, Fence, OutboxRow, RunQuery, RunRow, Store, TimerRow
+from treadle.store.rows import OPEN, shard_of
 from treadle.testing.simulator.faults import Faults
 from treadle.testing.simulator.schedule import Schedule
 from treadle.testing.simulator.shelves import NOBODY, MemoryShelves, Shelves
@@ -35,7 +34,7 @@ class Depot:
     """See the module's docstring."""
 
     def __init__(self, shards: int, schedule: Schedule, faults: Faults, shelves: Shelves | None = None) -> None:
-        self._shelves = shelves or MemoryShelves()
+        self._shelves = shelves or MemoryShelves(shards)
         self._wait = self._shelves.wait
         self._store = self._shelves.of(NOBODY)
         self._shards = shards
@@ -49,7 +48,7 @@ class Depot:
         return self._schedule.now
 
     def shard_of(self, run: RunId) -> int:
-        return crc32(run.encode()) % self._shards
+        return shard_of(run, self._shards)
 
     def abandon(self, owner: str) -> None:
         """An engine has died; nobody closed its connections."""
@@ -68,7 +67,7 @@ class Depot:
         if self._faults.happens("unknown_lost"):
             raise Unknown
         try:
-            rows = self._wait(self._shelves.of(fence.owner).commit(Batch(commits), fence))
+            rows = self._wait(_committed(self._shelves.of(fence.owner), Batch(commits), fence))
         except StoreConflict as conflict:
             self._faults.seen[f"refused {conflict.kind}"] += 1
             raise
@@ -79,7 +78,7 @@ class Depot:
 
     def acknowledge(self, row: OutboxRow, fence: Fence) -> None:
         """Whoever lost its lease cannot take rows away from the new owner."""
-        self._wait(self._shelves.of(fence.owner).commit(Batch(done=(row.id,)), fence))
+        self._wait(_committed(self._shelves.of(fence.owner), Batch(done=(row.id,)), fence))
 
     def history(self, run: RunId) -> list[Event]:
         return self._wait(self._store.history(run))
@@ -95,13 +94,16 @@ class Depot:
         return rows[0] if rows else None
 
     def unfinished(self, shards: Sequence[int]) -> list[RunRow]:
-        rows = self._wait(self._store.find_runs(RunQuery(statuses=OPEN, shard=SHARD, limit=EVERYTHING)))
-        return [row for row in rows if self.shard_of(row.run) in shards]
+        query = RunQuery(statuses=OPEN, shard=tuple(shards), limit=EVERYTHING)
+        return self._wait(self._store.find_runs(query))
 
     def outbox(self, shards: Sequence[int]) -> list[OutboxRow]:
-        rows = self._wait(self._store.outbox(SHARD, limit=EVERYTHING))
-        return [row for row in rows if self.shard_of(row.run) in shards]
+        return self._wait(self._store.outbox(shards, limit=EVERYTHING))
 
     def timers(self, shards: Sequence[int], until: int | None = None) -> list[TimerRow]:
-        rows = self._wait(self._store.timers(SHARD, until, EVERYTHING))
-        return [row for row in rows if self.shard_of(row.run) in shards]
+        return self._wait(self._store.timers(shards, until, EVERYTHING))
+
+
+async def _committed(store: Store, batch: Batch, fence: Fence) -> list[OutboxRow]:
+    """Asked for where the store's event loop runs."""
+    return await store.commit(batch, fence)

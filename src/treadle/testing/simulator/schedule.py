@@ -60,6 +60,8 @@ class Schedule:
         """Let everything happen up to `end`. False: there were too many steps, somebody spins."""
         heap = self._heap
         while heap and heap[0][0] <= end:
+            if self.steps >= steps_max:
+                return False
             at, _, _, process, host, life = heapq.heappop(heap)
             self.now = max(self.now, at)
             if host is not None:
@@ -73,8 +75,6 @@ class Schedule:
                     process.close()
                     continue
             self.steps += 1
-            if self.steps > steps_max:
-                return False
             try:
                 wait = process.send(None)
             except StopIteration:

@@ -1,4 +1,5 @@
-"""Where a simulated world's store is: one in memory for everybody, or a SQLite file with connections for each engine.
+"""Where a simulated world's store is: one in memory for everybody, or on SQLite or PostgreSQL, with connections for
+each engine.
 
 Owns the connections. Promises that an engine that has died leaves its own as they were, open and unused: nobody closed
 anything, and the next life of the engine opens new ones. Must not know what is kept.
@@ -12,9 +13,9 @@ from typing import Literal, Protocol
 from treadle.store.memory import MemoryStore
 from treadle.store.port import Store
 from treadle.testing.instant import Wait, instantly
-from treadle.testing.stores import SqlitePlace
+from treadle.testing.stores import PostgresPlace, SqlitePlace
 
-ShelfName = Literal["memory", "sqlite"]
+ShelfName = Literal["memory", "sqlite", "postgres"]
 NOBODY = ""
 """Who reads without writing: clients, the observer."""
 
@@ -37,9 +38,9 @@ class Shelves(Protocol):
 class MemoryShelves:
     """One store, no connections."""
 
-    def __init__(self) -> None:
+    def __init__(self, shards: int = 1) -> None:
         self.wait: Wait = instantly
-        self._store = MemoryStore()
+        self._store = MemoryStore(shards)
 
     def of(self, owner: str) -> Store:
         del owner
@@ -52,14 +53,14 @@ class MemoryShelves:
         """Memory goes by itself."""
 
 
-class SqliteShelves:
-    """One file. Every engine has its own connections, and so has whoever only reads."""
+class DurableShelves:
+    """One place. Every engine has its own connections to it, and so has whoever only reads."""
 
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
+    def __init__(self, place: SqlitePlace | PostgresPlace) -> None:
+        self._loop = place.loop or asyncio.new_event_loop()
         self.wait: Wait = self._loop.run_until_complete
-        self._place = SqlitePlace()
-        self._open: dict[str, Store] = {NOBODY: self.wait(self._place.open())}
+        self._place = place
+        self._open: dict[str, Store] = {NOBODY: self.wait(place.open())}
         self._abandoned: list[Store] = []
 
     def of(self, owner: str) -> Store:
@@ -77,8 +78,13 @@ class SqliteShelves:
         for store in (*self._abandoned, *self._open.values()):
             self.wait(self._place.let_go(store))
         self.wait(self._place.close(observer))
-        self._loop.close()
+        if self._place.loop is None:
+            self._loop.close()
 
 
-def make_shelves(name: ShelfName) -> Shelves:
-    return SqliteShelves() if name == "sqlite" else MemoryShelves()
+def make_shelves(name: ShelfName, shards: int = 1) -> Shelves:
+    """Empty ones."""
+    if name == "memory":
+        return MemoryShelves(shards)
+    assert name == "postgres" or shards == 1, "a SQLite file has one owner at a time"
+    return DurableShelves(PostgresPlace(shards) if name == "postgres" else SqlitePlace())

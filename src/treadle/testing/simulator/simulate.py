@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from treadle.model.definition import Workflow
 from treadle.model.events import Event
@@ -51,8 +51,10 @@ class Outcome:
 def simulate(seed: int, without: frozenset[str] = NOTHING, store: ShelfName = "memory") -> Outcome:
     """Play a seed; `without` switches features and faults of its plan off."""
     plan = plan_of(seed).without(without)
+    if store == "sqlite":
+        plan = replace(plan, shards=1)  # a file has one owner at a time
     workflows = generate(plan)
-    world = World(plan, workflows, Coverage(), make_shelves(store))
+    world = World(plan, workflows, Coverage(), make_shelves(store, plan.shards))
     outcome = Outcome(seed, plan, without, world.coverage, store=store)
     try:
         if world.live():

