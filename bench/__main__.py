@@ -37,7 +37,11 @@ def main(arguments: list[str]) -> int:
     if options.list:
         print("\n".join(known))
         return 0
-    chosen = {name: module for name, module in known.items() if name in options.names or not options.names}
+    chosen = {
+        name: module
+        for name, module in known.items()
+        if name in options.names or not (options.names or getattr(module, "ONLY_BY_NAME", False))
+    }
     if not chosen:
         print("no benches yet: add bench/bench_<something>.py", file=sys.stderr)
         return 0

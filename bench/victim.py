@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.bench_engine import chain
-from treadle.runtime.engine import Engine
+from treadle.runtime.engine import Engine, EngineSettings
 
 
-def main(home: Path, runs: int, steps: int) -> None:
+def main(home: Path, runs: int, steps: int, store: str, lease_ms: int) -> None:
     journal = os.open(home / "journal", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
     async def step(**_given: Any) -> dict[str, Any]:
@@ -20,7 +20,8 @@ def main(home: Path, runs: int, steps: int) -> None:
         return {"ok": True, "n": 1}
 
     async def work() -> None:
-        async with Engine(home / "treadle.db", functions={"step": step}) as engine:
+        settings = EngineSettings(lease_ms=lease_ms)
+        async with Engine(store, functions={"step": step}, settings=settings) as engine:
             if runs:
                 workflow = chain(steps)
                 await engine.deploy(workflow)
@@ -32,4 +33,6 @@ def main(home: Path, runs: int, steps: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+    place = Path(sys.argv[1])
+    store, lease = (sys.argv[4], int(sys.argv[5])) if len(sys.argv) > 4 else (str(place / "treadle.db"), 10_000)
+    main(place, int(sys.argv[2]), int(sys.argv[3]), store, lease)
