@@ -50,7 +50,7 @@ FORMAT = [
 
 HELP = """\
 ./dev run                              set everything up and show a workflow running
-./dev test [PYTEST ARGUMENTS…]         set everything up; all checks, all tests, a minute of simulation.
+./dev test [PYTEST ARGUMENTS…]         set everything up; all checks, all tests, a minute of simulation, two of torture.
                                        With arguments: only pytest, with them
 ./dev check                            format, lint, types, tidy
 ./dev fmt                              format, and fix what can be fixed

@@ -295,5 +295,5 @@ def test_a_target_that_differs_is_not_handed_over(source: Path, dsn: str, monkey
     monkeypatch.undo()
     with pytest.raises(StorePlaceError, match="differs"):
         moved(source, dsn)
-    assert moved(source, dsn, restart=True).rows["timers"] == 3
+    assert moved(source, dsn, restart=True).rows["timers"] >= 3
     opens(dsn)

@@ -206,6 +206,7 @@ class Writer(Reader):
         return apsw.SQLITE_OK
 
     def _carry_over(self) -> None:
+        """Asks for it when it is time. Nobody waits for it."""
         if self._log_pages >= WAL_PAGES and not self._closed:
             self._log_pages = 0
             self.do(carry_over)
@@ -218,7 +219,16 @@ class Writer(Reader):
             job.tell(self._told)
         for job in jobs:
             if job.work is carry_over:
-                super()._run([job])
+                self._carry(job)
+
+    def _carry(self, job: Job[Any]) -> None:
+        """What goes wrong is nobody's in particular and is tried again, but for a disk that cannot be trusted."""
+        if self._broken is None:
+            try:
+                job.work(self._connection)
+            except apsw.Error as problem:
+                self._roll_back(problem)
+        job.tell(self._told)
 
     def _transact_or_fail(self, jobs: list[Job[Any]]) -> None:
         if self._broken is not None:
@@ -268,6 +278,8 @@ class Writer(Reader):
                 self._connection.execute("ROLLBACK")
         except apsw.Error as worse:
             problem = problem or worse
+        if isinstance(problem, apsw.FullError):
+            self._log_pages = WAL_PAGES  # carried over, the log begins anew: that needs less room than to grow it
         if problem is not None and is_final(problem):
             text = f"{self._path}: not used again after: {problem}; restart the engine"
             self._broken = StoreUnavailable(text, final=True)
@@ -280,7 +292,5 @@ class Writer(Reader):
 
 
 def carry_over(connection: apsw.Connection) -> None:
-    """The log's pages into the file, as far as no reader needs the old ones. Nobody waits for it, and there is always a
-    next time; a disk that is broken says so to the next commit."""
-    with suppress(apsw.Error):
-        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+    """The log's pages into the file, as far as no reader needs the old ones."""
+    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
