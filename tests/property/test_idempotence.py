@@ -50,9 +50,16 @@ def _has_failed(driven: Driven, token: int) -> bool:
     return kept is not None and kept.state not in LIVE
 
 
+def _is_open(driven: Driven, name: str) -> bool:
+    key = driven.graph.group_key(name)
+    return any(group.open and key in group.names for group in driven.state.groups.values())
+
+
 def again_at_once(driven: Driven, command: c.Command) -> None:
     if isinstance(command, c.RetryToken) and _has_failed(driven, command.token):
         return  # it has failed again at once: to retry it now is a new wish, not the old one
+    if isinstance(command, c.CloseGroup) and _is_open(driven, command.group):
+        return  # the newest of that name is closed; to close one more is a new wish
     found = changes(driven.do(command))
     assert not found, told(driven, [f"the second {command} did something: {found}"])
 
