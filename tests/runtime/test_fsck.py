@@ -16,6 +16,7 @@ from treadle.runtime.engine import Engine
 from treadle.runtime.fsck import Report
 from treadle.runtime.moving import move
 from treadle.runtime.upkeep import back_up, check_everything, examine
+from treadle.store.port import RunQuery, RunRow
 from treadle.store.sqlite import SqliteStore
 from treadle.testing.postgres import run_all
 
@@ -191,3 +192,20 @@ def test_an_examination_counts_what_is_open_and_who_owns_it(sound: Path) -> None
             return (await examine(sound)).owner
 
     assert "me" in (asyncio.run(owned()) or "")
+
+
+def test_a_file_whose_runs_lead_in_a_circle_is_reported_and_left(sound: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A damaged index may find rows by a scan and none of them by its id."""
+    monkeypatch.setattr(fsck, "PAGE", 1)
+
+    class Circling(SqliteStore):
+        async def find_runs(self, query: RunQuery) -> list[RunRow]:
+            if query.after is not None or query.run is not None:
+                return []
+            return await super().find_runs(query)
+
+    async def look() -> Report:
+        async with await Circling.open(sound) as store:
+            return await fsck.check_store(store)
+
+    assert "order" in {finding.check for finding in asyncio.run(look()).findings}

@@ -12,6 +12,7 @@ Owns the comparison. Must not repair: whoever finds something needs the evidence
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
@@ -31,6 +32,8 @@ from treadle.runtime.library import KIND, Library
 from treadle.store.port import OutboxRow, RunQuery, RunRow, Store
 from treadle.store.transfer import Beside, Rows
 
+CIRCLES_MAX = 3
+"""How often a page may begin with the same run: all runs of one may be forgotten while they are read, once or twice."""
 PAGE = 200
 """Runs compared with one reading of the rows beside them, all of which are in memory at once."""
 AT_ONCE = 8
@@ -48,7 +51,7 @@ class Finding(Struct, frozen=True):
 
     run: RunId | None
     check: str
-    """gap | replay | row | invariant | timer | gate | outbox | document | file"""
+    """gap | replay | row | invariant | timer | gate | outbox | document | order | file"""
     message: str
 
 
@@ -76,7 +79,7 @@ async def check_store(store: Store, *, progress: Progress | None = None, finding
     checking = _Checking(store, store, Report(findings=[]))
     report = checking.report
     report.findings += await _documents(store)
-    async for page in _pages(store):
+    async for page in _pages(store, report):
         beside = await checking.beside([row.run for row in page])
         for some in _some(page):
             histories = await asyncio.gather(*(store.history(row.run) for row in some))
@@ -90,9 +93,11 @@ async def check_store(store: Store, *, progress: Progress | None = None, finding
     return report
 
 
-async def _pages(store: Store) -> AsyncIterator[list[RunRow]]:
+async def _pages(store: Store, report: Report) -> AsyncIterator[list[RunRow]]:
     """Every run there is now, in the order of creation. It ends behind the newest of them; with those that are started
-    meanwhile it would never end beside a busy engine. A few are remembered: some may be gone by then."""
+    meanwhile it would never end beside a busy engine. A few are remembered: some may be gone by then. A damaged file
+    may lead in a circle."""
+    begun: Counter[RunId] = Counter()
     ends = {row.run for row in await store.find_runs(RunQuery(newest_first=True, limit=PAGE))}
     page = await store.find_runs(RunQuery(limit=PAGE))
     has_met_end = False
@@ -101,6 +106,11 @@ async def _pages(store: Store) -> AsyncIterator[list[RunRow]]:
         if has_met_end and not is_end:
             return
         has_met_end |= is_end
+        begun[page[0].run] += 1
+        if begun[page[0].run] > CIRCLES_MAX:
+            text = "its runs cannot be listed to the end: it leads in a circle, or they are forgotten faster than read"
+            report.findings.append(Finding(None, "order", text))
+            return
         yield page
         page = await _behind(store, page)
 
