@@ -84,10 +84,11 @@ def check_paused(record: Record, event: e.Event) -> None:
 
 
 def _is_excused(record: Record, event: e.Event) -> bool:
-    """An attempt handed out again because its worker is gone is nothing new; a group that an operator completes during
-    the pause is complete, but what follows has not begun."""
+    """An attempt handed out again because its worker is gone is nothing new, nor is one that goes on under a claim; a
+    group that an operator completes during the pause is complete, but what follows has not begun."""
     if isinstance(event, e.TokenStarted):
-        return record.visits[event.token].recovery > 0
+        visit = record.visits[event.token]
+        return visit.recovery > 0 or visit.state == "executing"
     if isinstance(event, e.TokenDispatched):
         return event.recovery > 0
     ordered = isinstance(record.doing.cause, c.CancelGroup)
