@@ -15,7 +15,7 @@ from treadle.graph.compile import compile_graph
 from treadle.graph.execution_graph import ExecutionGraph
 from treadle.kernel.decide import decide
 from treadle.kernel.invariants import violations
-from treadle.kernel.lifecycle import LIVE, RUN_ENDED
+from treadle.kernel.lifecycle import LIVE
 from treadle.kernel.state import RunState, Token
 from treadle.language import load_value
 from treadle.model import commands as c
@@ -25,7 +25,7 @@ from treadle.model.decision import Decision
 from treadle.model.errors import Error
 from treadle.model.events import Event
 from treadle.model.ids import RunId, TimerId, TokenId
-from treadle.model.states import GateState, Mode, RunStatus, TokenState
+from treadle.model.states import RUN_ENDED, GateState, Mode, RunStatus, TokenState
 from treadle.testing.log import render
 from treadle.testing.projection import Projection
 

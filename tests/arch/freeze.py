@@ -37,7 +37,9 @@ def current() -> list[str]:
             if isinstance(value, type) and value.__module__ == module.__name__:
                 found.update(f"{name} {line}" for line in strings_of(value))
             elif isinstance(value, frozenset):
-                found.update(f"{name} {key} = {member}" for member in value if isinstance(member, str))
+                # Members of an enum are listed with it.
+                plain = (member for member in value if isinstance(member, str) and not isinstance(member, enum.Enum))
+                found.update(f"{name} {key} = {member}" for member in plain)
     return sorted(found)
 
 

@@ -100,6 +100,7 @@ SHARED_BY_STORES = frozenset(
         "work",
         "planning",
         "spill",
+        "statements",
         "memory_parts",
         "transfer",
         "fencing",

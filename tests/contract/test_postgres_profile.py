@@ -15,7 +15,8 @@ import pytest
 from tests.postgres import Database, new_database
 from treadle.store.postgres import PostgresStore
 from treadle.store.postgres.batches import compose
-from treadle.store.postgres.queries import SQL, parse
+from treadle.store.postgres.queries import SQL
+from treadle.store.statements import parse
 
 HERE = Path(str(files("treadle.store.postgres")))
 NOT_OF_A_RUN = {

@@ -17,7 +17,8 @@ from tests.postgres import Database, new_database, run_all
 from treadle.errors import StorePlaceError, StoreUnavailable
 from treadle.store.postgres import PostgresStore, connect
 from treadle.store.postgres.connect import migrate, migrations
-from treadle.store.postgres.queries import SQL, parse
+from treadle.store.postgres.queries import SQL
+from treadle.store.statements import parse
 
 COLUMNS = """SELECT table_name, column_name, data_type, is_nullable, column_default, is_identity
 FROM information_schema.columns WHERE table_schema = 'public' AND table_name <> 'treadle_schema' ORDER BY 1, 2"""

@@ -13,7 +13,8 @@ import pytest
 from tests.contract.making import Opener
 from treadle.errors import StorePlaceError
 from treadle.store.sqlite.connect import connect, migrate, migrations
-from treadle.store.sqlite.queries import SQL, parse
+from treadle.store.sqlite.queries import SQL
+from treadle.store.statements import parse
 
 
 def _schema(connection: apsw.Connection) -> list[tuple[str, str, str]]:

@@ -11,9 +11,9 @@ from treadle.errors import StoreConflict
 from treadle.model import effects as f
 from treadle.model import events as e
 from treadle.model.ids import RunId, TokenId
-from treadle.model.states import RunStatus
+from treadle.model.states import RUN_OPEN, RunStatus
 from treadle.store.port import Batch, Commit, RunQuery, Store
-from treadle.store.rows import OPEN, SHARD
+from treadle.store.rows import SHARD
 
 
 def test_the_port_stays_small() -> None:
@@ -238,7 +238,7 @@ def test_only_runs_that_may_still_do_something_are_open(store: Any) -> None:
     fence = store.held()
     store.commit(begin(), fence)
     store.commit(ended(OTHER, RunStatus.CANCELLED), fence)
-    assert store.runs(statuses=OPEN, shard=SHARD) == [RUN]
+    assert store.runs(statuses=RUN_OPEN, shard=SHARD) == [RUN]
 
 
 def test_an_open_gate_is_found_until_it_closes(store: Any) -> None:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.driving import Driven
 from tests.property.playing import disturb, examples, holds, pay_debts, seeds, started, told
-from treadle.kernel.lifecycle import RUN_ENDED
 from treadle.model import events as e
+from treadle.model.states import RUN_ENDED
 
 randoms = st.randoms(use_true_random=False)
 

@@ -16,9 +16,9 @@ from tests.driving import Driven
 from tests.property.playing import CATALOG, holds, told
 from tests.property.test_replay import Shadow
 from treadle.graph.compile import compile_graph
-from treadle.kernel.lifecycle import RUN_ENDED
 from treadle.model import commands
 from treadle.model.definition import Workflow
+from treadle.model.states import RUN_ENDED
 
 FILES = sorted((Path(__file__).parent / "regressions").glob("*.json"))
 ANY_COMMAND: Any = commands.Command.__subclasses__()[0]

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from tests.runtime.cores import calls
+from tests.runtime.executing import turns
 from treadle.language import load_value
 from treadle.model import commands as c
 from treadle.model import events as e
@@ -17,6 +18,19 @@ from treadle.store.memory_work import QueueMemoryStore
 from treadle.store.work import Claimed
 
 HERE = {"q": 4}
+
+
+class AtWork:
+    """A task's function that notes how many of it were at work at once."""
+
+    def __init__(self) -> None:
+        self._now = self.most = 0
+
+    async def work(self) -> None:
+        self._now += 1
+        self.most = max(self.most, self._now)
+        await turns(20)
+        self._now -= 1
 
 
 class Hall:

@@ -20,11 +20,10 @@ from treadle.errors import EngineStopped, StoreUnavailable
 from treadle.model.commands import Command, SendSignal, StartRun
 from treadle.model.definition import Workflow
 from treadle.model.ids import RunId
-from treadle.model.states import RunStatus
+from treadle.model.states import RUN_ENDED, RunStatus
 from treadle.runtime.core import Core
 from treadle.runtime.executor import LocalExecutor
 from treadle.runtime.fsck import check_store
-from treadle.runtime.hot import ENDED
 from treadle.runtime.library import Library
 from treadle.runtime.membership import Membership
 from treadle.runtime.ports import Alarm
@@ -270,10 +269,10 @@ class World:
         until = self.clock.now() + patience_ms
         while self.clock.now() < until:
             statuses = await self.statuses()
-            if len(statuses) >= count and all(status in ENDED for status in statuses.values()):
+            if len(statuses) >= count and all(status in RUN_ENDED for status in statuses.values()):
                 return statuses
             await self.pass_time(1_000)
-        open_runs = {run: status for run, status in (await self.statuses()).items() if status not in ENDED}
+        open_runs = {run: status for run, status in (await self.statuses()).items() if status not in RUN_ENDED}
         raise AssertionError(f"{len(open_runs)} of {len(await self.statuses())} runs have not ended: {open_runs}")
 
     async def fsck(self) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.runtime.cores import calls
 from tests.runtime.executing import on_loop, turns
-from tests.runtime.hall import HERE, Hall, hall, nothing, queued
+from tests.runtime.hall import HERE, AtWork, Hall, hall, nothing, queued
 from treadle.graph.compile import compile_graph
 from treadle.kernel.state import RunState
 from treadle.language import load_value
@@ -103,22 +103,15 @@ def _any() -> Any:
 @on_loop
 async def test_a_limit_across_runs_holds_over_all_engines_on_the_store() -> None:
     """Work without a queue that observes one is offered to every engine, and begins where there is room."""
-    at_work, most = 0, 0
+    at = AtWork()
 
-    async def work() -> None:
-        nonlocal at_work, most
-        at_work += 1
-        most = max(most, at_work)
-        await turns(20)
-        at_work -= 1
-
-    async with hall({}, work=work) as here:
+    async with hall({}, work=at.work) as here:
         document = {"workflow": "w", "nodes": {"n": calls("work", concurrency={"limit": 2})}}
         limited = load_value(document).require()
         runs = [await here.engine.start(limited) for _ in range(8)]
         for run in runs:
             assert (await run.wait()).status is RunStatus.COMPLETED
-        assert most == 2
+        assert at.most == 2
         assert await here.store.outbox(0) == []
         assert await here.engine.queues() == []
 

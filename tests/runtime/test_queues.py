@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.runtime.executing import on_loop, turns
-from tests.runtime.hall import hall, queued
+from tests.runtime.executing import on_loop
+from tests.runtime.hall import AtWork, hall, queued
 from treadle.errors import CommandRefused
 from treadle.model import effects as f
 from treadle.runtime.engine import Engine
@@ -15,16 +15,9 @@ from treadle.runtime.queues import QueueRules, read_rate, write_rate
 
 @on_loop
 async def test_rules_are_kept_and_obeyed() -> None:
-    at_work, most = 0, 0
+    at = AtWork()
 
-    async def work() -> None:
-        nonlocal at_work, most
-        at_work += 1
-        most = max(most, at_work)
-        await turns(20)
-        at_work -= 1
-
-    async with hall({"q": 10}, work=work) as here:
+    async with hall({"q": 10}, work=at.work) as here:
         await here.engine.set_queue("q", QueueRules(concurrency=2, weights={"w": 3.0}))
         (view,) = await here.engine.queues()
         assert view.rules == QueueRules(concurrency=2, weights={"w": 3.0})
@@ -32,7 +25,7 @@ async def test_rules_are_kept_and_obeyed() -> None:
         runs = [await here.engine.start(queued()) for _ in range(10)]
         for run in runs:
             await run.wait()
-        assert most <= 2
+        assert at.most <= 2
         await here.engine.set_queue("q", QueueRules())
         assert await here.engine.queues() == []
 

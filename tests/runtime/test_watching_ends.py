@@ -9,9 +9,8 @@ import pytest
 from tests.runtime.executing import on_loop
 from treadle.model.events import RunPaused
 from treadle.model.ids import RunId
-from treadle.model.states import RunStatus
+from treadle.model.states import RUN_ENDED, RunStatus
 from treadle.runtime.feed import Feed
-from treadle.runtime.hot import ENDED
 
 RUN = RunId("r")
 
@@ -20,7 +19,7 @@ RUN = RunId("r")
 async def test_a_watch_for_ends_is_rung_by_an_end_and_by_doubt_only() -> None:
     feed = Feed()
     with feed.watch(RUN) as ends, feed.watch(RUN) as all_news:
-        ends.only = ENDED
+        ends.only = RUN_ENDED
         feed.publish(RUN, RunPaused(3, 0, "ann"), RunStatus.RUNNING)
         news = await all_news.news()
         assert news is not None and news.seq == 3

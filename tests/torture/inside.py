@@ -17,14 +17,11 @@ from tests.torture.journal import Journal
 from tests.torture.journeys import KINDS, Journeys
 from tests.torture.verdict import Evidence
 from tests.torture.workflows import workflows
-from treadle.model.states import RunStatus
+from treadle.model.states import RUN_OPEN
 from treadle.runtime.engine import Engine
-from treadle.runtime.hot import ENDED
 from treadle.store.sqlite import SqliteStore
 
 BOUND_S = 60.0
-
-OPEN = [status for status in RunStatus if status not in ENDED]
 
 
 async def play(
@@ -49,7 +46,7 @@ async def play(
                 together.create_task(_all(Journeys(engine, journal, seed * actors + actor), kinds))
         end()
         async with asyncio.timeout(BOUND_S):
-            while left := await engine.runs(statuses=OPEN):
+            while left := await engine.runs(statuses=RUN_OPEN):
                 for row in left:
                     await engine.run(row.run).wait()
     await store.close()

@@ -109,11 +109,10 @@ def wait_finished(place: Path, settle_s: float) -> None:
     import asyncio
 
     from tests.torture.engine import DATABASE
+    from treadle.model.states import RUN_OPEN
     from treadle.runtime.engine import connect
-    from treadle.runtime.hot import ENDED
-    from treadle.store.port import RunStatus
 
-    is_open = [status for status in RunStatus if status not in ENDED]
+    is_open = list(RUN_OPEN)
 
     async def wait() -> None:
         async with connect(place / DATABASE) as client, asyncio.timeout(settle_s):

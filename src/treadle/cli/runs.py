@@ -51,11 +51,11 @@ def list_(
     async def act(client: Client, out: Any) -> int:
         from treadle.cli.emit import clock_time, duration, now_ms
         from treadle.cli.showing import run_row
-        from treadle.runtime.run import ENDED
+        from treadle.model.states import RUN_ENDED
 
         rows = []
         for row in await client.runs(limit=limit, **wanted):  # type: ignore[arg-type]
-            until = row.changed if row.status in ENDED else now_ms()
+            until = row.changed if row.status in RUN_ENDED else now_ms()
             words = {"started_at": clock_time(row.started), "took": duration(until - row.started)}
             rows.append({**run_row(row), **(words if out.text else {})})
         out.rows(COLUMNS, rows, "there are no such runs")

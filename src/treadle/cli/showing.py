@@ -11,8 +11,7 @@ from treadle.cli.exits import OK
 from treadle.cli.tallies import RUNNING, WAITING
 from treadle.cli.watching import NOBODY, event_row, overview_of
 from treadle.model.events import WARNINGS, Event
-from treadle.model.states import Waiting
-from treadle.runtime.run import ENDED
+from treadle.model.states import RUN_ENDED, Waiting
 
 if TYPE_CHECKING:
     from treadle.runtime.client import Client, RunRow
@@ -29,7 +28,7 @@ async def show_run(client: Client, run: Run, out: Out) -> int:
     while batch := await run.history(after, PAGE):
         view.apply(batch)
         after = batch[-1].seq
-    coordinated = row.status in ENDED or await client.is_owned()
+    coordinated = row.status in RUN_ENDED or await client.is_owned()
     if out.text:
         if not coordinated:
             say(NOBODY)

@@ -18,8 +18,7 @@ from treadle.cli.exits import NO, OK
 from treadle.cli.narration import Narrator
 from treadle.cli.overview import Overview
 from treadle.errors import CommandRefused, TreadleError
-from treadle.model.states import RunStatus
-from treadle.runtime.run import ENDED
+from treadle.model.states import RUN_ENDED, RunStatus
 
 if TYPE_CHECKING:
     from treadle.model.events import Event
@@ -63,7 +62,7 @@ async def _attended(client: Client, run: Run) -> AsyncIterator[None]:
 async def _attend(client: Client, run: Run) -> None:
     there = True
     with suppress(TreadleError):  # whatever keeps us from looking keeps the watcher, too, who says so
-        while (await run.status()) not in ENDED:
+        while (await run.status()) not in RUN_ENDED:
             was, there = there, await client.is_owned()
             if was != there:
                 say("somebody coordinates the store again" if there else f"{NOBODY}; still watching")

@@ -25,10 +25,10 @@ from collections.abc import Iterator
 from treadle.graph.execution_graph import ExecutionGraph
 from treadle.kernel import standing
 from treadle.kernel.group_state import Group, SiteState
-from treadle.kernel.lifecycle import LIVE, RUN_ENDED
+from treadle.kernel.lifecycle import LIVE
 from treadle.kernel.state import RunState, Token
 from treadle.model.ids import ArrivalId, Frames, GroupId, TokenId
-from treadle.model.states import ExternalState, GateState, Mode, RunStatus, TokenState, Waiting
+from treadle.model.states import RUN_ENDED, ExternalState, GateState, Mode, RunStatus, TokenState, Waiting
 
 
 def violations(graph: ExecutionGraph, state: RunState) -> list[str]:

@@ -101,7 +101,6 @@ TABLES: dict[str, dict[tuple[str, str], str]] = {
 }
 
 LIVE = frozenset({T.CREATED, T.PENDING, T.DISPATCHED, T.EXECUTING, T.WAITING})
-RUN_ENDED = frozenset({R.COMPLETED, R.FAILED, R.CANCELLED, R.TIMED_OUT, R.COMPENSATED, R.COMPENSATION_FAILED})
 
 recorder: set[tuple[str, str, str]] | None = None
 """Tests set it to collect the rows taken: (machine, state, cause)."""

@@ -48,6 +48,20 @@ class RunStatus(StrEnum):
     COMPENSATION_FAILED = "compensation_failed"
 
 
+RUN_ENDED = frozenset(
+    {
+        RunStatus.COMPLETED,
+        RunStatus.FAILED,
+        RunStatus.CANCELLED,
+        RunStatus.TIMED_OUT,
+        RunStatus.COMPENSATED,
+        RunStatus.COMPENSATION_FAILED,
+    }
+)
+RUN_OPEN = tuple(status for status in RunStatus if status not in RUN_ENDED)
+"""Of runs that may still do something by themselves."""
+
+
 class GateState(StrEnum):
     """A human task."""
 

@@ -46,11 +46,12 @@ from treadle.model.effects import Effect
 from treadle.model.errors import Rejection
 from treadle.model.events import Event
 from treadle.model.ids import RunId, TokenId
+from treadle.model.states import RUN_ENDED
 from treadle.runtime.background import Background
 from treadle.runtime.committer import Committer
 from treadle.runtime.feed import Feed
 from treadle.runtime.gathering import Decided, Gathering, Item, answer_to, refuse, sort_effects, unanswered
-from treadle.runtime.hot import ENDED, Hot, Hots
+from treadle.runtime.hot import Hot, Hots
 from treadle.runtime.incoming import Incoming
 from treadle.runtime.library import Library, VersionMissing
 from treadle.runtime.loading import Loading
@@ -170,7 +171,7 @@ class Coordinator:
     def is_hot(self, run: RunId) -> bool:
         """Whether it lives, in memory: then its end will be news. One that has ended may have been news already."""
         hot = self._hots.get(run)
-        return hot is not None and hot.state.status not in ENDED
+        return hot is not None and hot.state.status not in RUN_ENDED
 
     @property
     def written(self) -> int:

@@ -11,14 +11,12 @@ from itertools import islice
 from msgspec.structs import replace
 
 from treadle.model.ids import RunId
-from treadle.model.states import RunStatus
-from treadle.runtime.hot import ENDED
+from treadle.model.states import RUN_ENDED, RUN_OPEN
 from treadle.store.port import RunQuery, RunRow, Store
 
 PAGE = 500
 """Runs looked at, or dropped, at once."""
-OPEN = tuple(status for status in RunStatus if status not in ENDED)
-OVER = tuple(sorted(ENDED))
+OVER = tuple(sorted(RUN_ENDED))
 
 
 class Families:
@@ -33,11 +31,11 @@ class Families:
 
     async def is_wanted(self, row: RunRow) -> bool:
         """Whether a run it was started for, however far up, may want it undone, or one it started its artifacts."""
-        if await self._store.find_runs(RunQuery(parent=row.run, statuses=OPEN, limit=1)):
+        if await self._store.find_runs(RunQuery(parent=row.run, statuses=RUN_OPEN, limit=1)):
             return True
         parent = row.parent
         while parent is not None and (above := await self._store.find_runs(RunQuery(run=parent))):
-            if above[0].status not in ENDED:
+            if above[0].status not in RUN_ENDED:
                 return True
             parent = above[0].parent
         return False
@@ -47,7 +45,7 @@ class Families:
         found = [run]
         for parent in found:
             async for row in self._rows(RunQuery(parent=parent)):
-                if row.status not in ENDED:
+                if row.status not in RUN_ENDED:
                     return []
                 found.append(row.run)
         return found

@@ -14,21 +14,10 @@ from treadle.kernel.state import RunState, Token
 from treadle.model import commands as c
 from treadle.model import effects as f
 from treadle.model.ids import RunId, TokenId
-from treadle.model.states import Mode, RunStatus, TokenState
+from treadle.model.states import RUN_ENDED, Mode, TokenState
 
 HOT_MAX = 2_000
 """States kept although nothing is going on in them. A small run is some 10 KiB, so this is about 20 MiB."""
-
-ENDED = frozenset(
-    {
-        RunStatus.COMPLETED,
-        RunStatus.FAILED,
-        RunStatus.CANCELLED,
-        RunStatus.TIMED_OUT,
-        RunStatus.COMPENSATED,
-        RunStatus.COMPENSATION_FAILED,
-    }
-)
 
 
 class Hot(Struct):
@@ -57,7 +46,7 @@ class Hot(Struct):
                 self.handed_out.add(effect.token)
             elif isinstance(effect, f.StopTask):
                 self._forget(effect.token)
-        if self.state.status in ENDED:
+        if self.state.status in RUN_ENDED:
             self.attempts.clear()
             self.handed_out.clear()
         return bool(self.attempts)
@@ -116,7 +105,7 @@ class Hots:
         """After a commit: an ended run goes at once, others while there is room."""
         if hot.unsettled or self._runs.get(run) is not hot:
             return
-        if hot.state.status in ENDED:
+        if hot.state.status in RUN_ENDED:
             self._runs.pop(run, None)
         elif len(self._runs) > self._max:
             self._runs[run] = self._runs.pop(run)

@@ -17,10 +17,11 @@ from treadle.kernel.state import RunState
 from treadle.model.commands import StartRun
 from treadle.model.events import Event, RunStarted
 from treadle.model.ids import RunId
+from treadle.model.states import RUN_ENDED
 from treadle.runtime.committer import Committer, reliably
 from treadle.runtime.folding import fold
 from treadle.runtime.gathering import Item
-from treadle.runtime.hot import ENDED, Hots
+from treadle.runtime.hot import Hots
 from treadle.runtime.library import Library, VersionMissing
 from treadle.store.port import Answer, RunQuery
 
@@ -136,7 +137,7 @@ class Loading:
                 self._failed(item, problem)
             return
         items = self._runs.pop(run)
-        if state is not None and (items or state.status not in ENDED) and self._owns(run):
+        if state is not None and (items or state.status not in RUN_ENDED) and self._owns(run):
             self._hots.keep(run, state)
         for item in items:
             item.fresh = state is None

@@ -15,9 +15,8 @@ import structlog
 
 from treadle.errors import StoreUnavailable
 from treadle.model.ids import RunId
-from treadle.model.states import RunStatus
+from treadle.model.states import RUN_ENDED, RunStatus
 from treadle.runtime.core import Core
-from treadle.runtime.hot import ENDED
 from treadle.store.notices import AWAIT, CHANGED, END, INBOX, MISSED, NEWS, WANT, Notices
 
 INBOX_S = 1.0
@@ -83,7 +82,7 @@ class Lookout:
 
     def _happened(self, run: RunId, _seq: int, status: RunStatus) -> None:
         self._notices.say(NEWS, run)
-        if status in ENDED:
+        if status in RUN_ENDED:
             self._notices.say(END, run)
 
     def _wanted(self, run: str, kind: str) -> None:

@@ -28,10 +28,9 @@ import structlog
 
 from treadle.errors import StoreConflict, StoreUnavailable
 from treadle.model.ids import RunId
-from treadle.model.states import RunStatus
-from treadle.runtime.families import OPEN, OVER, Families, batched
+from treadle.model.states import RUN_ENDED, RUN_OPEN, RunStatus
+from treadle.runtime.families import OVER, Families, batched
 from treadle.runtime.feed import Feed
-from treadle.runtime.hot import ENDED
 from treadle.runtime.keep import Keep, Rules
 from treadle.runtime.ports import Alarm, Clock
 from treadle.runtime.shards import Shards
@@ -111,7 +110,7 @@ class Retention:
     # When
 
     def _heard(self, run: RunId, _seq: int, status: RunStatus) -> None:
-        if status not in ENDED or self._fence is None:
+        if status not in RUN_ENDED or self._fence is None:
             return
         if self._ended is not None:
             self._ended.add(run)
@@ -243,7 +242,7 @@ class Retention:
         for runs in batched(old):
             await self._forget(runs, history=False)
         self._trimmed |= old
-        opened = await self._store.find_runs(RunQuery(statuses=OPEN, limit=1))
+        opened = await self._store.find_runs(RunQuery(statuses=RUN_OPEN, limit=1))
         await self._all_trimmed_before(min([whole_from, *(row.started for row in opened)]))
         return min(wakes, default=None)
 

@@ -17,11 +17,10 @@ from treadle.model import commands as c
 from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.ids import RunId, TokenId
-from treadle.model.states import RunStatus, TokenState
+from treadle.model.states import RUN_ENDED, RunStatus, TokenState
 from treadle.runtime.artifacts import Artifact, artifacts_of
 from treadle.runtime.commander import Commander, patiently
 from treadle.runtime.feed import News
-from treadle.runtime.hot import ENDED as ENDED
 from treadle.store.port import RunQuery, RunRow
 
 if TYPE_CHECKING:
@@ -104,7 +103,7 @@ class Run:
                 info = await patiently(self.info)
                 if info.seq > after:
                     continue  # written since we read
-                if info.status in ENDED:
+                if info.status in RUN_ENDED:
                     return
                 await watch.news()
 
@@ -112,9 +111,9 @@ class Run:
         """Until it has ended. Raises TimeoutError after `timeout_s`; the run goes on."""
         async with asyncio.timeout(timeout_s):
             with self._commander.watch(self.id) as watch:
-                watch.only = ENDED
+                watch.only = RUN_ENDED
                 news = None if self._commander.will_tell(self.id) else await self._news()
-                while news is None or news.status not in ENDED:
+                while news is None or news.status not in RUN_ENDED:
                     news = await watch.news() or await self._news()
         if self._seen:
             self._seen = f"{self._seen.partition(',')[0]}, {news.status}"

@@ -17,11 +17,10 @@ import structlog
 
 from treadle.errors import CommandRefused
 from treadle.model.ids import RunId
-from treadle.model.states import RunStatus
+from treadle.model.states import RUN_ENDED, RUN_OPEN, RunStatus
 from treadle.runtime import schedule_plan as p
 from treadle.runtime.committer import reliably
 from treadle.runtime.feed import Feed
-from treadle.runtime.hot import ENDED
 from treadle.runtime.ports import Alarm, Clock
 from treadle.runtime.schedule import KIND, Schedule, hash_of
 from treadle.store.port import Document, RunQuery, RunRow, Store
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from treadle.runtime.client import Client
 
 STATE = "_schedule_state"
-OPEN = tuple(status for status in RunStatus if status not in ENDED)
 
 log = structlog.get_logger("treadle.scheduler")
 
@@ -114,7 +112,7 @@ class Scheduler:
         return p.resume(state, self._clock.now()) if resumed else state
 
     async def _runs(self, name: str) -> list[RunRow]:
-        rows = await self._store.find_runs(RunQuery(tag=tag_of(name), statuses=OPEN))
+        rows = await self._store.find_runs(RunQuery(tag=tag_of(name), statuses=RUN_OPEN))
         for row in rows:
             self._running[row.run] = name
         return rows
@@ -155,7 +153,7 @@ class Scheduler:
 
     def _heard(self, run: RunId, _seq: int, status: RunStatus) -> None:
         """A run of a schedule has ended: one may wait for that."""
-        if status in ENDED and (name := self._running.pop(run, None)) is not None:
+        if status in RUN_ENDED and (name := self._running.pop(run, None)) is not None:
             self._spawn(self._turn(name))
 
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from treadle.kernel.lifecycle import RUN_ENDED
-from treadle.model.states import RunStatus
+from treadle.model.states import RUN_OPEN
 from treadle.runtime.fsck import Finding, Progress, Report, check_store
 from treadle.store.places import Place, place_of
 from treadle.store.port import RunQuery
@@ -94,7 +93,7 @@ async def examine(place: Path) -> Health:
         now = time.time_ns() // 1_000_000
         requests = await store.inbox(SHARD, 1_000)
         due = await store.timers(SHARD, now, 1_000)
-        opened = await store.find_runs(RunQuery(statuses=tuple(set(RunStatus) - RUN_ENDED), limit=100_000))
+        opened = await store.find_runs(RunQuery(statuses=RUN_OPEN, limit=100_000))
         other = Ownership.who(place)
         return Health(
             owner=other.description if other is not None else None,

@@ -21,7 +21,7 @@ from treadle.model.codec import pack_events, unpack_events
 from treadle.model.effects import ClearTimer, CloseGate, Effect, OpenGate, SetTimer
 from treadle.model.events import Event, RunStarted, TimerFired
 from treadle.model.ids import RunId, TimerId, TokenId
-from treadle.model.states import RunStatus
+from treadle.model.states import RUN_ENDED, RunStatus
 from treadle.store.fencing import check_cover
 from treadle.store.members import Backlog, Node, Standing
 from treadle.store.memory_parts import Blobs, Documents, KeptRun, Leases, Nodes, Requests, backlog_of
@@ -39,10 +39,10 @@ from treadle.store.port import (
     RunRow,
     TimerRow,
 )
-from treadle.store.rows import ENDED, SHARD, each, gate_row, shard_of
+from treadle.store.rows import SHARD, each, gate_row, shard_of
 from treadle.store.transfer import Beside
 
-__all__ = ["ENDED", "SHARD", "MemoryStore"]
+__all__ = ["SHARD", "MemoryStore"]
 
 
 class MemoryStore:
@@ -185,7 +185,7 @@ class MemoryStore:
         self._leases.check(fences)
         for run in runs:
             kept = self._runs.get(run)
-            if kept is None or kept.status not in ENDED:
+            if kept is None or kept.status not in RUN_ENDED:
                 continue  # revived since somebody found it finished
             self._drop_rows(run)
             if not history:
@@ -260,7 +260,7 @@ class MemoryStore:
                     self._timers.pop((commit.run, event.timer), None)
         for effect in commit.effects:
             self._keep(run, commit, effect, rows)
-        if self._gates and commit.status in ENDED:
+        if self._gates and commit.status in RUN_ENDED:
             self._drop_gates(commit.run)
 
     def _create(self, commit: Commit) -> KeptRun:

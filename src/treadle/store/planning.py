@@ -23,9 +23,10 @@ from treadle.model.effects import (
 )
 from treadle.model.events import Event, RunStarted, TimerFired
 from treadle.model.ids import RunId, TimerId, TokenId
+from treadle.model.states import RUN_ENDED
 from treadle.store.packing import pack
 from treadle.store.port import Batch, Commit, GateRow
-from treadle.store.rows import ENDED, gate_row
+from treadle.store.rows import gate_row
 from treadle.store.spill import Spill
 
 
@@ -98,7 +99,7 @@ class Plan:
         decided.events += commit.events
         for effect in commit.effects:
             self._keep(commit, effect)
-        if commit.status in ENDED:
+        if commit.status in RUN_ENDED:
             self.ended.add(commit.run)
             self.gates = {key: row for key, row in self.gates.items() if key[0] != commit.run}
 

@@ -1,4 +1,4 @@
-"""What every store says about a run in the same words: when it is over, and the row of a gate.
+"""What every store says about a run in the same words: where it belongs, its row, the row of a gate.
 
 Owns the few answers that must not differ from store to store. Must not know a rule of the kernel's: the status is the
 one a commit carries.
@@ -10,28 +10,20 @@ import hashlib
 import zlib
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
+
+import msgspec
 
 from treadle.model.effects import OpenGate
 from treadle.model.events import GateOpened
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
-from treadle.store.port import Commit, GateRow
+from treadle.store.port import Commit, GateRow, RunRow
+
+_tags = msgspec.json.Decoder(tuple[str, ...]).decode
 
 SHARD = 0
 """A store of one engine needs no second shard; the verbs that name one still check it."""
-
-ENDED = frozenset(
-    {
-        RunStatus.COMPLETED,
-        RunStatus.FAILED,
-        RunStatus.CANCELLED,
-        RunStatus.TIMED_OUT,
-        RunStatus.COMPENSATED,
-        RunStatus.COMPENSATION_FAILED,
-    }
-)
-OPEN = tuple(status for status in RunStatus if status not in ENDED)
-"""Of runs that may still do something by themselves."""
 
 
 @lru_cache(maxsize=1 << 14)
@@ -39,6 +31,25 @@ def shard_of(run: RunId, shards: int) -> int:
     """Where a run belongs in a store of many engines. Fixed for ever: rows carry the number. Asked some five times on
     the way of one step, hence remembered."""
     return zlib.crc32(run.encode()) % shards if shards > 1 else SHARD
+
+
+def run_row(columns: Sequence[Any]) -> RunRow:
+    """A run as `find_runs` of a database lists its columns; tags are JSON."""
+    run, workflow, version, status, seq, key, started, changed, busy, entity, tags, parent = columns
+    return RunRow(
+        run,
+        workflow,
+        version,
+        RunStatus(status),
+        seq,
+        key,
+        started,
+        changed,
+        bool(busy),
+        entity,
+        _tags(tags) if tags is not None else (),
+        parent,
+    )
 
 
 def each(shard: int | Sequence[int]) -> Sequence[int]:

@@ -10,9 +10,9 @@ from treadle.kernel.state import RunState, Token
 from treadle.model.commands import LoseWorker
 from treadle.model.effects import RunTask
 from treadle.model.ids import RunId, TokenId
-from treadle.model.states import Mode
+from treadle.model.states import RUN_OPEN, Mode
 from treadle.store.port import OutboxRow, RunQuery
-from treadle.store.rows import OPEN, SHARD
+from treadle.store.rows import SHARD
 from treadle.testing.delivery import is_under_way
 from treadle.testing.engine import Engine
 from treadle.testing.instant import instantly
@@ -27,7 +27,7 @@ def recover(lost: Engine) -> Engine:
     around.workers.lose_everything()
     instantly(around.store.release(lost.fence))
     engine = Engine(around)
-    runs = instantly(around.store.find_runs(RunQuery(statuses=OPEN, shard=SHARD, limit=EVERYTHING)))
+    runs = instantly(around.store.find_runs(RunQuery(statuses=RUN_OPEN, shard=SHARD, limit=EVERYTHING)))
     rows = instantly(around.store.outbox(SHARD, limit=EVERYTHING))
     for row in rows:
         engine.enqueue(row)

@@ -22,8 +22,8 @@ from tests.torture.many.nemesis import Nemesis
 from tests.torture.many.roles import FAULTS
 from tests.torture.processes import Unexpected
 from treadle.errors import StoreUnavailable
+from treadle.model.states import RUN_OPEN
 from treadle.runtime.engine import connect
-from treadle.store.rows import OPEN
 
 
 class Done(Struct):
@@ -123,7 +123,7 @@ async def _wait_finished(database: str, settle_s: float) -> int:
     async with connect(database) as client:
         while True:
             try:
-                left = await client.runs(statuses=OPEN, limit=100)
+                left = await client.runs(statuses=RUN_OPEN, limit=100)
                 if not left or time.monotonic() > until:
                     return len(left)
                 await asyncio.wait_for(client.run(left[0].run).wait(), 5)

@@ -7,19 +7,18 @@ is good or bad is said where it is shown.
 from __future__ import annotations
 
 import time
-from importlib.resources import files
 
 import asyncpg
 from msgspec import Struct
 
+from treadle.store import statements
 from treadle.store.places import shown
 from treadle.store.postgres.connect import migrations, prepare, settings
 from treadle.store.postgres.faults import misplaced
-from treadle.store.postgres.queries import parse
 from treadle.store.postgres.transfer import read_mark
 from treadle.store.transfer import Mark
 
-SQL = parse(files(__package__).joinpath("health.sql").read_text(encoding="utf-8"))
+SQL = statements.read("treadle.store.postgres", "health.sql")
 DEAD_MIN = 10_000
 """Dead rows that are worth a word; fewer are cleared away in passing."""
 

@@ -12,22 +12,19 @@ from datetime import date, timedelta
 from typing import Any, TypeVar
 
 import asyncpg
-import msgspec
 from msgspec.msgpack import Ext
 
 from treadle.errors import StoreUnavailable
 from treadle.model.codec import unpacking
 from treadle.model.events import Event
 from treadle.model.ids import RunId, TimerId, TokenId
-from treadle.model.states import RunStatus
 from treadle.store.packing import unpack, unpack_wish, unpacking_effects
 from treadle.store.port import Document, GateRow, OutboxRow, Request, RunQuery, RunRow, TimerRow
 from treadle.store.postgres.connect import without_nul
 from treadle.store.postgres.queries import SQL
-from treadle.store.rows import each
+from treadle.store.rows import each, run_row
 from treadle.store.spill import Resolver
 
-_tags = msgspec.json.Decoder(tuple[str, ...]).decode
 NEVER = (1 << 63) - 1
 _FIELDS = ("workflow", "idempotency_key", "run", "tag", "entity", "parent", "shard", "started_from", "started_until")
 """Of a query, each with a condition of its name."""
@@ -132,7 +129,7 @@ async def history(
 
 async def find_runs(connection: asyncpg.Connection, query: RunQuery) -> list[RunRow]:
     sql, given = _runs_query(query)
-    return [_run(row) for row in await connection.fetch(sql, *given)]
+    return [run_row(row) for row in await connection.fetch(sql, *given)]
 
 
 def _runs_query(query: RunQuery) -> tuple[str, list[Any]]:
@@ -161,24 +158,6 @@ def _runs_query(query: RunQuery) -> tuple[str, list[Any]]:
     given.append(query.limit)
     direction = "DESC" if query.newest_first else "ASC"
     return f"{SQL['find_runs']}{where} ORDER BY created {direction} LIMIT ${len(given)}", given
-
-
-def _run(row: Sequence[Any]) -> RunRow:
-    run, workflow, version, status, seq, key, started, changed, busy, entity, tags, parent = row
-    return RunRow(
-        run,
-        workflow,
-        version,
-        RunStatus(status),
-        seq,
-        key,
-        started,
-        changed,
-        busy,
-        entity,
-        _tags(tags) if tags is not None else (),
-        parent,
-    )
 
 
 async def find_gates(connection: asyncpg.Connection, run: RunId | None, limit: int) -> list[GateRow]:

@@ -20,17 +20,17 @@ import msgspec
 
 from treadle.errors import OwnedElsewhere, StoreConflict, StorePlaceError
 from treadle.model.effects import OfferWork
+from treadle.store import statements
 from treadle.store.packing import pack, unpack
 from treadle.store.postgres.columns import columns
 from treadle.store.postgres.connect import migrate
 from treadle.store.postgres.faults import SEAL
 from treadle.store.postgres.queries import SQL as VERBS
-from treadle.store.postgres.queries import parse
 from treadle.store.postgres.transactions import Connections
 from treadle.store.rows import shard_of
 from treadle.store.transfer import BYTES_MAX, ROWS_MAX, SHELVES, After, Mark, Page, refusal
 
-SQL = parse(files(__package__).joinpath("transfer.sql").read_text(encoding="utf-8"))
+SQL = statements.read("treadle.store.postgres", "transfer.sql")
 FIRST: dict[str, After] = {
     "documents": ("", "", 0),
     "runs": (0,),

@@ -18,12 +18,12 @@ import msgspec
 
 from treadle.errors import StoreConflict
 from treadle.model.events import RunStarted
+from treadle.model.states import RUN_ENDED
 from treadle.store import planning
 from treadle.store.fencing import check_cover, refusal
 from treadle.store.packing import pack, pack_answer
 from treadle.store.planning import Decided, stale
 from treadle.store.port import Fence, GateRow, OutboxRow
-from treadle.store.rows import ENDED
 from treadle.store.sqlite.queries import SQL
 from treadle.store.sqlite.threads import Misfit
 
@@ -70,7 +70,7 @@ class Plan(planning.Plan):
         ending: list[dict[str, Any]] = []
         for decided in self.runs.values():
             if decided.expected:
-                (ending if decided.commit.status in ENDED else steady).append(_moved(decided))
+                (ending if decided.commit.status in RUN_ENDED else steady).append(_moved(decided))
         try:
             if begun:
                 _create(connection, begun)

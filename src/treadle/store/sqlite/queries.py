@@ -1,23 +1,7 @@
-"""Named statements out of `queries.sql`."""
+"""The statements of this store, by name."""
 
 from __future__ import annotations
 
-import re
-from importlib.resources import files
+from treadle.store.statements import read
 
-_NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
-
-
-def parse(text: str) -> dict[str, str]:
-    """name → statement, without comments, on one line: apsw finds a prepared statement by its text."""
-    parts = _NAME.split(text)
-    named: dict[str, str] = {}
-    for name, body in zip(parts[1::2], parts[2::2], strict=True):
-        if name in named:
-            raise ValueError(f"two statements are called {name}")
-        lines = [line.split("--")[0].strip() for line in body.splitlines()]
-        named[name] = " ".join(line for line in lines if line).rstrip(";")
-    return named
-
-
-SQL = parse(files(__package__).joinpath("queries.sql").read_text(encoding="utf-8"))
+SQL = read("treadle.store.sqlite", "queries.sql")

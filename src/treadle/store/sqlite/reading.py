@@ -15,14 +15,12 @@ from treadle.errors import StoreUnavailable
 from treadle.model.codec import unpacking
 from treadle.model.events import Event
 from treadle.model.ids import RunId, TimerId, TokenId
-from treadle.model.states import RunStatus
 from treadle.store.packing import unpack, unpack_answer, unpack_wish, unpacking_effects
 from treadle.store.port import Answer, Document, GateRow, OutboxRow, Request, RunQuery, RunRow, TimerRow
-from treadle.store.rows import SHARD, each
+from treadle.store.rows import SHARD, each, run_row
 from treadle.store.spill import Resolver
 from treadle.store.sqlite.queries import SQL
 
-_tags = msgspec.json.Decoder(tuple[str, ...]).decode
 NEVER = (1 << 63) - 1
 
 Rows = list[tuple[Any, ...]]
@@ -65,7 +63,7 @@ def find_runs(connection: apsw.Connection, query: RunQuery) -> list[RunRow]:
     if query.shard is not None and SHARD not in each(query.shard):
         return []
     sql, given = _runs_query(query)
-    return [_run(row) for row in connection.execute(sql, given)]
+    return [run_row(row) for row in connection.execute(sql, given)]
 
 
 def is_point(query: RunQuery) -> bool:
@@ -92,24 +90,6 @@ def _runs_query(query: RunQuery) -> tuple[str, dict[str, Any]]:
     direction = "DESC" if query.newest_first else "ASC"
     given["limit"] = query.limit
     return f"{SQL['find_runs']}{where} ORDER BY id {direction} LIMIT :limit", given
-
-
-def _run(row: tuple[Any, ...]) -> RunRow:
-    run, workflow, version, status, seq, key, started, changed, busy, entity, tags, parent = row
-    return RunRow(
-        run,
-        workflow,
-        version,
-        RunStatus(status),
-        seq,
-        key,
-        started,
-        changed,
-        busy == 1,
-        entity,
-        _tags(tags) if tags is not None else (),
-        parent,
-    )
 
 
 def find_gates(connection: apsw.Connection, run: RunId | None, limit: int) -> list[GateRow]:

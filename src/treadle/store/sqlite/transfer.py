@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,6 +20,7 @@ import msgspec
 
 from treadle.errors import OwnedElsewhere, StoreConflict, StorePlaceError
 from treadle.model.ids import RunId
+from treadle.store import statements
 from treadle.store.packing import pack, unpacking_effects
 from treadle.store.port import OutboxRow
 from treadle.store.spill import Resolver
@@ -28,11 +28,10 @@ from treadle.store.sqlite.connect import connect, migrate
 from treadle.store.sqlite.faults import SEALED, unavailable
 from treadle.store.sqlite.ownership import Ownership
 from treadle.store.sqlite.queries import SQL as VERBS
-from treadle.store.sqlite.queries import parse
 from treadle.store.sqlite.reading import fetch_blob
 from treadle.store.transfer import BYTES_MAX, ROWS_MAX, SHELVES, After, Beside, Mark, Page, refusal
 
-SQL = parse(files(__package__).joinpath("transfer.sql").read_text(encoding="utf-8"))
+SQL = statements.read("treadle.store.sqlite", "transfer.sql")
 FIRST: dict[str, After] = {
     "documents": ("", "", 0),
     "runs": (0,),

@@ -13,8 +13,9 @@ from treadle.errors import StoreConflict
 from treadle.model.commands import Command
 from treadle.model.events import Event
 from treadle.model.ids import RunId
+from treadle.model.states import RUN_OPEN
 from treadle.store.port import Batch, Commit, Fence, OutboxRow, RunQuery, RunRow, Store, TimerRow
-from treadle.store.rows import OPEN, shard_of
+from treadle.store.rows import shard_of
 from treadle.testing.simulator.faults import Faults
 from treadle.testing.simulator.schedule import Schedule
 from treadle.testing.simulator.shelves import NOBODY, MemoryShelves, Shelves
@@ -94,7 +95,7 @@ class Depot:
         return rows[0] if rows else None
 
     def unfinished(self, shards: Sequence[int]) -> list[RunRow]:
-        query = RunQuery(statuses=OPEN, shard=tuple(shards), limit=EVERYTHING)
+        query = RunQuery(statuses=RUN_OPEN, shard=tuple(shards), limit=EVERYTHING)
         return self._wait(self._store.find_runs(query))
 
     def outbox(self, shards: Sequence[int]) -> list[OutboxRow]:
