@@ -14,7 +14,7 @@ from typing import Any
 
 from treadle.actions.failure import TaskFailure, error_of
 from treadle.actions.plain import plain
-from treadle.actions.protocol import Call, Done, Failed, Reply, Work, failed
+from treadle.actions.protocol import Call, Done, Failed, Missing, Reply, Work, failed
 from treadle.tasks.find import UnknownFunction, find_function
 from treadle.tasks.signature import Misfit, Signature, signature_of
 
@@ -30,8 +30,10 @@ class PythonKind:
 
     name = "python"
 
-    def __init__(self, functions: Mapping[str, Function]) -> None:
+    def __init__(self, functions: Mapping[str, Function], where: Callable[[], str] = str) -> None:
         self._functions = functions
+        self._where = where
+        """Who would have needed a function it does not have, and what to do about it."""
         self._read: dict[str, tuple[Function, Signature | None]] = {}
         """Registered functions with their signatures, as last seen."""
 
@@ -42,7 +44,9 @@ class PythonKind:
             try:
                 function = find_function(name, self._functions)
             except UnknownFunction as problem:
-                return failed(str(problem), "NOT_FOUND")
+                # Whoever operates the engine has forgotten it, not the workflow: another node may have it, or this
+                # one after a restart.
+                return failed(f"{problem}{self._where()}", "NOT_FOUND", retryable=True)
             signature = signature_of(function)
             if name in self._functions:
                 self._read[name] = (function, signature)
@@ -52,6 +56,18 @@ class PythonKind:
         if signature is not None and signature.asynchronous:
             return _awaited(bound)
         return Work(partial(_called, bound), "process" if call.config.get("process") else "thread")
+
+
+    def missing(self, config: Mapping[str, Json]) -> Missing | None:
+        """The function, if it cannot be found here."""
+        name = config["function"]
+        if name in self._functions:
+            return None
+        try:
+            find_function(name, self._functions)
+        except UnknownFunction as problem:
+            return Missing(f"function {name!r}", str(problem), "start it with `--functions MODULE`")
+        return None
 
 
 _UNREAD: tuple[None, None] = (None, None)
@@ -81,12 +97,13 @@ def _bound_by_name(function: Function, signature: Signature, given: Json, facts:
             inspect.signature(function).bind(**named, **facts)
         except TypeError as problem:
             return failed(f"the step's input does not fit {signature.shown}: {problem}; see its input_mapping")
-    for name, value in named.items():
-        if (parameter := signature.parameters.get(name)) is not None:
-            try:
-                named[name] = parameter.convert(value)
-            except Misfit as problem:
-                return _misfit(signature, name, problem)
+    if signature.parameters:
+        for name, value in named.items():
+            if (parameter := signature.parameters.get(name)) is not None:
+                try:
+                    named[name] = parameter.convert(value)
+                except Misfit as problem:
+                    return _misfit(signature, name, problem)
     return partial(function, **named, **facts)
 
 

@@ -10,7 +10,8 @@
 
 Owns the asking and answering of one pipeline, and its timeouts. Promises:
  1. It waits for at most one thing at a time, and `stop` ends that wait: after `stop` there is no outcome.
- 2. What waits for nothing is done in place: no task, no turn of the loop.
+ 2. What waits for nothing is done in place: no task, no turn of the loop. A task that is one action needs no pipeline,
+    only its question and its answer.
  3. After a timeout or a stop, cancelled work gets `PATIENCE_S` to end; a retry does not overlap with the try before it
     unless that ignores its cancellation.
  4. Whatever goes wrong, there is an outcome: an exception that escapes is a failure of the attempt.
@@ -26,6 +27,7 @@ import inspect
 from collections.abc import Callable
 from contextvars import Context
 from functools import partial
+from types import CoroutineType
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -34,11 +36,22 @@ from treadle.actions.current import CurrentAttempt
 from treadle.actions.failure import error_of
 from treadle.actions.protocol import Done, Failed, Later, Work
 from treadle.actions.registry import Registry
-from treadle.runtime.drive import begin
 from treadle.runtime.effort import ABANDONED, Begun, Coroutines, Effort, checked
+from treadle.runtime.plan import TaskPlan
 from treadle.runtime.ports import Alarm, Attempt, Clock
 from treadle.runtime.processes import Processes
-from treadle.runtime.task import Answer, Invoke, Outcome, Pause, TimedOut, run_task
+from treadle.runtime.task import (
+    Answer,
+    Invoke,
+    Outcome,
+    Pause,
+    Pipeline,
+    TimedOut,
+    run_task,
+    sole_ask,
+    sole_outcome,
+    sole_plan,
+)
 from treadle.runtime.threads import Threads
 
 PATIENCE_S = 1.0
@@ -59,14 +72,26 @@ class Workshop(Struct, frozen=True):
 class Execution:
     """See the module's docstring. `over` is called once with the outcome, unless it is stopped before."""
 
-    __slots__ = ("_alarm", "_attempt", "_context", "_effort", "_over", "_patience", "_pipeline", "_shop", "_then")
+    __slots__ = (
+        "_alarm",
+        "_attempt",
+        "_context",
+        "_effort",
+        "_over",
+        "_patience",
+        "_pipeline",
+        "_shop",
+        "_sole",
+        "_then",
+    )
 
     def __init__(self, attempt: Attempt, shop: Workshop, context: Context, over: Callable[[Outcome], None]) -> None:
         self._attempt = attempt
         self._shop = shop
         self._context = context
         self._over = over
-        self._pipeline = run_task(attempt.task, attempt.input, attempt.facts, shop.registry)
+        self._sole = sole_plan(attempt.task)
+        self._pipeline: Pipeline[Outcome] | None = None
         self._alarm: Alarm | None = None
         self._effort: Effort | None = None
         self._patience: asyncio.TimerHandle | None = None
@@ -75,7 +100,10 @@ class Execution:
 
     def start(self) -> None:
         """Runs until there is something to wait for."""
-        self._resume(None)
+        if self._sole is None:
+            attempt = self._attempt
+            self._pipeline = run_task(attempt.task, attempt.input, attempt.facts, self._shop.registry)
+        self._context.run(self._proceed, None)
 
     def stop(self, gone: Callable[[], None]) -> None:
         """Ends it without an outcome; `gone` is called once the work has ended, or patience with it."""
@@ -91,7 +119,7 @@ class Execution:
 
     def _proceed(self, answer: Answer) -> None:
         try:
-            outcome = self._until_wait(answer)
+            outcome = self._until_wait(answer) if self._sole is None else self._alone(self._sole, answer)
         except (Exception, SystemExit) as problem:
             facts = self._attempt.facts
             outcome = Outcome(error=replace(error_of(problem), node=facts.node, path=facts.path))
@@ -99,6 +127,7 @@ class Execution:
             self._over(outcome)
 
     def _until_wait(self, answer: Answer) -> Outcome | None:
+        assert self._pipeline is not None, "it has been started"
         while True:
             try:
                 ask = self._pipeline.send(answer)
@@ -112,10 +141,22 @@ class Execution:
             if answer is None:
                 return None
 
+    def _alone(self, plan: TaskPlan, answer: Answer) -> Outcome | None:
+        attempt, registry = self._attempt, self._shop.registry
+        if answer is None:
+            answer = self._invoke(sole_ask(plan, attempt.input, attempt.facts, registry))
+            if answer is None:
+                return None
+        return sole_outcome(plan, answer, attempt.input, attempt.facts, registry)
+
     def _invoke(self, ask: Invoke) -> Done | Failed | None:
         """The answer, or None if it has to be waited for."""
-        reply = begin(ask)
-        timeout_ms = ask.call.timeout_ms
+        call = ask.call
+        try:
+            reply = ask.kind.run(call)
+        except Exception as problem:
+            return Failed(error_of(problem))
+        timeout_ms = call.timeout_ms
         kind = type(reply)
         if kind is Done or kind is Failed:
             return reply  # type: ignore[return-value]
@@ -123,13 +164,13 @@ class Execution:
             late = timeout_ms is not None and reply.ms > timeout_ms
             self._wait(timeout_ms if late and timeout_ms is not None else reply.ms, TimedOut() if late else reply.then)
             return None
-        current = CurrentAttempt(ask.call.facts)
-        begun: Begun = partial(self._limit, timeout_ms) if timeout_ms is not None else _unlimited
+        current = CurrentAttempt(call.facts)
+        begun: Begun | None = partial(self._limit, timeout_ms) if timeout_ms is not None else None
         if isinstance(reply, Work):
             pool = self._shop.processes if reply.place == "process" else self._shop.threads
             self._effort = pool.begin(reply.run, current, begun, self._ended)
-        elif inspect.isawaitable(reply):
-            self._effort = self._shop.coroutines.begin(reply, current, begun, self._ended)
+        elif kind is CoroutineType or inspect.isawaitable(reply):
+            self._effort = self._shop.coroutines.begin(reply, current, begun, self._ended)  # type: ignore[arg-type]
         else:
             return checked(reply)
         return None
@@ -156,7 +197,8 @@ class Execution:
         if effort is not self._effort:
             return  # patience with it has ended before
         self._effort = None
-        self._disarm()
+        if self._alarm is not None:
+            self._disarm()
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None
@@ -170,7 +212,3 @@ class Execution:
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-
-
-def _unlimited() -> None:
-    """An effort has begun that may take as long as it likes."""

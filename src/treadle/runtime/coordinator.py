@@ -34,6 +34,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Collection, Coroutine, Iterable
+from contextvars import copy_context
 from typing import Any
 
 from msgspec.structs import replace
@@ -93,6 +94,8 @@ class Coordinator:
         """Called when the runs belong to somebody else: what is at work here is at work there, too."""
         self.stopped: BaseException | None = None
         self._loop = asyncio.get_running_loop()
+        self._context = copy_context()
+        """Of every turn: what is decided has nothing to do with the variables of whoever asked first."""
         self._queue = Incoming()
         self._scheduled = False
         self._background = Background(self._is_idle, self._is_over)
@@ -250,7 +253,7 @@ class Coordinator:
     def _wake(self) -> None:
         if not self._scheduled:
             self._scheduled = True
-            self._loop.call_soon(self._turn)
+            self._loop.call_soon(self._turn, context=self._context)
 
     def _turn(self) -> None:
         self._scheduled = False
@@ -258,8 +261,7 @@ class Coordinator:
             return
         until = time.perf_counter() + TURN_S
         queue = self._queue
-        while queue:
-            item = queue.take()
+        while (item := queue.take()) is not None:
             try:
                 self._take(item)
             except Exception as problem:  # a stored definition nobody can read, for instance
@@ -325,19 +327,19 @@ class Coordinator:
         except Exception as problem:
             self._could_not_decide(item, problem)
             return
+        events, effects, rejection = decision.events, decision.effects, decision.rejection
         if state.seq == 0:
             self._hots.drop(item.run)  # refused before it was born
-        if not decision.events and not decision.effects:
-            self._answer(item, decision.rejection)
+        if not events and not effects:
+            self._answer(item, rejection)
             return
-        effects = decision.effects
         if self.shape is not None:
-            effects = self.shape(state, item.command, decision.events, effects)
+            effects = self.shape(state, item.command, events, effects)
         busy = hot.note(item.command, effects)
         kept, local = sort_effects(effects)
         hot.unsettled += 1
-        commit = Commit(item.run, seq, decision.events, kept, state.status, busy)
-        self._committer.add(Decided(item, hot, local, answer_to(item, decision.rejection)), commit)
+        commit = Commit(item.run, seq, events, kept, state.status, busy)
+        self._committer.add(Decided(item, hot, local, answer_to(item, rejection)), commit)
 
     def _answer(self, item: Item, rejection: Rejection | None, run: RunId | None = None) -> None:
         """Nothing was decided: still an answer comes after everything that was decided before it."""
@@ -359,7 +361,7 @@ class Coordinator:
             if hot is not None:
                 hot.unsettled -= 1
                 self._hots.cool(item.run, hot)
-            if item.future is not None and not item.future.done():
+            if item.future is not None and decided.answer is not None and not item.future.done():
                 item.future.set_result(decided.answer)
         self.deliver(gathered.decided, rows)
         for commit in gathered.commits:

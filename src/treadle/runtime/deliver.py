@@ -165,7 +165,7 @@ class Delivery:
         attempt = self._facts.attempt(state, effect)
         if attempt is None:
             return False
-        if attempt.identity in self._claims and state.tokens[effect.token].worker is None:
+        if self._claims and attempt.identity in self._claims and state.tokens[effect.token].worker is None:
             self._claims.drop(attempt.identity)  # of an execution before this one: its lease is over
             self._executor.stop(*attempt.identity)
         self._executor.begin(attempt)

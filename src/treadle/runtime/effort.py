@@ -27,6 +27,7 @@ class Effort(Protocol):
 
 
 Begun = Callable[[], None]
+"""None in its place: nobody wants to know."""
 Ended = Callable[[Effort, Done | Failed], None]
 
 ABANDONED = failed("the attempt was stopped")
@@ -38,56 +39,58 @@ class Coroutines:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._tasks: set[asyncio.Task[None]] = set()  # the loop itself holds tasks only weakly
+        self._leaving: set[asyncio.Task[None]] = set()
+        """Those told to stop. The loop holds tasks only weakly, and whoever had the effort may have lost patience."""
 
-    def begin(self, work: Awaitable[Any], current: CurrentAttempt, begun: Begun, ended: Ended) -> Effort:
+    def begin(self, work: Awaitable[Any], current: CurrentAttempt, begun: Begun | None, ended: Ended) -> Effort:
         """Begins at once."""
-        effort = _Awaited(work, current, ended, self._tasks)
-        effort.task = task = self._loop.create_task(effort.run())
-        self._tasks.add(task)
-        begun()
+        effort = _Awaited(work, current, ended, self._leaving)
+        effort.task = self._loop.create_task(effort.run())
+        if begun is not None:
+            begun()
         return effort
 
     def close(self) -> None:
         """Cancels once more what has swallowed its cancellation."""
-        for task in self._tasks:
+        for task in self._leaving:
             task.cancel()
 
 
 class _Awaited:
-    __slots__ = ("_current", "_ended", "_tasks", "_work", "task")
+    __slots__ = ("_current", "_ended", "_leaving", "_work", "task")
 
     task: asyncio.Task[None]
 
     def __init__(
-        self, work: Awaitable[Any], current: CurrentAttempt, ended: Ended, tasks: set[asyncio.Task[None]]
+        self, work: Awaitable[Any], current: CurrentAttempt, ended: Ended, leaving: set[asyncio.Task[None]]
     ) -> None:
         self._work = work
         self._current = current
         self._ended: Ended | None = ended
-        self._tasks = tasks
+        self._leaving = leaving
 
     async def run(self) -> None:
         CURRENT.set(self._current)
         try:
-            answer = checked(await self._work)
+            answer = await self._work
+            if type(answer) is not Done:
+                answer = checked(answer)
         except (Exception, SystemExit) as problem:  # user code that exits must not take the engine with it
             answer = Failed(error_of(problem))
         except asyncio.CancelledError:
-            self._tasks.discard(self.task)
             self._end(failed("the action's coroutine was cancelled, but not by the engine"))
             raise
-        self._tasks.discard(self.task)
         self._end(answer)
 
     def cancel(self) -> None:
         self._current.cancelled.set()
+        self._leaving.add(self.task)
         self.task.add_done_callback(self._cancelled)  # here and not in `begin`: a callback costs every attempt 2 µs
         self.task.cancel()
 
     def _cancelled(self, task: asyncio.Task[None]) -> None:
         """The task is over; if it did not say so itself it never had its first step."""
-        self._tasks.discard(task)
+        self._leaving.discard(task)
         if self._ended is None:
             return
         if inspect.iscoroutine(self._work):

@@ -27,6 +27,8 @@ from contextvars import Context, copy_context
 from functools import partial
 from time import perf_counter
 
+from msgspec import Struct
+
 from treadle.actions.registry import Registry
 from treadle.model.commands import ExtendLease, StartAttempt
 from treadle.model.ids import RunId, TokenId
@@ -73,6 +75,8 @@ class LocalExecutor:
         self._name = name
         self._lease_ms = lease_ms
         self._loop = loop = asyncio.get_running_loop()
+        self._context = copy_context()
+        """What every attempt sees: the variables of whoever opened the engine, not of whoever caused the attempt."""
         threads, processes = Threads(loop, threads_max, name), Processes(loop, processes_max, name)
         self._shop = Workshop(loop, clock, registry, Coroutines(loop), threads, processes)
         self._room: Line[_Entry] = Line(attempts_max)
@@ -111,7 +115,7 @@ class LocalExecutor:
         identity = attempt.identity
         if self._closing or identity in self._in_hand or not self.serves(attempt.queue):
             return
-        entry = self._in_hand[identity] = _Entry(attempt, identity)
+        entry = self._in_hand[identity] = _Entry(attempt, identity, self._context.copy())
         if self._awake or attempt.queue is not None or attempt.slot is not None:
             self._ready.append(entry)
             self._wake()
@@ -260,19 +264,17 @@ class LocalExecutor:
             alarm.cancel()
 
 
-class _Entry:
+class _Entry(Struct, eq=False):
     """One attempt in hand."""
 
-    __slots__ = ("attempt", "context", "execution", "identity", "lease", "lines", "places", "stopped", "waiting")
-
-    def __init__(self, attempt: Attempt, identity: tuple[RunId, TokenId, int]) -> None:
-        self.attempt = attempt
-        self.identity = identity
-        self.lines: tuple[Line[_Entry], ...] = ()
-        self.context: Context = copy_context()
-        self.places = 0
-        """How many of its lines it has passed."""
-        self.waiting: Line[_Entry] | None = None
-        self.execution: Execution | None = None
-        self.lease: Alarm | None = None
-        self.stopped = False
+    attempt: Attempt
+    identity: tuple[RunId, TokenId, int]
+    context: Context
+    """Its own: what its code sets is seen by nobody else."""
+    lines: tuple[Line[_Entry], ...] = ()
+    places: int = 0
+    """How many of its lines it has passed."""
+    waiting: Line[_Entry] | None = None
+    execution: Execution | None = None
+    lease: Alarm | None = None
+    stopped: bool = False

@@ -3,7 +3,8 @@
 A step makes some dozen objects that reference counting frees, and a thousand runs in flight are some ten thousand that
 live for a while: to the collector both look like a leak to be looked for, again and again, in everything that was ever
 imported. Measured with 1,000 runs of 5 steps: 77 µs of processor time per step, 62 once imports are set aside, 51 with
-a larger youngest generation as well; 58 without any collection.
+a larger youngest generation as well; 58 without any collection. That was with 20,000 objects in it; with 100,000 a step
+costs 2.2 µs less and a branch of a wide fan-out 2.3, with 200,000 no less, and the peak of memory stays the same.
 
 Owns the settings of the process, which nobody else's code should have to notice: garbage in circles is still found.
 """
@@ -12,8 +13,8 @@ from __future__ import annotations
 
 import gc
 
-YOUNG = 20_000
-"""Objects made and not freed before the youngest are looked at: those of a few hundred steps. Python's own is 700."""
+YOUNG = 100_000
+"""Objects made and not freed before the youngest are looked at: those of a thousand steps. Python's own is 700."""
 
 _spared = False
 

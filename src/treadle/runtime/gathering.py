@@ -54,7 +54,8 @@ class Decided(Struct):
     hot: Hot | None
     local: list[f.Effect]
     """What is done in this process as soon as the decision is durable."""
-    answer: Answer
+    answer: Answer | None
+    """None: nobody asked, and it was not refused."""
     commit: Commit | None = None
 
 
@@ -79,10 +80,11 @@ class Gathering(Struct):
         if commit is not None:
             decided.commit = commit
             self.commits.append(commit)
-        if item.row and not (item.keeps_row and decided.answer.rejection is not None):
+        answer = decided.answer
+        if item.row and not (item.keeps_row and answer is not None and answer.rejection is not None):
             self.done.append(item.row)
-        if item.request:
-            self.answers.append(decided.answer)
+        if item.request and answer is not None:
+            self.answers.append(answer)
 
     @property
     def writes(self) -> bool:
@@ -122,8 +124,11 @@ class Gathering(Struct):
         return Batch(self.commits, self.done, self.parked, self.revived, self.answers)
 
 
-def answer_to(item: Item, rejection: Rejection | None = None, run: RunId | None = None) -> Answer:
-    """What the sender of an item is told: the run it is about, or why not."""
+def answer_to(item: Item, rejection: Rejection | None = None, run: RunId | None = None) -> Answer | None:
+    """What the sender of an item is told: the run it is about, or why not. None for a report, which nobody waits for:
+    most items are one."""
+    if rejection is None and item.future is None and not item.request:
+        return None
     return Answer(item.request, rejection, None if rejection is not None else run or item.run, item.run)
 
 

@@ -48,10 +48,13 @@ class Incoming:
         """They were decided once, and it does not count."""
         self._again.extendleft(reversed(items))
 
-    def take(self) -> Item:
+    def take(self) -> Item | None:
+        """Whose turn it is; None if there is nobody."""
         if self._again:
             return self._again.popleft()
-        return self._returned.popleft() if self._returned else self._came.popleft()
+        if self._returned:
+            return self._returned.popleft()
+        return self._came.popleft() if self._came else None
 
     def clear(self) -> None:
         self._came.clear()

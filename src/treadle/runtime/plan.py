@@ -65,7 +65,8 @@ class TaskPlan(Struct, frozen=True):
     hands_on: bool
     """A single step that maps no output: its action's output is the task's (1.3)."""
     sole: StepPlan | None = None
-    """That step, if there is nothing to it but its action: no gate, no mapping, no second try of anything."""
+    """That step, if there is nothing to it but its action: no gate, no mapping, no input schema, no second try of
+    anything."""
 
 
 _PLANS: dict[int, tuple[Task, TaskPlan]] = {}
@@ -89,7 +90,7 @@ def _planned(task: Task) -> TaskPlan:
     steps = tuple(map(_step, task.steps))
     retry = task.retry or NO_RETRY
     hands_on = len(task.steps) == 1 and task.steps[0].output_mapping is None
-    once = hands_on and retry.max_attempts == 1 and steps[0].retry.max_attempts == 1
+    once = hands_on and retry.max_attempts == 1 and steps[0].retry.max_attempts == 1 and task.input_schema is None
     return TaskPlan(
         steps=steps,
         input_schema=compile_schema(task.input_schema),

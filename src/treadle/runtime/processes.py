@@ -57,7 +57,7 @@ class Processes:
         self._leaving: set[asyncio.Future[None]] = set()
         self._hired = 0
 
-    def begin(self, work: Callable[[], Any], current: CurrentAttempt, begun: Begun, ended: Ended) -> Effort:
+    def begin(self, work: Callable[[], Any], current: CurrentAttempt, begun: Begun | None, ended: Ended) -> Effort:
         """Begins when a worker is free."""
         job = _Job(self, work, current, begun, ended)
         if self._line.enter(job):
@@ -102,7 +102,8 @@ class Processes:
             worker = _Worker(self._loop, self, f"{self._name}-{self._hired}")
             self._workers.add(worker)
         job.worker = worker
-        job.begun()
+        if job.begun is not None:
+            job.begun()
         worker.take(job)
 
 
@@ -110,7 +111,7 @@ class _Job:
     __slots__ = ("_ended", "_pool", "begun", "facts", "work", "worker")
 
     def __init__(
-        self, pool: Processes, work: Callable[[], Any], current: CurrentAttempt, begun: Begun, ended: Ended
+        self, pool: Processes, work: Callable[[], Any], current: CurrentAttempt, begun: Begun | None, ended: Ended
     ) -> None:
         self._pool = pool
         self._ended: Ended | None = ended

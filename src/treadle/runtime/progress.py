@@ -12,6 +12,8 @@ from collections.abc import Callable
 from typing import Any
 from weakref import WeakValueDictionary
 
+from msgspec import Struct
+
 from treadle.model.commands import ReportProgress
 from treadle.model.ids import RunId, TokenId
 from treadle.runtime.ports import Clock, Report
@@ -60,18 +62,15 @@ class Progress:
         teller.stream.say(name, data)
 
 
-class _Teller:
+class _Teller(Struct, eq=False):
     """The `emit` of one attempt."""
 
-    __slots__ = ("_progress", "identity", "stream")
-
-    def __init__(self, progress: Progress, identity: Identity) -> None:
-        self._progress = progress
-        self.identity = identity
-        self.stream: _Stream | None = None
+    progress: Progress
+    identity: Identity
+    stream: _Stream | None = None
 
     def __call__(self, name: str, data: Json) -> None:
-        self._progress.emit(self, name, data)
+        self.progress.emit(self, name, data)
 
 
 class _Stream:

@@ -85,9 +85,6 @@ def run_task(task: Task, input: Json, facts: AttemptFacts, registry: Registry) -
     violation = _violation(plan.input_schema, input, "input", facts)
     if violation is not None:
         return _ended(facts, violation)
-    if plan.sole is not None:
-        answer = yield _sole_ask(plan.sole, input, facts, registry)
-        return _sole_outcome(plan, plan.sole, answer, input, facts, registry)
     tries = 0
     while True:
         record = _Record(plan, input, facts, registry, tries)
@@ -96,6 +93,45 @@ def run_task(task: Task, input: Json, facts: AttemptFacts, registry: Registry) -
             return _outcome(record)
         tries += 1
         yield _backoff(plan.retry, tries, facts)
+
+
+def sole_plan(task: Task) -> TaskPlan | None:
+    """The plan of a task that is one action and nothing else, whose question and answer can be had without a pipeline:
+    `sole_ask`, `sole_outcome`. None: it takes `run_task`, which would come to the same."""
+    try:
+        plan = plan_task(task)
+    except TreadleError:
+        return None
+    return plan if plan.sole is not None else None
+
+
+def sole_ask(plan: TaskPlan, input: Json, facts: AttemptFacts, registry: Registry) -> Invoke:
+    """Its only question."""
+    step = plan.sole
+    assert step is not None
+    call = Call(
+        config=step.action.config,
+        input=input,
+        facts=facts,
+        step=step.ref,
+        key=f"{facts.key}:{step.ref}:0",
+        timeout_ms=step.timeout_ms,
+    )
+    return Invoke(registry.resolve(step.action.kind), call)
+
+
+def sole_outcome(plan: TaskPlan, answer: Answer, input: Json, facts: AttemptFacts, registry: Registry) -> Outcome:
+    """What its answer comes to."""
+    if type(answer) is Done and answer.is_plain and plan.output_schema is None:
+        return Outcome(answer.output, None, answer.requests)
+    step = plan.sole
+    assert step is not None
+    record = _Record(plan, input, facts, registry, 0)
+    reply = _reply(answer, step)
+    error = reply.error if isinstance(reply, Failed) else _accept(step, input, reply, record)
+    if error is not None:
+        _fail(step, record, _located(error, facts, step.ref))
+    return _outcome(record)
 
 
 class _Record:
@@ -120,33 +156,6 @@ class _Record:
     def view(self) -> DictView:
         """What a step's expressions see."""
         return DictView(self.scope.tree)
-
-
-def _sole_ask(step: StepPlan, input: Json, facts: AttemptFacts, registry: Registry) -> Invoke:
-    """`_run_steps` up to its only question, for a task that is one action and nothing else."""
-    call = Call(
-        config=step.action.config,
-        input=input,
-        facts=facts,
-        step=step.ref,
-        key=f"{facts.key}:{step.ref}:0",
-        timeout_ms=step.timeout_ms,
-    )
-    return Invoke(registry.resolve(step.action.kind), call)
-
-
-def _sole_outcome(
-    plan: TaskPlan, step: StepPlan, answer: Answer, input: Json, facts: AttemptFacts, registry: Registry
-) -> Outcome:
-    """`_run_steps` from there on."""
-    if type(answer) is Done and answer.is_plain and plan.output_schema is None:
-        return Outcome(answer.output, None, answer.requests)
-    record = _Record(plan, input, facts, registry, 0)
-    reply = _reply(answer, step)
-    error = reply.error if isinstance(reply, Failed) else _accept(step, input, reply, record)
-    if error is not None:
-        _fail(step, record, _located(error, facts, step.ref))
-    return _outcome(record)
 
 
 def _run_steps(record: _Record) -> Pipeline[None]:

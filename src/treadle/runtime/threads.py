@@ -39,7 +39,7 @@ class Threads:
         """Threads at work, those included whose result nobody wants any more."""
         return self._line.held
 
-    def begin(self, work: Callable[[], Any], current: CurrentAttempt, begun: Begun, ended: Ended) -> Effort:
+    def begin(self, work: Callable[[], Any], current: CurrentAttempt, begun: Begun | None, ended: Ended) -> Effort:
         """Begins when a thread is free, in the context of the caller."""
         job = _Job(self, work, current, begun, ended)
         if self._line.enter(job):
@@ -59,7 +59,8 @@ class Threads:
         if self._started < self._line.held:
             self._started += 1
             Thread(target=self._serve, name=f"{self._name}-{self._started}", daemon=True).start()
-        job.begun()
+        if job.begun is not None:
+            job.begun()
         self._jobs.put(job)
 
     def _serve(self) -> None:
@@ -82,7 +83,7 @@ class _Job:
     __slots__ = ("_context", "_current", "_ended", "_pool", "_work", "begun")
 
     def __init__(
-        self, pool: Threads, work: Callable[[], Any], current: CurrentAttempt, begun: Begun, ended: Ended
+        self, pool: Threads, work: Callable[[], Any], current: CurrentAttempt, begun: Begun | None, ended: Ended
     ) -> None:
         self._pool = pool
         self._work = work

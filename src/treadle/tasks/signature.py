@@ -94,9 +94,10 @@ class Signature(Struct, frozen=True):
         """Whether inputs of exactly these names can be given."""
         if self.nameless:
             return False
-        known, given = self.parameters, set(names)
-        if not known:
-            return self.anything or not given
+        known = self.parameters
+        if not known and self.anything:
+            return True
+        given = set(names)
         fits = self.anything or given <= known.keys()
         return fits and all(each.name in given for each in known.values() if each.required)
 
