@@ -32,3 +32,12 @@ def database() -> Iterator[Any]:
 
     with postgres.new_database() as dsn:
         yield postgres.Database(dsn)
+
+
+@pytest.fixture(scope="session")
+def system_database() -> Iterator[Any]:
+    """The same on the PostgreSQL this machine has installed."""
+    from tests import postgres
+
+    with postgres.system_server() as server, postgres.new_database(server) as dsn:
+        yield postgres.Database(dsn)

@@ -1,4 +1,5 @@
-"""A PostgreSQL to test against: the one `TREADLE_TEST_POSTGRES` names, else one out of a wheel.
+"""A PostgreSQL to test against: the one `TREADLE_TEST_POSTGRES` names, else one out of a wheel; and beside it the one
+the machine has installed, which is usually older.
 
 Where it comes from is `treadle.testing.postgres`'s business. Where none can be had the tests skip and say why.
 """
@@ -14,6 +15,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
+from tests.postgres_server import Server, of_the_system
 from treadle.store.postgres import PostgresStore
 from treadle.store.postgres.connect import migrate
 from treadle.testing.postgres import run_all
@@ -32,15 +34,28 @@ def server() -> str:
 
 
 @contextmanager
-def new_database() -> Iterator[str]:
-    """A database with nothing in it."""
-    dsn = server()
+def new_database(of: str = "") -> Iterator[str]:
+    """A database with nothing in it, on that server or on the one for tests."""
+    dsn = of or server()
     name = f"treadle_{os.getpid()}_{next(_numbers)}"
     asyncio.run(run_all(dsn, f"CREATE DATABASE {name}"))
     try:
         yield urlunsplit(urlsplit(dsn)._replace(path=f"/{name}"))
     finally:
         asyncio.run(run_all(dsn, f"DROP DATABASE {name} WITH (FORCE)"))
+
+
+@contextmanager
+def system_server() -> Iterator[str]:
+    """The PostgreSQL this machine has installed, started for a moment; skips where there is none."""
+    binaries = of_the_system()
+    if binaries is None:
+        pytest.skip("this machine has no PostgreSQL of its own")
+    started = Server(binaries)
+    try:
+        yield started.address()
+    finally:
+        started.close()
 
 
 class Database:

@@ -23,13 +23,16 @@ def runner() -> Iterator[asyncio.Runner]:
         yield made
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
+DATABASES = {"postgres": "database", "system-postgres": "system_database"}
+
+
+@pytest.fixture(params=["memory", "sqlite", *DATABASES])
 def store(request: pytest.FixtureRequest, tmp_path: Path, runner: asyncio.Runner) -> Iterator[Any]:
     if request.param == "memory":
         yield Spoken(MemoryStore(), runner)
         return
-    if request.param == "postgres":
-        opening = request.getfixturevalue("database").open(payload_max=200)
+    if request.param in DATABASES:
+        opening = request.getfixturevalue(DATABASES[request.param]).open(payload_max=200)
     else:
         opening = SqliteStore.open(tmp_path / "t.db", payload_max=200)
     made = Spoken(runner.run(opening), runner)
@@ -51,14 +54,14 @@ def opened(place: Path, runner: asyncio.Runner) -> Iterator[Opener]:
         store.close()
 
 
-@pytest.fixture(params=["memory", "postgres"])
+@pytest.fixture(params=["memory", *DATABASES])
 def shop(request: pytest.FixtureRequest, runner: asyncio.Runner) -> Iterator[Shop]:
     if request.param == "memory":
         made: Shop = MemoryShop(runner)
         made.begin()
         yield made
         return
-    database = request.getfixturevalue("database")
+    database = request.getfixturevalue(DATABASES[request.param])
     made = PostgresShop(runner.run(database.open(payload_max=200)), runner)
     made.dsn = database.dsn
     made.begin()

@@ -127,7 +127,7 @@ class Bench:
     ) -> None:
         whole = definition if isinstance(definition, Task) else task(definition)
         of = RunId(run), TokenId(token), attempt
-        known = facts or AttemptFacts(run=of[0], token=of[1], attempt=attempt, node="n", key=f"{run}:{token}:{attempt}")
+        known = facts or AttemptFacts(run=of[0], token=of[1], attempt=attempt, node="n")
         self.executor.begin(Attempt(*of, "n", whole, {} if input is None else input, known, queue, slot))
 
     def stop(self, token: int = 1, run: str = "r1", attempt: int = 1) -> None:

@@ -73,7 +73,7 @@ async def test_a_worker_process_is_kept_for_the_next_attempt() -> None:
 
 @on_loop
 async def test_input_facts_and_a_large_result_travel() -> None:
-    facts = AttemptFacts(run=RunId("r1"), token=TokenId(1), attempt=1, node="n", key="k", jitter=lambda: 0.5)
+    facts = AttemptFacts(run=RunId("r1"), token=TokenId(1), attempt=1, node="n", jitter=lambda: 0.5)
     async with Bench() as bench:
         bench.begin(worker("about"), 1, facts=facts, input={"big": "y" * 1_000_000})
         bench.begin(worker("large"), 2)

@@ -19,17 +19,16 @@ from __future__ import annotations
 from contextvars import ContextVar
 from threading import Event, Lock
 
+from msgspec import Struct
+
 from treadle.actions.protocol import AttemptFacts
 
 
-class CurrentAttempt:
+class CurrentAttempt(Struct, eq=False):
     """One try of one action, seen from inside. An action's next try gets a flag of its own."""
 
-    __slots__ = ("_cancelled", "facts")
-
-    def __init__(self, facts: AttemptFacts) -> None:
-        self.facts = facts
-        self._cancelled: Event | None = None
+    facts: AttemptFacts
+    _cancelled: Event | None = None
 
     @property
     def cancelled(self) -> Event:

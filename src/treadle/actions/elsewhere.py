@@ -6,7 +6,9 @@ first run and says why.
 
 from __future__ import annotations
 
-from treadle.actions.protocol import Call, Failed, failed
+from typing import Any
+
+from treadle.actions.protocol import Call, Failed, Missing, failed
 
 OUTSIDE = ("http", "shell", "llm", "mcp")
 CONFIGURED = {"llm": "llm.profiles", "mcp": "mcp.servers"}
@@ -25,6 +27,11 @@ class OutsideKind:
             f"an action of kind {self.name!r} reaches outside and is not executed here: "
             f"mock {_addresses(call)} in a scenario; {self._remedy()}"
         )
+
+    def missing(self, _config: dict[str, Any]) -> Missing:
+        """Always: where it can be carried out another kind has taken its place."""
+        setting = CONFIGURED.get(self.name, self.name)
+        return Missing(f"action kind {self.name!r}", "it is not set up here", f"set `{setting}` (treadle.toml)")
 
     def _remedy(self) -> str:
         setting = CONFIGURED.get(self.name)

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from treadle.actions.blobs import Artifacts
 from treadle.expression.view import DictView
 from treadle.model.errors import Error
-from treadle.model.ids import RunId, TokenId
+from treadle.model.ids import RunId, TokenId, dispatch_key
 from treadle.model.requests import AnyRequest
 
 Json = Any
@@ -29,8 +29,6 @@ class AttemptFacts(Struct, frozen=True, kw_only=True):
     token: TokenId
     attempt: int
     node: str
-    key: str
-    """The stable idempotency key of this dispatch (2.1); a re-dispatch after a crash carries the same one."""
     workflow: str = ""
     path: str = "root"
     branch: dict[str, Json] | None = None
@@ -40,6 +38,11 @@ class AttemptFacts(Struct, frozen=True, kw_only=True):
     """Draws from [-1, 1) for backoff; None switches jitter off, as scenarios do."""
     emit: Callable[[str, Json], None] | None = None
     """Tells whoever watches that part of the work is done (a type, data); never blocks. None: nobody watches."""
+
+    @property
+    def key(self) -> str:
+        """The stable idempotency key of this dispatch (2.1); a re-dispatch after a crash carries the same one."""
+        return dispatch_key(self.run, self.token, self.attempt)
 
     def portable(self) -> AttemptFacts:
         """The same for another process: without what belongs to this one."""
@@ -54,13 +57,18 @@ class Call(Struct, frozen=True, kw_only=True):
     """The step's mapped input, or the task's where the step maps none. Shared: a kind must not change it."""
     facts: AttemptFacts
     step: str
-    key: str
-    """Idempotency key of this step: the same for action retries, another when the whole task starts over."""
+    tries: int = 0
+    """How often the whole task has started over inside this attempt."""
     state: Json = {}
     output: Json = {}
     requests: tuple[AnyRequest, ...] = ()
     """What earlier steps of this try already asked of the run."""
     timeout_ms: int | None = None
+
+    @property
+    def key(self) -> str:
+        """Idempotency key of this step: the same for action retries, another when the whole task starts over."""
+        return f"{self.facts.key}:{self.step}:{self.tries}"
 
     def roots(self) -> dict[str, Json]:
         """What a config's expressions see: `input` is the step's, `state` and `output` are the task's."""
@@ -103,8 +111,19 @@ class Work(Struct, frozen=True):
 Reply = Done | Failed | Later | Work | Awaitable[Done | Failed]
 
 
+class Missing(Struct, frozen=True):
+    """What a process would need to carry out an action, and has not."""
+
+    what: str
+    """`function 'judge'`"""
+    why: str
+    remedy: str
+
+
 class ActionKind(Protocol):
-    """One kind of action. Third parties write a class with these two members and register an instance."""
+    """One kind of action. Third parties write a class with these two members and register an instance. One that cannot
+    be carried out everywhere may have `missing(config) -> Missing | None` as well: queue work that needs it is left to
+    workers that have it."""
 
     @property
     def name(self) -> str:

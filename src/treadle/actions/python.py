@@ -57,7 +57,6 @@ class PythonKind:
             return _awaited(bound)
         return Work(partial(_called, bound), "process" if call.config.get("process") else "thread")
 
-
     def missing(self, config: Mapping[str, Json]) -> Missing | None:
         """The function, if it cannot be found here."""
         name = config["function"]

@@ -25,12 +25,13 @@ from treadle.actions.emit import EmitKind
 from treadle.actions.group import AddSiblingsKind, CancelGroupKind, CloseGroupKind
 from treadle.actions.mock import MockKind
 from treadle.actions.nearest import nearest
-from treadle.actions.protocol import ActionKind, Call, Failed, failed
+from treadle.actions.protocol import ActionKind, Call, Failed, Missing, failed
 from treadle.actions.python import Function, PythonKind
 from treadle.actions.send import SendKind
 from treadle.actions.set import SetKind
 from treadle.actions.template import TemplateKind
 from treadle.errors import TreadleError
+from treadle.model.definition import Task
 
 F = TypeVar("F", bound=Function)
 
@@ -44,8 +45,10 @@ class Registry:
 
     def __init__(self) -> None:
         self.functions: dict[str, Function] = {}
+        self.node = ""
+        """The engine or worker that executes with it, for messages; a scenario is none."""
         self._kinds: dict[str, ActionKind] = {}
-        for kind in _built_in(self.functions):
+        for kind in _built_in(self.functions, self._where):
             self.register(kind)
 
     def register(self, kind: ActionKind) -> None:
@@ -72,6 +75,27 @@ class Registry:
         except KeyError:
             raise UnknownKind(f"there is no action kind {name!r}{nearest(name, self._kinds)}") from None
 
+    def missing(self, task: Task) -> Missing | None:
+        """The first thing a task needs that is not here."""
+        for step in task.steps:
+            try:
+                kind = self.kind(step.action.kind)
+            except UnknownKind as problem:
+                return Missing(f"action kind {step.action.kind!r}", str(problem), "register it there")
+            missing = getattr(kind, "missing", None)
+            found: Missing | None = missing(step.action.config) if missing is not None else None
+            if found is not None:
+                return found
+        return None
+
+    def _where(self) -> str:
+        if not self.node:
+            return ""
+        return (
+            f" Node {self.node} executes this and does not have it: start that with `--functions MODULE`"
+            " (`Engine(functions=…)`), or give the work a queue that only nodes with the function serve."
+        )
+
     async def close(self) -> None:
         """Closes what the kinds hold open; they may be used again afterwards."""
         for kind in self._kinds.values():
@@ -84,7 +108,7 @@ class Registry:
         try:
             return self.kind(name)
         except UnknownKind as problem:
-            return _Unregistered(name, str(problem))
+            return _Unregistered(name, f"{problem}{self._where()}")
 
 
 class _Unregistered:
@@ -93,12 +117,12 @@ class _Unregistered:
         self._message = message
 
     def run(self, call: Call) -> Failed:
-        return failed(f"step {call.step!r}: {self._message}", "NOT_FOUND")
+        return failed(f"step {call.step!r}: {self._message}", "NOT_FOUND", retryable=True)
 
 
-def _built_in(functions: dict[str, Function]) -> list[ActionKind]:
+def _built_in(functions: dict[str, Function], where: Callable[[], str]) -> list[ActionKind]:
     return [
-        PythonKind(functions),
+        PythonKind(functions, where),
         TemplateKind(),
         SetKind(),
         AssertKind(),

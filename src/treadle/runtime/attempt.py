@@ -69,39 +69,26 @@ class Workshop(Struct, frozen=True):
     processes: Processes
 
 
-class Execution:
+class Execution(Struct, eq=False):
     """See the module's docstring. `over` is called once with the outcome, unless it is stopped before."""
 
-    __slots__ = (
-        "_alarm",
-        "_attempt",
-        "_context",
-        "_effort",
-        "_over",
-        "_patience",
-        "_pipeline",
-        "_shop",
-        "_sole",
-        "_then",
-    )
-
-    def __init__(self, attempt: Attempt, shop: Workshop, context: Context, over: Callable[[Outcome], None]) -> None:
-        self._attempt = attempt
-        self._shop = shop
-        self._context = context
-        self._over = over
-        self._sole = sole_plan(attempt.task)
-        self._pipeline: Pipeline[Outcome] | None = None
-        self._alarm: Alarm | None = None
-        self._effort: Effort | None = None
-        self._patience: asyncio.TimerHandle | None = None
-        self._then: Callable[[], None] | None = None
-        """Set: the effort has been cancelled, and this is to happen when it has ended."""
+    _attempt: Attempt
+    _shop: Workshop
+    _context: Context
+    _over: Callable[[Outcome], None]
+    _sole: TaskPlan | None = None
+    _pipeline: Pipeline[Outcome] | None = None
+    _alarm: Alarm | None = None
+    _effort: Effort | None = None
+    _patience: asyncio.TimerHandle | None = None
+    _then: Callable[[], None] | None = None
+    """Set: the effort has been cancelled, and this is to happen when it has ended."""
 
     def start(self) -> None:
         """Runs until there is something to wait for."""
+        attempt = self._attempt
+        self._sole = sole_plan(attempt.task)
         if self._sole is None:
-            attempt = self._attempt
             self._pipeline = run_task(attempt.task, attempt.input, attempt.facts, self._shop.registry)
         self._context.run(self._proceed, None)
 

@@ -15,12 +15,11 @@ from treadle.errors import StoreUnavailable
 from treadle.model.commands import FailAttempt
 from treadle.model.effects import OfferWork
 from treadle.model.errors import Error
-from treadle.model.ids import RunId, dispatch_key
-from treadle.runtime.artifacts import ReadState, lineage
+from treadle.model.ids import RunId
+from treadle.runtime.artifacts import lineage
 from treadle.runtime.commander import Commander
 from treadle.runtime.facts import StoredArtifacts
 from treadle.runtime.ports import Attempt
-from treadle.store.port import Store
 from treadle.store.work import Claimed
 
 
@@ -45,11 +44,10 @@ async def attempt_of(
         token=offer.token,
         attempt=offer.attempt,
         node=offer.node,
-        key=dispatch_key(run, offer.token, offer.attempt),
         workflow=offer.workflow,
         path=offer.path,
         branch=offer.branch,
-        artifacts=OfferedArtifacts(commander.store, run, commander.state),
+        artifacts=OfferedArtifacts(commander.store, run, asyncio.get_running_loop(), commander.state),
         jitter=None if random is None else lambda: random.uniform(-1.0, 1.0),
         emit=emit,
     )
@@ -61,16 +59,12 @@ def _failed(offer: OfferWork, why: str) -> FailAttempt:
     return FailAttempt(offer.token, offer.attempt, Error("NOT_FOUND", why, node=offer.node))
 
 
-class OfferedArtifacts(StoredArtifacts):
+class OfferedArtifacts(StoredArtifacts, eq=False):
     """Reads the run when somebody asks for a name."""
-
-    def __init__(self, store: Store, run: RunId, read_state: ReadState) -> None:
-        super().__init__(store, run, asyncio.get_running_loop())
-        self._read_state = read_state
 
     def _lineage(self) -> list[dict[str, Any]]:
         return [bound for _run, bound in self._wait(self._read())]
 
     async def _read(self) -> list[tuple[RunId, dict[str, Any]]]:
-        state = await self._read_state(self._run)
-        return [] if state is None else await lineage(state, self._read_state)
+        state = await self.read_state(self.run)
+        return [] if state is None else await lineage(state, self.read_state)

@@ -7,7 +7,8 @@
 
 Owns every offer this process has claimed, from the claim until its result was answered or somebody else has it.
 Promises:
- 1. It claims no more than it can begin: at most so many of each queue, results under way not counted.
+ 1. It claims no more than it can begin: at most so many of each queue, results under way not counted. What it lacks a
+    function for it gives back unbegun (`unable`).
  2. All it says about a claim goes by the claim's own name (`Claimed.holder`): a run listens to the newest holder
     only, so what a worker says that was presumed dead is refused, and its work stops.
  3. A claim is renewed at a third of its lease, until the result has been answered. Who could not renew for a whole
@@ -37,11 +38,12 @@ from treadle.model.ids import RunId
 from treadle.runtime.claimed import attempt_of
 from treadle.runtime.commander import Commander
 from treadle.runtime.executor import THREADS_MAX
-from treadle.runtime.letters import AGAIN_S, Identity, Letters
-from treadle.runtime.ports import Clock, Executor, Report
+from treadle.runtime.letters import Identity, Letters, ended
+from treadle.runtime.ports import Attempt, Clock, Executor, Report
 from treadle.runtime.progress import Progress
 from treadle.runtime.queues import Rulebook
-from treadle.store.work import Claimed, Work
+from treadle.runtime.unable import Unable, look
+from treadle.store.work import Claimed, QueueRules, Work
 
 LEASE_MS = 15_000
 """Longer than a pause of the garbage collector, a busy machine or a restart of the database; a third of it is how long
@@ -74,6 +76,7 @@ class Claimant:
         queues: Mapping[str, int] | None = None,
         lease_ms: int = LEASE_MS,
         random: Random | None = None,
+        unable: Unable | None = None,
     ) -> None:
         self._commander = commander
         self._work = work
@@ -82,6 +85,7 @@ class Claimant:
         self._queues = queues
         self._lease_ms = lease_ms
         self._random = random
+        self._unable = unable if unable is not None else Unable(lambda _task: None, worker)
         self._rules = Rulebook(commander.store)
         self._executor = make_executor(self._report)
         self._progress = Progress(self._report, clock)
@@ -107,6 +111,7 @@ class Claimant:
     def wake(self, queue: str = "") -> None:
         """There may be work, or a place has become free."""
         if not queue or self._queues is None or queue in self._queues:
+            self._unable.woken(queue)
             self._awake.set()
 
     def changed(self) -> None:
@@ -120,7 +125,7 @@ class Claimant:
         if not self._tasks:
             await self._executor.close(0)
             return
-        await _end(self._tasks[0])
+        await ended(self._tasks[0])
         with suppress(StoreUnavailable):
             await self._give_back_strays()  # it may have been in the middle of a claim
         await self._executor.close(grace_ms)
@@ -129,7 +134,7 @@ class Claimant:
         left = list(self._in_hand.values())
         for entry in left:
             self._forget(entry)
-        await _end(self._tasks[1], *(entry.sending for entry in left), *self._spawned)
+        await ended(self._tasks[1], *(entry.sending for entry in left), *self._spawned)
 
     async def _last_words(self) -> None:
         """Results that are on their way arrive; everything else is given back, not counted against the work."""
@@ -171,14 +176,23 @@ class Claimant:
             free = self._places(queue) - sum(
                 entry.claimed.offer.queue == queue and not entry.finished for entry in self._in_hand.values()
             )
-            if free <= 0:
+            if free <= 0 or not self._unable.may_look(queue):
                 continue
             rules = await self._rules.of(queue)
             limited = limited or rules.rate is not None or rules.key_rate is not None
-            for one in await self._work.claim(queue, self._worker, min(free, AT_ONCE), self._lease_ms, rules):
-                claimed += 1
-                await self._begin(one)
+            claimed += await self._claim_from(queue, free, rules)
         return claimed, limited
+
+    async def _claim_from(self, queue: str, free: int, rules: QueueRules) -> int:
+        """How much has begun."""
+        claim = self._work.claim
+        begun, aside = await look(
+            free, AT_ONCE, lambda limit: claim(queue, self._worker, limit, self._lease_ms, rules), self._begin
+        )
+        if aside:
+            await self._work.give_back(aside)
+        self._unable.looked(queue, len(aside), begun)
+        return begun
 
     async def _give_back_strays(self) -> None:
         await self._work.give_back_strays(self._worker, [entry.claimed.claim for entry in self._in_hand.values()])
@@ -187,11 +201,13 @@ class Claimant:
     def _places(self, queue: str) -> int:
         return THREADS_MAX if self._queues is None else self._queues.get(queue, 0)
 
-    async def _begin(self, claimed: Claimed) -> None:
-        """Nothing is said about it before it can be begun: what cannot is given back, or fails."""
+    async def _begin(self, claimed: Claimed) -> bool:
+        """Nothing is said about it before it can be begun: what cannot is given back (False), or fails."""
         offer = claimed.offer
         identity = (claimed.run, offer.token, offer.attempt)
         attempt = await attempt_of(claimed, self._commander, self._progress.teller(identity), self._random)
+        if isinstance(attempt, Attempt) and self._unable.is_beyond(claimed, attempt.task):
+            return False
         entry = Letters(claimed, self._commander, self._answered)
         before = self._in_hand.get(identity)
         if before is not None:  # an older claim of ours, which we have lost without knowing
@@ -202,6 +218,7 @@ class Claimant:
             self._report(claimed.run, attempt)
         else:
             self._executor.begin(attempt)
+        return True
 
     # Reporting
 
@@ -214,7 +231,7 @@ class Claimant:
         if isinstance(command, c.ReportProgress):
             entry.post(command)
             return
-        self._progress.ended(entry.identity)
+        self._progress.ended(*entry.identity)
         entry.post(replace(command, worker=entry.claimed.holder))
         self.wake()
 
@@ -276,12 +293,3 @@ class Claimant:
         for entry in list(self._in_hand.values()):
             if not entry.finished:
                 self._forget(entry)
-
-
-async def _end(*tasks: asyncio.Task[None]) -> None:
-    """Cancelled until they are gone: whoever they wait for may have swallowed it once."""
-    left = set(tasks)
-    while left:
-        for task in left:
-            task.cancel()
-        _, left = await asyncio.wait(left, timeout=AGAIN_S)

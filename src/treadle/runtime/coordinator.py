@@ -278,10 +278,10 @@ class Coordinator:
         self._wake()
 
     def _take(self, item: Item) -> None:
-        hot = self._hots.get(item.run)
+        hot = self._hots.by_run.get(item.run)
         if item.epoch and item.epoch != self.shards.epoch_of(item.run):
             self.elsewhere(item)
-        elif item.run in self._loading:
+        elif item.run in self._loading.by_run:
             self._loading.load(item)
         elif hot is not None:
             self._decide(hot, item)
@@ -364,9 +364,9 @@ class Coordinator:
             if item.future is not None and decided.answer is not None and not item.future.done():
                 item.future.set_result(decided.answer)
         self.deliver(gathered.decided, rows)
-        for commit in gathered.commits:
-            if commit.events:
-                self.feed.publish(commit.run, commit.events[-1], commit.status)
+        newest = {commit.run: commit for commit in gathered.commits if commit.events}
+        for run, commit in newest.items():  # once for the thousand branches of a fan-out that share a commit
+            self.feed.publish(run, commit.events[-1], commit.status)
         if gathered.answers:
             self.answered([answer.run for answer in gathered.answers if answer.run is not None])
         if self._background.waiting:

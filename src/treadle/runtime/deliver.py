@@ -113,13 +113,13 @@ class Delivery:
         """What an executor says: a beginning settles the row that offered the work."""
         if self._claims:
             command = self._claims.signed(run, command)
-        if isinstance(command, (c.StartAttempt, c.ExtendLease)):
+        if isinstance(command, (c.FinishAttempt, c.FailAttempt)):
+            self._progress.ended(run, command.token, command.attempt)
+        elif isinstance(command, (c.StartAttempt, c.ExtendLease)):
             row = self._offered.get((run, command.token, command.attempt), 0)
             told = self._stop_if_refused(run, command, row)
             self._coordinator.put(Item(run, command, future=told, row=row, epoch=self._epoch_of(run)))
             return
-        if isinstance(command, (c.FinishAttempt, c.FailAttempt)):
-            self._progress.ended((run, command.token, command.attempt))
         self._coordinator.put(Item(run, command, epoch=self._epoch_of(run) if self._is_shared else 0))
 
     def _stop_if_refused(self, run: RunId, command: c.StartAttempt | c.ExtendLease, row: int) -> asyncio.Future[Answer]:

@@ -14,6 +14,8 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
+from msgspec import Struct
+
 from treadle.actions.current import CURRENT, CurrentAttempt
 from treadle.actions.failure import error_of
 from treadle.actions.protocol import Done, Failed, failed
@@ -56,18 +58,12 @@ class Coroutines:
             task.cancel()
 
 
-class _Awaited:
-    __slots__ = ("_current", "_ended", "_leaving", "_work", "task")
-
-    task: asyncio.Task[None]
-
-    def __init__(
-        self, work: Awaitable[Any], current: CurrentAttempt, ended: Ended, leaving: set[asyncio.Task[None]]
-    ) -> None:
-        self._work = work
-        self._current = current
-        self._ended: Ended | None = ended
-        self._leaving = leaving
+class _Awaited(Struct, eq=False):
+    _work: Awaitable[Any]
+    _current: CurrentAttempt
+    _ended: Ended | None
+    _leaving: set[asyncio.Task[None]]
+    task: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         CURRENT.set(self._current)
@@ -84,6 +80,7 @@ class _Awaited:
 
     def cancel(self) -> None:
         self._current.cancelled.set()
+        assert self.task is not None, "it has begun"
         self._leaving.add(self.task)
         self.task.add_done_callback(self._cancelled)  # here and not in `begin`: a callback costs every attempt 2 µs
         self.task.cancel()

@@ -243,9 +243,8 @@ class LocalExecutor:
             entry.lease.cancel()
         entry.execution = None  # it points back here: without the circle both go at once
         places, entry.places = entry.places, 0
-        for line in entry.lines[:places]:
-            line.leave()
-            if line.is_waited_for:
+        for line in entry.lines[:places] if places < len(entry.lines) else entry.lines:
+            if line.leave():
                 self._call_up(line)
         if entry.attempt.slot is not None:
             self._slots.forget(entry.attempt.slot)

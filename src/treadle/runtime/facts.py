@@ -10,11 +10,13 @@ from collections.abc import Coroutine
 from random import Random
 from typing import Any, TypeVar
 
+from msgspec import Struct
+
 from treadle.actions.protocol import AttemptFacts
 from treadle.kernel.state import RunState
 from treadle.kernel.view import branch_of
 from treadle.model.effects import RunTask
-from treadle.model.ids import RunId, dispatch_key
+from treadle.model.ids import RunId
 from treadle.model.requests import WriteArtifact
 from treadle.model.states import TokenState
 from treadle.runtime.artifacts import ReadState, lineage
@@ -52,13 +54,12 @@ class Facts:
         branch = branch_of(state, token.frames) if token.frames else None
         artifacts = self._artifacts
         if artifacts is None or artifacts.state is not state:
-            artifacts = self._artifacts = RunArtifacts(self._store, state, self._read_state, self._loop)
+            artifacts = self._artifacts = RunArtifacts(self._store, state.run, self._loop, self._read_state, state)
         facts = AttemptFacts(
             run=state.run,
             token=effect.token,
             attempt=effect.attempt,
             node=effect.node,
-            key=dispatch_key(state.run, effect.token, effect.attempt),
             workflow=state.graph.workflow_name,
             path=token.path,
             branch=branch,
@@ -80,20 +81,20 @@ class Facts:
         )
 
 
-class StoredArtifacts:
+class StoredArtifacts(Struct, eq=False):
     """What one attempt sees: its run's names, then those of the ancestors it inherits from. Called from other threads
     only (see `actions.blobs.Artifacts`): it waits for the loop."""
 
-    def __init__(self, store: Store, run: RunId, loop: asyncio.AbstractEventLoop) -> None:
-        self._store = store
-        self._run = run
-        self._loop = loop
+    store: Store
+    run: RunId
+    loop: asyncio.AbstractEventLoop
+    read_state: ReadState
 
     def put(self, content: bytes) -> str:
-        return self._wait(self._store.put_blob(self._run, content))
+        return self._wait(self.store.put_blob(self.run, content))
 
     def get(self, digest: str) -> bytes | None:
-        return self._wait(self._store.get_blob(digest))
+        return self._wait(self.store.get_blob(digest))
 
     def find(self, name: str) -> WriteArtifact | None:
         for bound in self._lineage():
@@ -109,16 +110,13 @@ class StoredArtifacts:
         raise NotImplementedError
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
 
-class RunArtifacts(StoredArtifacts):
+class RunArtifacts(StoredArtifacts, eq=False):
     """Of a run whose state is in memory."""
 
-    def __init__(self, store: Store, state: RunState, read_state: ReadState, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(store, state.run, loop)
-        self.state = state
-        self._read_state = read_state
+    state: RunState
 
     def _lineage(self) -> list[dict[str, Any]]:
-        return [bound for _run, bound in self._wait(lineage(self.state, self._read_state))]
+        return [bound for _run, bound in self._wait(lineage(self.state, self.read_state))]

@@ -36,20 +36,21 @@ class Hot(Struct):
 
     def note(self, command: c.Command, effects: list[f.Effect]) -> bool:
         """Keeps `attempts` after a decision; whether anybody is at work. A visit too many costs a look at recovery."""
+        state, attempts = self.state, self.attempts
         if isinstance(command, (c.FinishAttempt, c.FailAttempt)):
-            token = self.state.tokens.get(command.token)
+            token = state.tokens.get(command.token)
             if token is None or token.attempt == command.attempt:  # else it was late, and a newer attempt is at work
                 self._forget(command.token)
         for effect in effects:
             if isinstance(effect, f.RunTask):
-                self.attempts.add(effect.token)
+                attempts.add(effect.token)
                 self.handed_out.add(effect.token)
             elif isinstance(effect, f.StopTask):
                 self._forget(effect.token)
-        if self.state.status in RUN_ENDED:
-            self.attempts.clear()
+        if state.status in RUN_ENDED:
+            attempts.clear()
             self.handed_out.clear()
-        return bool(self.attempts)
+        return bool(attempts)
 
     def _forget(self, token: TokenId) -> None:
         self.attempts.discard(token)
@@ -60,7 +61,7 @@ class Hots:
     """The hot runs, least recently used first."""
 
     def __init__(self, hot_max: int = HOT_MAX) -> None:
-        self._runs: dict[RunId, Hot] = {}
+        self.by_run: dict[RunId, Hot] = {}
         self._max = hot_max
         self.are_offered = False
         """Whether queue work is claimed by workers, each with a lease of its own."""
@@ -68,10 +69,10 @@ class Hots:
         """How often states were forgotten because somebody else may have written: what was read before is old."""
 
     def __len__(self) -> int:
-        return len(self._runs)
+        return len(self.by_run)
 
     def get(self, run: RunId) -> Hot | None:
-        return self._runs.get(run)
+        return self.by_run.get(run)
 
     def keep(self, run: RunId, state: RunState) -> Hot:
         """A state that was just folded or is about to be born."""
@@ -81,45 +82,45 @@ class Hots:
             if is_executed_here(state, token) and not (self.are_offered and is_on_a_queue(state, token))
         }
         hot = Hot(state, attempts)
-        self._runs[run] = hot
+        self.by_run[run] = hot
         return hot
 
     def drop(self, run: RunId) -> None:
         """Forget it; the store knows better."""
-        self._runs.pop(run, None)
+        self.by_run.pop(run, None)
 
     def clear(self) -> None:
         self.forgotten += 1
-        self._runs.clear()
+        self.by_run.clear()
 
     def drop_unless(self, is_kept: Callable[[RunId], bool]) -> None:
         """Forget the others."""
         self.forgotten += 1
-        for run in [run for run in self._runs if not is_kept(run)]:
-            self._runs.pop(run).is_left = True
+        for run in [run for run in self.by_run if not is_kept(run)]:
+            self.by_run.pop(run).is_left = True
 
     def runs(self) -> list[tuple[RunId, Hot]]:
-        return list(self._runs.items())
+        return list(self.by_run.items())
 
     def cool(self, run: RunId, hot: Hot) -> None:
         """After a commit: an ended run goes at once, others while there is room."""
-        if hot.unsettled or self._runs.get(run) is not hot:
+        if hot.unsettled or self.by_run.get(run) is not hot:
             return
         if hot.state.status in RUN_ENDED:
-            self._runs.pop(run, None)
-        elif len(self._runs) > self._max:
-            self._runs[run] = self._runs.pop(run)
+            self.by_run.pop(run, None)
+        elif len(self.by_run) > self._max:
+            self.by_run[run] = self.by_run.pop(run)
             self._evict_one()
 
     def _evict_one(self) -> None:
         """The oldest that nothing is going on in. Busy ones met on the way move to the end: they are looked at once per
         round, not once per commit."""
         for _ in range(8):
-            run = next(iter(self._runs))
-            hot = self._runs.pop(run)
+            run = next(iter(self.by_run))
+            hot = self.by_run.pop(run)
             if not hot.unsettled and not hot.attempts:
                 return
-            self._runs[run] = hot
+            self.by_run[run] = hot
 
 
 def is_executed_here(state: RunState, token: Token) -> bool:

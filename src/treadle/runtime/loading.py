@@ -60,33 +60,34 @@ class Loading:
         """A run with the key of this start exists."""
         self._owns = owns
         self._is_over = is_over
-        self._runs: dict[RunId, list[Item]] = {}
+        self.by_run: dict[RunId, list[Item]] = {}
+        """What waits for a run that is being folded."""
         self._keys: dict[tuple[str, str], list[Item]] = {}
         self._reading: dict[RunId, tuple[int, asyncio.Future[RunState | None]]] = {}
         """Histories being folded for readers, with how much had been written when that began."""
 
     def __contains__(self, run: RunId) -> bool:
-        return run in self._runs
+        return run in self.by_run
 
     def __bool__(self) -> bool:
-        return bool(self._runs or self._keys)
+        return bool(self.by_run or self._keys)
 
     @property
     def waiting(self) -> list[Item]:
-        return [item for items in (*self._runs.values(), *self._keys.values()) for item in items]
+        return [item for items in (*self.by_run.values(), *self._keys.values()) for item in items]
 
     def load(self, item: Item) -> None:
         """The item comes back when its run is hot, or `fresh` if there is no such run."""
-        waiting = self._runs.get(item.run)
+        waiting = self.by_run.get(item.run)
         if waiting is not None:
             waiting.append(item)
             return
-        self._runs[item.run] = [item]
+        self.by_run[item.run] = [item]
         self._spawn(self._loaded(item.run))
 
     def reload(self, run: RunId, items: list[Item], missing: VersionMissing | None = None) -> None:
         """A state was changed half-way: fold it anew, once everything decided on it before is durable."""
-        self._runs.setdefault(run, []).extend(items)
+        self.by_run.setdefault(run, []).extend(items)
 
         async def again() -> None:
             await self._committer.drained()
@@ -130,13 +131,13 @@ class Loading:
             if missing is not None:
                 await reliably(lambda: self._library.graph(missing.name, missing.version or None), self._is_over)
             state = await self._current(run)  # one of its own: it will be changed
-            second = await self._second(self._runs[run]) if state is None else {}
+            second = await self._second(self.by_run[run]) if state is None else {}
         except Exception as problem:
             log.error("a run cannot be read", run=run, exc_info=problem)
-            for item in self._runs.pop(run):
+            for item in self.by_run.pop(run):
                 self._failed(item, problem)
             return
-        items = self._runs.pop(run)
+        items = self.by_run.pop(run)
         if state is not None and (items or state.status not in RUN_ENDED) and self._owns(run):
             self._hots.keep(run, state)
         for item in items:

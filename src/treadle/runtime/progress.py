@@ -38,16 +38,19 @@ class Progress:
         self._thread = threading.get_ident()
         self._streams: WeakValueDictionary[Identity, _Stream] = WeakValueDictionary()
         """Of those that have said something; each lives as long as its attempt, however that ends."""
+        self._has_spoken = False
+        """Whether anybody ever has: most never do."""
 
     def teller(self, identity: Identity) -> Callable[[str, Json], None]:
         """May be called from any thread; never blocks."""
         return _Teller(self, identity)
 
-    def ended(self, identity: Identity) -> None:
+    def ended(self, run: RunId, token: TokenId, attempt: int) -> None:
         """The attempt is about to report its result: what it has said comes before that."""
-        stream = self._streams.pop(identity, None) if self._streams else None
-        if stream is not None:
-            stream.write()
+        if self._has_spoken:
+            stream = self._streams.pop((run, token, attempt), None)
+            if stream is not None:
+                stream.write()
 
     def emit(self, teller: _Teller, name: str, data: Json) -> None:
         if threading.get_ident() == self._thread:
@@ -56,6 +59,7 @@ class Progress:
             self._loop.call_soon_threadsafe(self._say, teller, name, data)
 
     def _say(self, teller: _Teller, name: str, data: Json) -> None:
+        self._has_spoken = True
         if teller.stream is None:
             teller.stream = _Stream(self._report, self._clock, teller.identity)
             self._streams[teller.identity] = teller.stream

@@ -36,10 +36,11 @@ class Line(Generic[T]):
         self._waiting[who] = None
         return False
 
-    def leave(self) -> None:
-        """Gives one place back."""
+    def leave(self) -> bool:
+        """Gives one place back; whether it is somebody's at once: `turns` names them."""
         assert self.held > 0, "a place was given back twice"
         self.held -= 1
+        return bool(self._waiting)
 
     def turns(self) -> Iterator[T]:
         """Whose turn it is now: they have their place from here on."""
@@ -50,11 +51,6 @@ class Line(Generic[T]):
     def withdraw(self, who: T) -> bool:
         """Out of the line; False if it was not waiting."""
         return self._waiting.pop(who, self) is None
-
-    @property
-    def is_waited_for(self) -> bool:
-        """Whether a place that becomes free is somebody's at once."""
-        return bool(self._waiting)
 
     @property
     def idle(self) -> bool:

@@ -114,7 +114,6 @@ def sole_ask(plan: TaskPlan, input: Json, facts: AttemptFacts, registry: Registr
         input=input,
         facts=facts,
         step=step.ref,
-        key=f"{facts.key}:{step.ref}:0",
         timeout_ms=step.timeout_ms,
     )
     return Invoke(registry.resolve(step.action.kind), call)
@@ -204,7 +203,7 @@ def _call(step: StepPlan, input: Json, record: _Record) -> Call:
         input=input,
         facts=record.facts,
         step=step.ref,
-        key=f"{record.facts.key}:{step.ref}:{record.tries}",
+        tries=record.tries,
         state=record.scope.tree["state"],
         output=record.scope.tree["output"],
         requests=record.requests,

@@ -18,7 +18,7 @@ from treadle.kernel.view import branch_of
 from treadle.model import commands as c
 from treadle.model import effects as f
 from treadle.model.errors import Error, Rejection
-from treadle.model.ids import RunId, dispatch_key
+from treadle.model.ids import RunId
 from treadle.model.references import ParentLink
 from treadle.model.states import TokenState
 from treadle.runtime.answer import result_command
@@ -93,7 +93,6 @@ def _facts(engine: Engine, state: RunState, token: Token) -> AttemptFacts:
         token=token.id,
         attempt=token.attempt,
         node=token.node,
-        key=dispatch_key(state.run, token.id, token.attempt),
         workflow=state.graph.workflow_name,
         path=token.path,
         branch=None if branch is MISSING else branch,

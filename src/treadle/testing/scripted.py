@@ -156,7 +156,10 @@ class ScriptedExecutor:
         assert deployed is not None, "a run's version stays deployed"
         frames = state.records[attempt.record].frames if attempt.record is not None else token.frames
         effect = RunTask(attempt.token, attempt.attempt, attempt.node, attempt.input, record=attempt.record)
-        facts = replace(attempt.facts, artifacts=PatientArtifacts(self._engine, state))
+        engine = self._engine
+        read = engine.core.coordinator.state
+        artifacts = PatientArtifacts(engine.store, state.run, engine.loop, read, state, engine)
+        facts = replace(attempt.facts, artifacts=artifacts)
         stack = tuple(index for _group, index in frames)
         result, elapsed_ms = around.workers.begin(deployed, effect, facts, stack)
         if result is not None:
@@ -174,12 +177,10 @@ class ScriptedExecutor:
         return state, token
 
 
-class PatientArtifacts(RunArtifacts):
+class PatientArtifacts(RunArtifacts, eq=False):
     """Artifacts for work that is done between two turns of the world's event loop."""
 
-    def __init__(self, engine: RealEngine, state: RunState) -> None:
-        super().__init__(engine.store, state, engine.core.coordinator.state, engine.loop)
-        self._engine = engine
+    engine: RealEngine
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
-        return self._engine.around.wait(work)
+        return self.engine.around.wait(work)

@@ -14,8 +14,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.postgres_server import Server, binaries
 from tests.torture.many.lines import Lines
-from tests.torture.many.server import Server
 from tests.torture.processes import Processes, Unexpected
 
 FAKETIME = "*/faketime/libfaketimeMT.so.1"
@@ -61,7 +61,7 @@ class Crew:
         self._place = place
         self._seed = seed
         self._parts = ExitStack()
-        self.server = Server()
+        self.server = Server(binaries())
         self._parts.callback(self.server.close)
         self.lines = Lines(self.server.port)
         self._parts.callback(self.lines.close)

@@ -10,12 +10,12 @@ from treadle.model.ids import RunId, TokenId
 from treadle.runtime.drive import begin, settle
 from treadle.runtime.task import Invoke
 
-FACTS = AttemptFacts(run=RunId("r1"), token=TokenId(7), attempt=2, node="review", key="r1:7:2", path="root.review.0")
+FACTS = AttemptFacts(run=RunId("r1"), token=TokenId(7), attempt=2, node="review", path="root.review.0")
 
 
 def call(config: dict[str, Any], input: Any = None, **fields: Any) -> Call:
     """A call of a step named `only`."""
-    given = {"facts": FACTS, "step": "only", "key": "r1:7:2:only:0", **fields}
+    given = {"facts": FACTS, "step": "only", **fields}
     return Call(config=config, input={} if input is None else input, **given)
 
 

