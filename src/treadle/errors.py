@@ -9,6 +9,7 @@
     ├── StoreConflict          a store refused to write: somebody else was first
     ├── StoreUnavailable       a store cannot be read or written now; what a write came to may be unknown
     ├── StorePlaceError        a store cannot be kept where it was asked to be
+    │   └── MoveRefused        it can be used, but not be moved like this
     ├── EngineStopped          an engine that was asked something has stopped
     ├── OwnedElsewhere         another process coordinates this store
     ├── CommandRefused         a run refused what it was asked; `kind` says why
@@ -96,6 +97,11 @@ class StorePlaceError(TreadleError):
         self.path = path
         self.problem = problem
         self.remedy = remedy
+
+
+class MoveRefused(StorePlaceError):
+    """A move, or its undoing, does not fit what is there: a target that is not empty, nothing to undo. Nothing has
+    changed."""
 
 
 class EngineStopped(TreadleError):

@@ -29,7 +29,14 @@ def graph_text(graph: ExecutionGraph) -> str:
 def graph_json(graph: ExecutionGraph) -> dict[str, Any]:
     """The same as plain JSON, for other tools to draw."""
     nodes = [
-        {"ref": n.ref, "kind": kind_of(n), "does": describe(n), "joins": joins(n, graph), "start": n in graph.start}
+        {
+            "ref": n.ref,
+            "kind": kind_of(n),
+            "does": describe(n),
+            "queue": n.definition.queue,
+            "joins": joins(n, graph),
+            "start": n in graph.start,
+        }
         for n in graph.nodes.values()
     ]
     edges = [

@@ -14,6 +14,9 @@ Kind = Literal["pass", "task", "human", "waits", "calls", "native"]
 TEXT_MAX = 34
 """Characters of one line; more would make one long condition decide how wide the picture is."""
 
+QUEUE_MAX = 16
+"""Characters of a queue's name, beside what a node does."""
+
 _WAITS = frozenset({"wait", "signal", "webhook"})
 
 
@@ -51,14 +54,15 @@ def kind_of(node: GraphNode) -> Kind:
 
 
 def describe(node: GraphNode) -> str:
-    """What a node does, in a few words; empty for one that passes through."""
+    """What a node does, and in which queue, in a few words; empty for one that passes through."""
     if node.task is None:
         return ""
+    queue = f", queue {clip(node.definition.queue, QUEUE_MAX)}" if node.definition.queue is not None else ""
     if len(node.task.steps) > 1:
-        return clip(" · ".join(step.action.kind for step in node.task.steps))
+        return clip(" · ".join(step.action.kind for step in node.task.steps)) + queue
     action = node.task.steps[0].action
     said = _said(action.kind, action.config)
-    return clip(f"{action.kind} {said}" if said else action.kind)
+    return clip(f"{action.kind} {said}" if said else action.kind) + queue
 
 
 _TELLING = {

@@ -25,6 +25,26 @@ def pack_events(batch: list[events.Event]) -> bytes:
     return _encoder.encode(batch)
 
 
+def joined(blocks: list[bytes]) -> bytes:
+    """What `pack_events` makes of all their events together, without packing them again."""
+    counts, contents = zip(*map(_opened, blocks), strict=True)
+    return b"".join((_head(sum(counts)), *contents))
+
+
+def _opened(block: bytes) -> tuple[int, memoryview]:
+    """How many events, and their bytes."""
+    rest = memoryview(block)
+    width = {0xDC: 2, 0xDD: 4}.get(block[0], 0)
+    return (int.from_bytes(rest[1 : 1 + width], "big") if width else block[0] & 0x0F), rest[1 + width :]
+
+
+def _head(count: int) -> bytes:
+    """How msgpack begins an array."""
+    if count < 1 << 4:
+        return bytes((0x90 | count,))
+    return b"\xdc" + count.to_bytes(2, "big") if count < 1 << 16 else b"\xdd" + count.to_bytes(4, "big")
+
+
 def unpack_events(block: bytes) -> list[events.Event]:
     """The events of a block, equal to those packed."""
     result: list[events.Event] = _decoder.decode(block)

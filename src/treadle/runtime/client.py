@@ -223,7 +223,7 @@ class Client:
     # Queues
 
     async def queues(self) -> list[QueueView]:
-        """Every queue with work or rules, by name. Raises CommandRefused where one engine executes everything."""
+        """Every queue with work, rules or workers of its own, by name. Raises CommandRefused where one engine executes everything."""
         return await queues_of(self._commander.store, await self.nodes())
 
     async def set_queue(self, queue: str, rules: QueueRules) -> None:

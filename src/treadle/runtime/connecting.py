@@ -43,7 +43,7 @@ class connect:  # used as a function is: `async with connect(…) as client`
     async def _remote(self) -> Remote:
         path, dsn = self._place.path, self._place.dsn
         if dsn is not None:
-            store = await open_database(dsn)
+            store = await open_database(dsn, make=self._create)
             self._open.push_async_callback(store.close)
             notices = open_channel(dsn)
             self._open.push_async_callback(notices.close)

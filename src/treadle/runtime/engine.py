@@ -17,6 +17,7 @@ import os
 import secrets
 import socket
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, Self
@@ -49,8 +50,9 @@ from treadle.runtime.ports import Clock, Report
 from treadle.runtime.queueing import Queueing
 from treadle.runtime.retention import Retention
 from treadle.runtime.scheduler import Scheduler
+from treadle.runtime.unable import Unable
 from treadle.store.members import Members, Node
-from treadle.store.notices import MISSED, NODES, Notices, Silence
+from treadle.store.notices import MISSED, NODES, WORK, Notices, Silence
 from treadle.store.places import Place, place_of
 from treadle.store.port import Store
 from treadle.store.rows import SHARD
@@ -110,6 +112,7 @@ class Engine(Client):
         self.settings = settings or EngineSettings()
         self.registry = registry or Registry()
         self.registry.functions.update(functions or {})
+        self.registry.node = self.name
         self._place = store
         self._wait = wait_for_ownership
         self._random = Random(uuid_utils.uuid4().int)
@@ -231,6 +234,7 @@ class Engine(Client):
             queues=self.settings.queues,
             lease_ms=self.settings.claim_ms,
             random=self._random,
+            unable=Unable(self.registry.missing, self.name, partial(notices.say, WORK)),
         )
 
     async def _hold(self) -> Held:

@@ -78,12 +78,14 @@ async def _own_file(path: Path, name: str, wake: str, closing: Closing, wait: bo
     return store
 
 
-async def open_database(dsn: str, payload_max: int | None = None) -> PostgresStore:
-    """Raises StorePlaceError, also where the driver is not installed."""
-    _require_driver(dsn)
+async def open_database(dsn: str, payload_max: int | None = None, *, make: bool = True) -> PostgresStore:
+    """The store in a database; who is to `make` it makes its tables, or brings older ones up to date. Raises
+    StorePlaceError, also where the driver is not installed."""
+    require_driver(dsn)
     from treadle.store.postgres import PostgresStore
 
-    return await (PostgresStore.open(dsn) if payload_max is None else PostgresStore.open(dsn, payload_max=payload_max))
+    options = {} if payload_max is None else {"payload_max": payload_max}
+    return await PostgresStore.open(dsn, make=make, **options)
 
 
 def open_channel(dsn: str) -> Notices:
@@ -96,7 +98,8 @@ def open_channel(dsn: str) -> Notices:
     )
 
 
-def _require_driver(dsn: str) -> None:
+def require_driver(dsn: str) -> None:
+    """Raises StorePlaceError where it is not installed."""
     from importlib.util import find_spec
 
     if find_spec("asyncpg") is None:

@@ -83,3 +83,12 @@ class Letters:
             except (StoreUnavailable, EngineStopped) as problem:
                 log.info("cannot report", run=self.claimed.run, error=str(problem))
             await asyncio.sleep(AGAIN_S)
+
+
+async def ended(*tasks: asyncio.Task[None]) -> None:
+    """Cancelled until they are gone: whoever they wait for may have swallowed it once."""
+    left = set(tasks)
+    while left:
+        for task in left:
+            task.cancel()
+        _, left = await asyncio.wait(left, timeout=AGAIN_S)

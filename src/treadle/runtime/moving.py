@@ -28,7 +28,7 @@ from os import PathLike
 
 from msgspec import Struct, structs
 
-from treadle.errors import StorePlaceError
+from treadle.errors import MoveRefused, StorePlaceError
 from treadle.runtime.fsck import Report
 from treadle.runtime.upkeep import check_everything, open_to_read
 from treadle.store.packing import pack
@@ -89,11 +89,11 @@ async def undo(source: Where, *, wait: bool = False, force: bool = False) -> str
         await end.take(wait)
         mark = await end.mark()
         if mark is None:
-            raise StorePlaceError(end.place, "it is not being moved", "there is nothing to undo")
+            raise MoveRefused(end.place, "it is not being moved", "there is nothing to undo")
         if mark.state == "arriving":
-            raise StorePlaceError(end.place, "it is where a move goes to", f"undo it at its source, {mark.other}")
+            raise MoveRefused(end.place, "it is where a move goes to", f"undo it at its source, {mark.other}")
         if mark.state == "left" and not force:
-            raise StorePlaceError(
+            raise MoveRefused(
                 end.place,
                 f"it was moved to {mark.other}, where its runs may have gone on",
                 "move that one back to a new place, or --force if it is never used again",
@@ -120,7 +120,7 @@ class _Moving:
         opened.push_async_callback(self.target.close)
         # Two schemas of one database are shown alike, and are two places.
         if source == target or (target.path is not None and self.source.place == self.target.place):
-            raise StorePlaceError(self.source.place, "it cannot be moved to itself", "name another place")
+            raise MoveRefused(self.source.place, "it cannot be moved to itself", "name another place")
         await self.target.take(wait)
 
     async def agree(self, restart: bool) -> bool:
@@ -148,12 +148,12 @@ class _Moving:
         place = self.target.place
         if arriving is None:
             if not await self.target.is_empty():
-                raise StorePlaceError(place, "it is not empty", "move to a new file or database")
+                raise MoveRefused(place, "it is not empty", "move to a new file or database")
         elif arriving.state != "arriving":
             raise refusal(place, arriving)
         elif arriving.other != self.source.place and not restart:
             problem = f"it holds an unfinished move from {arriving.other}"
-            raise StorePlaceError(place, problem, "finish that one, or --restart to throw it away")
+            raise MoveRefused(place, problem, "finish that one, or --restart to throw it away")
 
     async def _check_source(self) -> None:
         try:

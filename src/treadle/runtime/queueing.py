@@ -15,6 +15,7 @@ from treadle.runtime.core import Core
 from treadle.runtime.executor import THREADS_MAX
 from treadle.runtime.offering import ENGINES, Sweep, shape, waking
 from treadle.runtime.ports import Clock
+from treadle.runtime.unable import Unable
 from treadle.store.notices import CHANGED, MISSED, WORK, Notices
 from treadle.store.work import Work
 
@@ -35,12 +36,21 @@ class Queueing:
         queues: Mapping[str, int] | None,
         lease_ms: int = LEASE_MS,
         random: Random | None = None,
+        unable: Unable | None = None,
     ) -> None:
         self._notices = notices
         if queues is not None:
             queues = {**queues, ENGINES: THREADS_MAX}
         self.claimant = Claimant(
-            commander, work, make_executor, clock, worker=worker, queues=queues, lease_ms=lease_ms, random=random
+            commander,
+            work,
+            make_executor,
+            clock,
+            worker=worker,
+            queues=queues,
+            lease_ms=lease_ms,
+            random=random,
+            unable=unable,
         )
         self.sweep = Sweep(core.coordinator, work, clock, lease_ms)
         self._core = core

@@ -89,11 +89,12 @@ class QueueView(Struct, frozen=True):
 
 
 async def queues_of(store: Store, nodes: Sequence[NodeRow]) -> list[QueueView]:
-    """Every queue with work or rules, by name. Raises CommandRefused where nobody claims."""
+    """Every queue with work, rules, or somebody who works for it by name. Raises CommandRefused where nobody claims."""
     work = work_of(store)
     rules, rows = await all_rules(store), {row.queue: row for row in await work.queue_rows()}
+    served = {queue for node in nodes for queue in node.queues or ()}
     views = []
-    for queue in sorted(rules.keys() | rows.keys()):
+    for queue in sorted(rules.keys() | rows.keys() | served):
         row = rows.get(queue, QueueRow(queue, 0, 0, 0, 0))
         serving = tuple(node.node for node in nodes if _serves(node, queue))
         views.append(

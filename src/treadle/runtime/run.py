@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import uuid_utils
 from msgspec import Struct
 
+from treadle.display.causes import OF_BRANCHES, causes_of, with_causes
 from treadle.errors import CommandRefused, TreadleError
 from treadle.kernel.state import RunState
 from treadle.model import commands as c
@@ -32,11 +33,14 @@ Json = Any
 class RunFailed(TreadleError):
     """`Run.result` of a run that did not complete."""
 
-    def __init__(self, run: RunId, status: RunStatus, error: Error | None) -> None:
-        super().__init__(f"run {run} is {status}" + (f": {error.kind}: {error.message}" if error else ""))
+    def __init__(self, run: RunId, status: RunStatus, error: Error | None, causes: tuple[str, ...] = ()) -> None:
+        why = with_causes(f"{error.kind}: {error.message}", causes) if error else ""
+        super().__init__(f"run {run} is {status}" + (f": {why}" if why else ""))
         self.run = run
         self.status = status
         self.error = error
+        self.causes = causes
+        """What its branches have died of, the commonest first, where it has failed because they have."""
 
 
 class Ended(Struct, frozen=True):
@@ -46,6 +50,8 @@ class Ended(Struct, frozen=True):
     status: RunStatus
     output: Json = None
     error: Error | None = None
+    causes: tuple[str, ...] = ()
+    """What its branches have died of, the commonest first, where it has failed because they have."""
 
 
 class Run:
@@ -127,7 +133,7 @@ class Run:
         """Its output. Raises RunFailed when it ends otherwise."""
         ended = await self.wait(timeout_s)
         if ended.status is not RunStatus.COMPLETED:
-            raise RunFailed(self.id, ended.status, ended.error)
+            raise RunFailed(self.id, ended.status, ended.error, ended.causes)
         return ended.output
 
     async def _ended(self, last: News) -> Ended:
@@ -139,7 +145,8 @@ class Run:
                 output = event.output
             elif isinstance(event, e.RunFailed | e.RunTimedOut):
                 error = event.error
-        return Ended(self.id, last.status, output, error)
+        causes = causes_of(await patiently(self.history)) if error is not None and error.kind in OF_BRANCHES else ()
+        return Ended(self.id, last.status, output, error, causes)
 
     async def timeline(self) -> TimelineView:
         """Its visits over time, as a picture in a notebook."""

@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from treadle.model.states import RUN_OPEN
 from treadle.runtime.fsck import Finding, Progress, Report, check_store
+from treadle.runtime.holding import require_driver
 from treadle.store.places import Place, place_of
 from treadle.store.port import RunQuery
 from treadle.store.rows import SHARD
@@ -76,6 +77,7 @@ async def check_everything(place: str | PathLike[str] | Place, progress: Progres
 async def open_to_read(place: Place) -> Any:
     """A store, although it may say that it is not to be used."""
     if place.dsn is not None:
+        require_driver(place.dsn)
         from treadle.store.postgres import PostgresStore
 
         return await PostgresStore.open(place.dsn, read_only=True)
@@ -112,9 +114,10 @@ async def examine(place: Path) -> Health:
 
 async def examine_database(place: Place) -> DatabaseHealth:
     """How a database is, and the store in it."""
+    assert place.dsn is not None
+    require_driver(place.dsn)
     from treadle.store.postgres.health import examine
 
-    assert place.dsn is not None
     return await examine(place.dsn)
 
 

@@ -15,6 +15,7 @@ import secrets
 import socket
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, Self
@@ -34,7 +35,9 @@ from treadle.runtime.executor import CORES
 from treadle.runtime.garbage import spare_collector
 from treadle.runtime.holding import open_channel, open_database
 from treadle.runtime.queueing import listen
+from treadle.runtime.unable import Unable
 from treadle.store.members import Members, Node
+from treadle.store.notices import WORK
 from treadle.store.places import Place, place_of
 
 PLACES = CORES
@@ -62,6 +65,7 @@ class Worker:
         self.settings = settings or EngineSettings()
         self.registry = registry or Registry()
         self.registry.functions.update(functions or {})
+        self.registry.node = self.name
         self._place = place_of(store)
         self._parts = AsyncExitStack()
         self._over = asyncio.Event()
@@ -116,6 +120,7 @@ class Worker:
             queues=self.queues,
             lease_ms=settings.claim_ms,
             random=Random(uuid_utils.uuid4().int),
+            unable=Unable(self.registry.missing, self.name, partial(notices.say, WORK)),
         )
         listen(notices, self._claimant)
         await self._stay_listed(store)

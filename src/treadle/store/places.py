@@ -7,6 +7,7 @@ or raises a place cannot print its password by mistake. Must not open anything.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -14,6 +15,7 @@ from treadle.errors import StorePlaceError
 
 SCHEMES = ("postgresql://", "postgres://")
 MEMORY = ":memory:"
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):/")
 
 
 class Place:
@@ -21,6 +23,7 @@ class Place:
 
     def __init__(self, text: str | os.PathLike[str]) -> None:
         given = os.fspath(text)
+        _refuse_other_kinds(given)
         self.dsn = given if given.startswith(SCHEMES) else None
         """Of a database; secret."""
         self.path = None if self.dsn is not None or given == MEMORY else Path(given)
@@ -44,6 +47,14 @@ class Place:
     def is_missing(self) -> bool:
         """There is surely nothing there. What a database holds is seen when it is opened."""
         return self.path is not None and not self.path.exists()
+
+
+def _refuse_other_kinds(given: str) -> None:
+    """An address of something else, or of a database with a slash too few, would be taken for a file's name."""
+    scheme = _SCHEME.match(given)
+    if scheme is not None and not given.startswith(SCHEMES):
+        remedy = "write postgresql://HOST/DATABASE, or the path of a file"
+        raise StorePlaceError(f"{scheme[1]}:…", "a store is a SQLite file or a PostgreSQL database", remedy)
 
 
 def place_of(text: str | os.PathLike[str] | Place) -> Place:

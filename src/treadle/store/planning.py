@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from treadle.errors import StoreConflict
-from treadle.model.codec import pack_events
+from treadle.model.codec import joined, pack_events
 from treadle.model.effects import (
     ClearTimer,
     CloseGate,
@@ -28,6 +28,9 @@ from treadle.store.packing import pack
 from treadle.store.port import Batch, Commit, GateRow
 from treadle.store.rows import gate_row
 from treadle.store.spill import Spill
+
+SLICE = 64
+"""Events packed at once: so few that they seldom reach the size at which values leave, so many that slicing is free."""
 
 
 class Decided(msgspec.Struct):
@@ -123,14 +126,19 @@ class Plan:
             self.effects.append((commit.run, effect))
 
     def _block(self, run: RunId, decided: Decided) -> bytes:
-        if not decided.events:
-            return b""
-        block = pack_events(decided.events)
+        """A fan-out's many small events are packed in slices: only in a slice that is large one of them can be."""
+        events = decided.events
+        if len(events) <= SLICE:
+            return self._slice(run, events) if events else b""
+        return joined([self._slice(run, events[at : at + SLICE]) for at in range(0, len(events), SLICE)])
+
+    def _slice(self, run: RunId, events: list[Event]) -> bytes:
+        block = pack_events(events)
         if len(block) <= self._payload_max:
             return block
         spill = Spill(self._payload_max)
-        shrunk = [spill.shrunk(event) for event in decided.events]
-        if spill.blobs:  # else it is many small events: a fan-out's
+        shrunk = [spill.shrunk(event) for event in events]
+        if spill.blobs:
             block = pack_events(shrunk)
             self._spilt(run, spill)
         return block

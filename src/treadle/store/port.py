@@ -125,6 +125,11 @@ class GateRow(Struct, frozen=True):
     assign: Json = None
     due: int | None = None
 
+    @property
+    def visit(self) -> TokenId:
+        """What people call its number, and `complete_gate` takes."""
+        return self.token
+
 
 class RunRow(Struct, frozen=True):
     """What is known of a run without folding its history."""

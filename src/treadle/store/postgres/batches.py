@@ -4,11 +4,11 @@ Owns what a commit writes. Promises: all or nothing, refused exactly when the po
 number of runs and shards. Must not read more than it needs.
 
 Theory of operation
-    Each table a batch changes is one part, with its rows as arrays; the parts are put together as one statement, which
-    is its own transaction:
+    Each table a batch changes is one part, with its rows as arrays (`columns.handed`); the parts are put together as one
+    statement, which is its own transaction:
 
         WITH check_fences AS (… FOR NO KEY UPDATE), move_runs AS (UPDATE … RETURNING …), append_history AS (INSERT …), …
-        SELECT 1 / CASE WHEN every guarded part has touched as many rows as it was given THEN 1 ELSE 0 END
+        SELECT 1 / CASE WHEN every guarded part has touched as many rows as it was given ($n) THEN 1 ELSE 0 END
 
     Whatever does not fit divides by zero, which undoes everything; questions then find out what it was. Parts see what
     was there before the statement and must not change the same row. The fence comes first in the condition and is
@@ -36,7 +36,7 @@ from treadle.store.fencing import check_cover, refusal
 from treadle.store.packing import pack, pack_answer
 from treadle.store.planning import Decided, Plan, stale
 from treadle.store.port import Fence, GateRow, OutboxRow
-from treadle.store.postgres.columns import columns, texts
+from treadle.store.postgres.columns import columns, handed, texts
 from treadle.store.postgres.offers import write_work
 from treadle.store.postgres.queries import SQL
 from treadle.store.postgres.transactions import Misfit, Passing
@@ -58,19 +58,20 @@ class Writing:
         self._plan = plan
         self._fences = fences
         self._homes = {run: shard_of(run, shards) for run in plan.runs}
-        self._begun = [decided for decided in plan.runs.values() if decided.expected == 0 and decided.events]
-        self._moved = [decided for decided in plan.runs.values() if decided.expected]
-        check_cover(fences, plan.runs, shards)
+        if not {fence.shard for fence in fences}.issuperset(self._homes.values()):
+            check_cover(fences, plan.runs, shards)
+        self._begun = [decided for decided in plan.runs.values() if not decided.expected and decided.events]
         rows = [part for part in self._parts() if part[1]]
         if not plan.batch.answers and _is_lone_step(rows):
             (_, (fence,)), (_, (moved,)), (_, ((_run, _seq, block),)) = rows
             self._statement, self._given = SQL["step_one"], [*fence, *moved, block]
             return
-        parts = [(name, columns(given)) for name, given in rows]
+        parts = [(name, handed(SQL[name], given)) for name, given in rows]
         if plan.batch.answers:
             parts.append(("answer_requests", self._answers()))
         self._statement = compose(tuple([(name, len(given)) for name, given in parts]))
-        self._given = [column for _, given in parts for column in given]
+        counts = [len(given) for name, given in rows if name in GUARDED]
+        self._given = [*(column for _, given in parts for column in given), *counts]
 
     @property
     def is_alone(self) -> bool:
@@ -99,7 +100,7 @@ class Writing:
             return
         if self._begun:
             yield from self._of_new_runs()
-        yield "move_runs", [_moved(decided) for decided in self._moved]
+        yield "move_runs", [_moved(decided) for decided in plan.runs.values() if decided.expected]
         yield "append_history", plan.blocks
         yield "put_blobs", plan.blobs
         if timers := plan.timers.items():
@@ -126,7 +127,7 @@ class Writing:
     def _answers(self) -> list[Sequence[Any]]:
         """Of one request the first counts. They are looked for in the shards of the fences."""
         answers = {answer.request: pack_answer(answer) for answer in reversed(self._plan.batch.answers)}
-        return [*columns(list(answers.items())), [fence.shard for fence in self._fences]]
+        return [*handed(SQL["answer_requests"], answers.items()), [fence.shard for fence in self._fences]]
 
     async def _explained(self, connection: asyncpg.Connection) -> BaseException:
         """What did not fit, now that every row says again where it stood."""
@@ -156,25 +157,27 @@ async def check_fences(connection: asyncpg.Connection, fences: Sequence[Fence]) 
     """Refuses whoever does not hold the newest leases; else nobody takes them until the transaction ends."""
     if not fences:
         return
-    given = columns([(fence.shard, fence.owner, fence.epoch) for fence in fences])
+    given = handed(SQL["check_fences"], [(fence.shard, fence.owner, fence.epoch) for fence in fences])
     if len(await connection.fetch(SQL["check_fences"], *given)) == len(fences):
         return
-    rows = await connection.fetch(SQL["read_leases"], given[0])
+    rows = await connection.fetch(SQL["read_leases"], [fence.shard for fence in fences])
     raise refusal(fences, {shard: (owner, epoch) for shard, owner, epoch in rows}) or Passing("a lease has moved")
 
 
 @cache
 def compose(parts: tuple[tuple[str, int], ...]) -> str:
-    """One statement out of some, given the number of parameters of each. Its answer: nothing of interest, and the ids
-    that were given."""
-    bodies, conditions = [], {}
+    """One statement out of some, given the number of parameters of each. After all of them it wants to know how many
+    rows each guarded part was given. Its answer: nothing of interest, and the ids that were given."""
+    bodies, guarded = [], []
     known = 0
     for name, width in parts:
         bodies.append(f"{name} AS ({renumbered(SQL[name], known)})")
-        if name in GUARDED:
-            conditions[name] = f"(SELECT count(*) FROM {name}) = cardinality(${known + 1})"
         known += width
-    fits = " AND ".join(conditions[name] for name in GUARDED if name in conditions) or "true"
+        if name in GUARDED:
+            guarded.append(name)
+    counts = {name: f"${known + place}::bigint" for place, name in enumerate(guarded, 1)}
+    conditions = [f"(SELECT count(*) FROM {name}) = {counts[name]}" for name in GUARDED if name in counts]
+    fits = " AND ".join(conditions) or "true"
     ids = "(SELECT array_agg(id ORDER BY id) FROM add_effects)" if ("add_effects", 3) in parts else "NULL"
     head = f"WITH {', '.join(bodies)} " if bodies else ""
     return f"{head}SELECT 1 / CASE WHEN {fits} THEN 1 ELSE 0 END, {ids}"
@@ -201,9 +204,8 @@ def _gate(row: GateRow) -> tuple[Any, ...]:
 
 def _moved(decided: Decided) -> tuple[Any, ...]:
     """A decision without events leaves `changed` to the row."""
-    commit = decided.commit
-    changed = decided.events[-1].at if decided.events else None
-    return commit.run, decided.expected, decided.last, changed, commit.status.value, commit.busy
+    commit, events, seen = decided.commit, decided.events, decided.expected
+    return commit.run, seen, seen + len(events), events[-1].at if events else None, commit.status, commit.busy
 
 
 def _run_row(decided: Decided, homes: dict[Any, int]) -> tuple[Any, ...]:

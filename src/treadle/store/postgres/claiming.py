@@ -6,11 +6,14 @@ grow with the backlog, and that it waits for no lock that a decision holds.
 Theory of operation
     What is ready is an index over (queue, priority, key, position). Which lanes there are is found by stepping through
     it from lane to lane, never by counting rows; `fairness.share` says how much of which lane begins; rows at the heads
-    of those lanes are taken with SKIP LOCKED. Between the two, others may take them: then it looks again.
+    of those lanes are taken with SKIP LOCKED. Between the two, others may take them: then it looks again. Whoever has
+    looked a moment ago takes without looking (`claiming_lines`).
 
-    A queue without limits has no lock in common. One with limits has: claims follow each other on one row of `meters`,
-    and what is counted behind that lock is exact. A key's limit may also come with the work itself (`concurrency` of a
-    node): such a lane is treated like a queue with limits.
+    A queue without limits has no lock in common. One with limits has: who knows what it wants locks one row of
+    `meters`, and only behind that lock takes it, as far as the limits allow: what is counted there is exact. What is
+    drawn before is only a wish, by limits as they were a moment ago. A key's limit may also come with the work itself
+    (`concurrency` of a node): such a lane is treated like one of a queue with limits, and nobody who has not counted
+    takes such a row.
 
     A claim draws between LANES lanes. Where more keys wait, the next claim goes on behind them: the view moves along
     the keys like the hand of a clock, in the memory of each process.
@@ -18,53 +21,53 @@ Theory of operation
     Rows that were claimed stay in the index until they are vacuumed, which a transaction that somebody keeps open puts
     off. Claims therefore begin where the line began a moment ago: what lies before is passed over inside the index.
 
-Known limits: a claim looks at no more than PAGES times LANES keys that are all at their limits.
+Known limits: a claim looks at no more than PAGES times LANES keys that are all at their limits. What is at work under a
+limit is counted, up to the limit.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from random import Random
 
 import asyncpg
+from msgspec import Struct
+from msgspec.structs import astuple, replace
 
 from treadle.model.effects import OfferWork
 from treadle.model.ids import RunId
 from treadle.store.fairness import Lane, Turn, share
-from treadle.store.postgres.columns import columns
+from treadle.store.postgres.claiming_lines import FIRST, LANES, Head, Line, Position
+from treadle.store.postgres.columns import columns, texts
 from treadle.store.postgres.queries import SQL
-from treadle.store.postgres.reading import Values
+from treadle.store.postgres.reading import effects_of
 from treadle.store.work import Claimed, QueueRules
 
-LANES = 16
-"""As many keys as a claim draws between: about a third of a millisecond of looking."""
 PAGES = 32
-BELIEVED_S = 2.0
-"""How long the beginning of a line is believed: so long may work that was given back wait behind newer work."""
-FIRST = (-(1 << 31), "")
+ANY_PRIORITY = -(1 << 31)
 RANDOM = Random()
 """Whose turn it is: nothing but fairness hangs on it."""
+NO_ROOMS: Mapping[str, int] = {}
 
-Position = tuple[int, str]
 
+class Wanted(Struct, frozen=True):
+    """So much of a lane, from a position on."""
 
-class Marks:
-    """Where the lines of queues began a moment ago."""
-
-    def __init__(self) -> None:
-        self._positions: dict[str, tuple[int, float]] = {}
-
-    def of(self, queue: str) -> int:
-        position, until = self._positions.get(queue, (0, 0.0))
-        return position if time.monotonic() < until else 0
-
-    def note(self, queue: str, position: int) -> None:
-        self._positions[queue] = (position, time.monotonic() + BELIEVED_S)
+    priority: int
+    key: str
+    count: int
+    begin: int
+    cap: int | None = None
+    """At most so many of the key at work. None: not counted, and nothing that brings a limit is taken."""
+    before: int = 0
+    """Of the same key, wanted before it."""
+    ahead: int = 0
+    """Of any key, wanted before it."""
 
 
 class Claiming:
-    """One claim. May be run again in another transaction."""
+    """One claim. Its parts may be run again, on another connection."""
 
     def __init__(
         self,
@@ -73,112 +76,145 @@ class Claiming:
         limit: int,
         ttl_ms: int,
         rules: QueueRules,
-        cursors: dict[str, Position],
-        marks: Marks,
+        line: Line,
     ) -> None:
         self._queue = queue
         self._worker = worker
         self._limit = limit
         self._ttl_ms = ttl_ms
         self._rules = rules
-        self._cursors = cursors
-        self._marks = marks
-        self._begin_at = 0
-        """Positions before it are not looked at."""
+        self._line = line
+        self._wanted: list[Wanted] = []
         self.has_lanes = False
-        """Whether there was something to take, when it looked."""
+        """Whether there was something it might begin, when it looked."""
 
-    async def unlimited(self, connection: asyncpg.Connection) -> list[Claimed] | None:
-        """Each statement is a transaction of its own. None: some of the work has a limit."""
-        page = await self._page(connection, counted=False)
-        self.has_lanes = bool(page)
-        if any(row["room"] is not None for row in page):
+    async def free(self, connection: asyncpg.Connection) -> list[Claimed] | None:
+        """Each statement is a transaction of its own. None: what it wants has limits, see `limited`."""
+        if not self._rules.is_limited and (claimed := await self._unseen(connection)):
+            return claimed
+        page, turns, caps = await self._draw(connection)
+        self._wanted = _wanted(page, turns, caps)
+        self.has_lanes = bool(turns)
+        if turns and (self._rules.is_limited or any(one.cap is not None for one in self._wanted)):
             return None
-        turns = share(_lanes(page), self._limit, self._rules.weights, RANDOM)
-        return await self._take(connection, turns)
-
-    async def may_claim(self, connection: asyncpg.Connection) -> bool:
-        """Who finds nothing to claim does not stand in line for it."""
-        may: bool = await connection.fetchval(SQL["may_claim"], self._queue, self._rules.concurrency)
-        return may
+        if not caps and not self._rules.is_limited:
+            heads = [Head(lane, row["position"]) for lane, row in zip(_lanes(page), page, strict=True)]
+            self._line.keep(heads, self._limit)
+        return await self._claimed(connection, await self._take(connection, self._wanted))
 
     async def limited(self, connection: asyncpg.Connection) -> list[Claimed]:
-        """In one transaction, behind everybody else who claims from this queue."""
-        rules = self._rules
+        """In one transaction, behind everybody else who claims from this queue: what `free` wanted, as far as it may
+        begin."""
+        rules, wanted = self._rules, self._wanted
         held = await connection.fetchrow(SQL["hold_queue"], self._queue)
         if held is None:
             await connection.execute(SQL["make_meter"], self._queue)
             held = await connection.fetchrow(SQL["hold_queue"], self._queue)
-        limit, tokens = self._limit, 0.0
-        if rules.concurrency is not None:
-            taken = await connection.fetchval(SQL["count_claimed"], self._queue, rules.concurrency)
-            limit = min(limit, rules.concurrency - taken)
+        tokens = 0.0
+        buckets: dict[str, float] = {}
+        if rules.key_rate is not None:
+            keys = texts({one.key for one in wanted})
+            rows = await connection.fetch(SQL["read_meters"], self._queue, keys)
+            found = {row["key"]: rules.key_rate.filled(row["tokens"], held["now"] - row["touched"]) for row in rows}
+            buckets = {one.key: found.get(one.key, rules.key_rate.burst) for one in wanted}
+            wanted = [_at_most(one, int(buckets[one.key]) - one.before) for one in wanted]
         if rules.rate is not None:
             tokens = rules.rate.filled(held["tokens"], held["now"] - held["touched"])
-            limit = min(limit, int(tokens))
-        if limit <= 0:
-            return []
-        page = await self._page(connection, counted=True)
-        for _ in range(PAGES):
-            buckets = self._buckets(page, held["now"])
-            rooms = {row["key"]: self._room(row, buckets.get(row["key"])) for row in page}
-            turns = share(_lanes(page, rooms), limit, rules.weights, RANDOM)
-            if turns or len(page) < LANES:
-                break
-            page = await self._look(connection, (page[-1]["priority"], page[-1]["key"]), counted=True)
-        claimed = await self._take(connection, turns)
+            wanted = [_at_most(one, int(tokens) - one.ahead) for one in wanted]
+        claimed = await self._claimed(connection, await self._take(connection, wanted))
         await self._spend(connection, claimed, tokens, buckets, held["now"])
         return claimed
 
-    async def _page(self, connection: asyncpg.Connection, counted: bool) -> list[asyncpg.Record]:
+    async def _unseen(self, connection: asyncpg.Connection) -> list[Claimed]:
+        """Without looking, where somebody has looked a moment ago. Nothing: look."""
+        drawn = self._line.draw(self._limit, self._rules.weights, RANDOM)
+        if drawn is None:
+            return []
+        view, turns = drawn
+        wanted = [Wanted(turn.priority, turn.key, turn.count, view.begin[turn.key]) for turn in turns]
+        rows = await self._take(connection, wanted, view.priority)
+        for row in rows:
+            view.took(row["key"], row["position"])
+        if len(rows) < self._limit:
+            self._line.missed()
+        return await self._claimed(connection, rows)
+
+    async def _draw(self, connection: asyncpg.Connection) -> tuple[list[asyncpg.Record], list[Turn], dict[str, int]]:
+        """The lanes, whose turn it is, and how many of a key may be at work: as it is now."""
+        page = await self._page(connection)
+        limit = self._room_of_queue(page[0]) if page else 0
+        for _ in range(PAGES):
+            turns = share(_lanes(page, self._rooms(page)), limit, self._rules.weights, RANDOM)
+            if turns or limit <= 0 or len(page) < LANES:
+                break
+            page = await self._look(connection, (page[-1]["priority"], page[-1]["key"]))
+        return page, turns, self._caps(page)
+
+    async def _page(self, connection: asyncpg.Connection) -> list[asyncpg.Record]:
         """The lanes to choose from: all of them, or the next group of the best priority."""
-        cursor = self._cursors.pop(self._queue, FIRST)
-        page = await self._look(connection, cursor, counted)
+        cursor, self._line.cursor = self._line.cursor, FIRST
+        page = await self._look(connection, cursor)
         best = page[0]["best"] if page else None
         page = [row for row in page if row["priority"] == best] if cursor != FIRST else page
         if cursor != FIRST and len(page) < LANES:  # once round
             known = {(row["priority"], row["key"]) for row in page}
-            first = await self._look(connection, FIRST, counted)
+            first = await self._look(connection, FIRST)
             page += [row for row in first if (row["priority"], row["key"]) not in known]
         if len(page) >= LANES:
             page = page[:LANES]
-            self._cursors[self._queue] = (page[-1]["priority"], page[-1]["key"])
+            self._line.cursor = (page[-1]["priority"], page[-1]["key"])
         return page
 
-    async def _look(self, connection: asyncpg.Connection, after: Position, counted: bool) -> list[asyncpg.Record]:
+    async def _look(self, connection: asyncpg.Connection, after: Position) -> list[asyncpg.Record]:
         """From where the lines began a moment ago; from the very beginning now and then, and where nothing is found:
         what was given back keeps its place."""
-        self._begin_at = self._marks.of(self._queue)
-        rows = await self._look_from(connection, after, counted)
-        if not rows and self._begin_at:
-            self._begin_at = 0
-            rows = await self._look_from(connection, after, counted)
-        if not self._begin_at and after == FIRST:
-            self._marks.note(self._queue, min((row["position"] for row in rows), default=0) if len(rows) < LANES else 0)
+        begin_at = self._line.begin_at()
+        rows = await self._look_from(connection, after, begin_at)
+        if not rows and begin_at:
+            begin_at = 0
+            rows = await self._look_from(connection, after, begin_at)
+        self._line.looked(after, begin_at, [((row["priority"], row["key"]), row["position"]) for row in rows])
         return rows
 
-    async def _look_from(self, connection: asyncpg.Connection, after: Position, counted: bool) -> list[asyncpg.Record]:
-        rates = self._rules.key_rate is not None
+    async def _look_from(self, connection: asyncpg.Connection, after: Position, begin_at: int) -> list[asyncpg.Record]:
+        rules = self._rules
+        limits = (rules.key_concurrency, rules.concurrency, rules.rate is not None or rules.key_rate is not None)
         rows: list[asyncpg.Record] = await connection.fetch(
-            SQL["look_at_lanes"], self._queue, *after, LANES, self._limit, counted, rates, self._begin_at
+            SQL["look_at_lanes"], self._queue, *after, LANES, self._limit, begin_at, *limits
         )
         return rows
 
-    def _room(self, row: asyncpg.Record, tokens: float | None) -> int | None:
-        limits = [limit for limit in (self._rules.key_concurrency, row["room"]) if limit is not None]
-        rooms = [limit - row["at_work"] for limit in limits]
-        if tokens is not None:
-            rooms.append(int(tokens))
-        return max(0, min(rooms)) if rooms else None
+    def _room_of_queue(self, row: asyncpg.Record) -> int:
+        """How much of the queue may begin, as far as anybody asks."""
+        rules, limit = self._rules, self._limit
+        if rules.concurrency is not None:
+            limit = min(limit, rules.concurrency - row["claimed"])
+        if rules.rate is not None:
+            passed_ms = row["now"] - (row["queue_touched"] or 0)
+            limit = min(limit, int(rules.rate.filled(row["queue_tokens"], passed_ms)))
+        return limit
 
-    def _buckets(self, page: list[asyncpg.Record], now: int) -> dict[str, float]:
-        rate = self._rules.key_rate
-        if rate is None:
-            return {}
-        return {
-            row["key"]: rate.filled(row["tokens"], now - row["touched"] if row["touched"] is not None else 0)
-            for row in page
-        }
+    def _caps(self, page: list[asyncpg.Record]) -> dict[str, int]:
+        """How many of a key may be at work, over all its priorities. A key that is not there has no limit."""
+        caps: dict[str, int] = {}
+        for row in page:
+            limits = (self._rules.key_concurrency, row["room"], caps.get(row["key"]))
+            known = [limit for limit in limits if limit is not None]
+            if known:
+                caps[row["key"]] = min(known)
+        return caps
+
+    def _rooms(self, page: list[asyncpg.Record]) -> dict[str, int]:
+        """How much of a key may begin."""
+        caps, rate = self._caps(page), self._rules.key_rate
+        rooms: dict[str, int] = {}
+        for row in page:
+            found = [caps[row["key"]] - row["at_work"]] if row["key"] in caps else []
+            if rate is not None:
+                found.append(int(rate.filled(row["tokens"], row["now"] - (row["touched"] or 0))))
+            if found:
+                rooms[row["key"]] = max(0, min([*found, rooms.get(row["key"], found[0])]))
+        return rooms
 
     async def _spend(
         self,
@@ -198,17 +234,24 @@ class Claiming:
         if left and claimed:
             await connection.execute(SQL["write_meters"], self._queue, *columns(left.items(), 2), now)
 
-    async def _take(self, connection: asyncpg.Connection, turns: list[Turn]) -> list[Claimed]:
-        if not turns:
+    async def _take(
+        self, connection: asyncpg.Connection, wanted: Sequence[Wanted], unless_before: int = ANY_PRIORITY
+    ) -> list[asyncpg.Record]:
+        """In the order in which they should begin; nothing if something of a better priority waits."""
+        wanted = [one for one in wanted if one.count]
+        if not wanted:
             return []
-        wanted = columns(((turn.priority, turn.key, turn.count) for turn in turns), 3)
-        rows = await connection.fetch(
-            SQL["take_work"], self._queue, self._worker, self._ttl_ms, *wanted, self._begin_at
+        given = columns((astuple(one) for one in wanted), 7)
+        better = (unless_before, self._line.begin_at())
+        rows: list[asyncpg.Record] = await connection.fetch(
+            SQL["take_work"], self._queue, self._worker, self._ttl_ms, *given, *better, self._rules.concurrency
         )
         rows.sort(key=lambda row: (row["priority"], row["position"]))
+        return rows
+
+    async def _claimed(self, connection: asyncpg.Connection, rows: Sequence[asyncpg.Record]) -> list[Claimed]:
         runs = [RunId(row["run"]) for row in rows]
-        values = Values(connection)
-        offers = await values.decode(values.effect, runs, [row["effect"] for row in rows])
+        offers = await effects_of(connection, runs, [row["effect"] for row in rows])
         return [
             Claimed(run, offer, self._worker, row["number"])
             for row, run, offer in zip(rows, runs, offers, strict=True)
@@ -216,6 +259,22 @@ class Claiming:
         ]
 
 
-def _lanes(page: Iterable[asyncpg.Record], rooms: dict[str, int | None] | None = None) -> list[Lane]:
-    rooms = rooms or {}
+def _lanes(page: Iterable[asyncpg.Record], rooms: Mapping[str, int] = NO_ROOMS) -> list[Lane]:
     return [Lane(row["priority"], row["key"], row["count"], rooms.get(row["key"])) for row in page]
+
+
+def _wanted(page: Iterable[asyncpg.Record], turns: Sequence[Turn], caps: Mapping[str, int]) -> list[Wanted]:
+    """In order of priority. Within one by chance: if there turns out to be less room, it is not always the same keys
+    that go without."""
+    begin = {(row["priority"], row["key"]): row["position"] for row in page}
+    before: Counter[str] = Counter()
+    wanted: list[Wanted] = []
+    for turn in sorted(turns, key=lambda turn: (turn.priority, RANDOM.random())):
+        key, first = turn.key, begin[turn.priority, turn.key]
+        wanted.append(Wanted(turn.priority, key, turn.count, first, caps.get(key), before[key], before.total()))
+        before[key] += turn.count
+    return wanted
+
+
+def _at_most(wanted: Wanted, count: int) -> Wanted:
+    return replace(wanted, count=max(0, min(wanted.count, count)))

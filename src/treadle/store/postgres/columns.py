@@ -1,19 +1,62 @@
-"""Rows as arrays: what a statement is given for any number of them."""
+"""Rows as arrays: what a statement is given for any number of them.
+
+asyncpg asks every element of an array whether it is an array itself, which costs more than everything else about a
+commit. Where there may be many rows a column is therefore handed over as the text of an array, made at once: a list of
+JSON in other brackets, as long as no text needs a backslash, and the server reads it (`$1::text::bigint[]`). Bytes stay
+an array of asyncpg's: as text they would double.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any
+
+import msgspec
 
 from treadle.store.postgres.connect import without_nul
 
 Rows = Iterable[Sequence[Any]]
+
+_json = msgspec.json.Encoder().encode
 
 
 def columns(rows: Rows, width: int = 0) -> list[Sequence[Any]]:
     """Rows as one array per column; without a row, `width` arrays of nothing."""
     turned = [_column(column) for column in zip(*rows, strict=True)]
     return turned or [[] for _ in range(width)]
+
+
+def handed(statement: str, rows: Rows) -> list[Any]:
+    """Some rows, column by column as the statement wants them."""
+    wanted = _as_text(statement)
+    return [
+        literal(column) if place in wanted else _column(column)
+        for place, column in enumerate(zip(*rows, strict=True), 1)
+    ]
+
+
+def literal(values: Sequence[Any]) -> str:
+    """Texts, numbers, truth values or None as PostgreSQL writes an array of them."""
+    encoded = _json(values)
+    if b"\\" not in encoded:
+        return f"{{{encoded[1:-1].decode()}}}"
+    # JSON has names for characters that PostgreSQL does not know; NUL is the business of who passes a text on.
+    return f"{{{','.join([_quoted(value) for value in values])}}}"
+
+
+def _quoted(value: Any) -> str:
+    if not isinstance(value, str):
+        return _json(value).decode()
+    escaped = value.replace("\\", r"\\").replace('"', r"\"")
+    return f'"{escaped}"'
+
+
+@cache
+def _as_text(statement: str) -> frozenset[int]:
+    """The places of columns it wants as text."""
+    return frozenset(int(place) for place in re.findall(r"\$(\d+)::text::", statement))
 
 
 def texts(values: Iterable[str]) -> Sequence[str]:

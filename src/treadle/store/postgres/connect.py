@@ -10,7 +10,9 @@ Failure cases
 
 from __future__ import annotations
 
+import asyncio
 import re
+from contextlib import suppress
 from importlib.resources import files
 from typing import Any
 
@@ -18,12 +20,14 @@ import asyncpg
 
 from treadle.errors import StorePlaceError
 from treadle.store.places import shown
-from treadle.store.postgres.faults import misplaced
+from treadle.store.postgres.faults import WRONG_OPTIONS, misplaced
 from treadle.store.postgres.queries import SQL
 
 CONNECT_S = 10.0
 ANSWER_S = 30.0
 """Statements take milliseconds. Half a minute of silence is a blackholed connection: the caller learns it."""
+ALMOST_S = 1.0
+"""A server that is there takes milliseconds; who wants to go does not wait longer for one that is not."""
 MAKING_TRIES = 10
 LOCK_MS = 5_000
 """Everybody waits behind a migration that waits for a table: rather it gives up and says so."""
@@ -66,6 +70,34 @@ def settings() -> dict[str, Any]:
     }
 
 
+async def reach(dsn: str, **other: Any) -> asyncpg.Connection:
+    """A new connection, with settings beside the usual ones. Raises what `asyncpg.connect` raises, and
+    StorePlaceError for an address that cannot be meant.
+
+    Who is interrupted leaves when it has come about, or after ALMOST_S: interrupted while it asks a server for TLS,
+    asyncpg leaves a future behind whose error nobody ever takes, and Python says so on the user's screen."""
+    opening = asyncio.get_running_loop().create_task(asyncpg.connect(dsn, **{**settings(), **other}))
+    try:
+        return await asyncio.shield(opening)
+    except WRONG_OPTIONS as problem:
+        remedy = "look at the options behind the ? of the address"
+        raise StorePlaceError(shown(dsn), str(problem), remedy) from problem
+    except asyncio.CancelledError:
+        try:
+            await asyncio.wait({opening}, timeout=ALMOST_S)
+        finally:
+            opening.add_done_callback(_drop)
+            opening.cancel()
+        raise
+
+
+def _drop(opening: asyncio.Task[asyncpg.Connection]) -> None:
+    """Nobody waits for it any more, whatever it has come to."""
+    if not opening.cancelled() and opening.exception() is None:
+        with suppress(asyncpg.InterfaceError, OSError):
+            opening.result().terminate()
+
+
 def migrations() -> list[tuple[int, str]]:
     """(version, statements), oldest first."""
     found = []
@@ -76,15 +108,19 @@ def migrations() -> list[tuple[int, str]]:
     return sorted(found)
 
 
-async def migrate(dsn: str, shards: int) -> int:
+async def migrate(dsn: str, shards: int, *, make: bool = True) -> int:
     """Brings the database to the version this Treadle knows, or refuses it; over how many shards its runs are spread.
-    `shards` is for a database that is new."""
+    `shards` is for a database that is new. Unless it may `make` anything, one that is not as it should be is refused:
+    who only looks must neither leave tables behind nor change them under others."""
     place = shown(dsn)
     try:
-        connection = await asyncpg.connect(dsn, **settings())
+        connection = await reach(dsn)
         try:
             await _check_durability(connection, place)
-            if not await _is_up_to_date(connection):
+            stands = await _version(connection)
+            if stands != migrations()[-1][0]:
+                if not make:
+                    raise _not_here(place, stands)
                 await _make_state(connection, shards)
                 for version, statements in migrations():
                     async with connection.transaction(isolation="read_committed"):
@@ -107,12 +143,37 @@ async def _check_durability(connection: asyncpg.Connection, place: str) -> None:
         )
 
 
-async def _is_up_to_date(connection: asyncpg.Connection) -> bool:
-    """The usual case, which must need neither a lock nor the right to make tables."""
+async def _version(connection: asyncpg.Connection) -> int | None:
+    """That of its tables; None if there are none. Usually the newest: to learn that must need neither a lock nor the
+    right to make tables."""
     try:
-        return bool(await connection.fetchval(SQL["read_version"]) == migrations()[-1][0])
+        stands: int | None = await connection.fetchval(SQL["read_version"])
     except asyncpg.UndefinedTableError:
-        return False
+        return None
+    return stands
+
+
+def _not_here(place: str, stands: int | None) -> StorePlaceError:
+    """Why nobody can look at it."""
+    newest = migrations()[-1][0]
+    if not stands:  # 0: somebody was interrupted at the first step
+        return StorePlaceError(place, "there is no store here", "start an engine or deploy first")
+    if stands > newest:
+        return _newer(place, stands)
+    return StorePlaceError(
+        place,
+        f"its schema has version {stands}, this Treadle needs {newest}",
+        "an engine of this Treadle brings it up to date when it starts, or `treadle deploy`; nodes of an older one must"
+        " have stopped by then",
+    )
+
+
+def _newer(place: str, stands: int) -> StorePlaceError:
+    return StorePlaceError(
+        place,
+        f"its schema has version {stands}, this Treadle knows versions up to {migrations()[-1][0]}",
+        "it was written by a newer Treadle: use that one, or restore a backup",
+    )
 
 
 async def _make_state(connection: asyncpg.Connection, shards: int) -> None:
@@ -129,13 +190,8 @@ async def _make_state(connection: asyncpg.Connection, shards: int) -> None:
 
 async def _step(connection: asyncpg.Connection, place: str, version: int, statements: str) -> None:
     stands = await connection.fetchval(SQL["hold_state"])
-    newest = migrations()[-1][0]
-    if stands > newest:
-        raise StorePlaceError(
-            place,
-            f"its schema has version {stands}, this Treadle knows versions up to {newest}",
-            "it was written by a newer Treadle: use that one, or restore a backup",
-        )
+    if stands > migrations()[-1][0]:
+        raise _newer(place, stands)
     if stands < version:
         await connection.execute(f"SET LOCAL lock_timeout = {LOCK_MS}")
         await connection.execute(statements)

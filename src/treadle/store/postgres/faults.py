@@ -44,13 +44,26 @@ _REMEDIES: dict[type[BaseException], str] = {
     OSError: "the server cannot be reached",
 }
 
+_RIGHTS = "let this user read and write the tables of the store, or use the one who owns them"
+
 _WRONG_PLACE: dict[type[BaseException], str] = {
     asyncpg.InvalidCatalogNameError: "create the database first",
     asyncpg.InvalidAuthorizationSpecificationError: "look at user and password",
-    asyncpg.InsufficientPrivilegeError: "let this user create tables there, or migrate with another",
+    asyncpg.InsufficientPrivilegeError: (
+        "let this user create tables there (CREATE on the schema), or start an engine or `treadle deploy` as the user"
+        " who owns them"
+    ),
     asyncpg.DuplicateTableError: "choose another database, or a schema of its own (?search_path=…)",
     asyncpg.InvalidSchemaNameError: "create the schema first",
 }
+
+WRONG_OPTIONS = (
+    asyncpg.UndefinedObjectError,
+    asyncpg.InvalidParameterValueError,
+    asyncpg.CantChangeRuntimeParamError,
+    asyncpg.ClientConfigurationError,
+)
+"""Of who connects: what stands behind the ? of an address and is no option of the client is one of the server's."""
 
 
 def unavailable(problem: BaseException, place: str, *, outcome_unknown: bool = False) -> BaseException:
@@ -61,6 +74,10 @@ def unavailable(problem: BaseException, place: str, *, outcome_unknown: bool = F
     if isinstance(problem, asyncpg.CheckViolationError) and problem.constraint_name == SEAL:
         text = f"{place}: nothing is written here any more: it is being moved, or was; open it again to learn where to"
         made = StoreUnavailable(text, final=True)
+        made.__cause__ = problem
+        return made
+    if isinstance(problem, asyncpg.InsufficientPrivilegeError):
+        made = StoreUnavailable(f"{place}: {problem}: {_RIGHTS}", final=True)
         made.__cause__ = problem
         return made
     # asyncpg says in the same words that a caller is wrong; only these are the connection's.

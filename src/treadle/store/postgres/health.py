@@ -13,12 +13,13 @@ from msgspec import Struct
 
 from treadle.store import statements
 from treadle.store.places import shown
-from treadle.store.postgres.connect import migrations, prepare, settings
+from treadle.store.postgres.connect import migrations, prepare, reach
 from treadle.store.postgres.faults import misplaced
-from treadle.store.postgres.transfer import read_mark
+from treadle.store.postgres.transfer import TABLES, read_mark
 from treadle.store.transfer import Mark
 
 SQL = statements.read("treadle.store.postgres", "health.sql")
+OURS = (*TABLES, "leases", "nodes", "calendar")
 DEAD_MIN = 10_000
 """Dead rows that are worth a word; fewer are cleared away in passing."""
 
@@ -74,15 +75,19 @@ class DatabaseHealth(Struct, frozen=True, kw_only=True):
     """Of our tables, if there are any."""
     schema_newest: int
     """The one this Treadle knows."""
+    namesakes: list[str]
+    """Tables of somebody else that have names of ours, where there are none of ours yet."""
+    lacking: list[str]
+    """Rights this user does not have and an engine needs: CREATE, SELECT, INSERT, UPDATE, DELETE."""
     store: StoreHealth | None
-    """Only where the two are the same."""
+    """Only where the two are the same, and may be read."""
 
 
 async def examine(dsn: str) -> DatabaseHealth:
     """Raises `StorePlaceError` or `StoreUnavailable`."""
     place = shown(dsn)
     try:
-        connection = await asyncpg.connect(dsn, **settings())
+        connection = await reach(dsn)
     except Exception as problem:
         made = misplaced(problem, place)
         raise made from (None if made is problem else problem)
@@ -101,7 +106,10 @@ async def _examine(connection: asyncpg.Connection, place: str) -> DatabaseHealth
     oldest = await connection.fetchrow(SQL["oldest_transaction"])
     everybody, ours = await connection.fetchrow(SQL["connections"])
     newest = migrations()[-1][0]
-    version = await connection.fetchval(SQL["schema_version"]) if await connection.fetchval(SQL["is_ours"]) else None
+    version = await _version(connection)
+    lacking = [need for (need,) in await connection.fetch(SQL["lacking"], list(OURS))] if version else []
+    lacking += [] if await connection.fetchval(SQL["may_create"]) else ["CREATE"]
+    is_readable = version == newest and "SELECT" not in lacking
     return DatabaseHealth(
         place=place,
         settings=dict(await connection.fetch(SQL["settings"])),
@@ -114,8 +122,18 @@ async def _examine(connection: asyncpg.Connection, place: str) -> DatabaseHealth
         prepared=await connection.fetchval(SQL["prepared"]),
         schema_version=version,
         schema_newest=newest,
-        store=await _store(connection) if version == newest else None,
+        namesakes=[] if version else [name for (name,) in await connection.fetch(SQL["namesakes"], list(OURS))],
+        lacking=lacking,
+        store=await _store(connection) if is_readable else None,
     )
+
+
+async def _version(connection: asyncpg.Connection) -> int | None:
+    """Of our tables. 0: somebody wanted to make them and could not."""
+    if not await connection.fetchval(SQL["is_ours"]):
+        return None
+    version: int | None = await connection.fetchval(SQL["schema_version"])
+    return version
 
 
 async def _store(connection: asyncpg.Connection) -> StoreHealth:

@@ -11,6 +11,20 @@ SELECT name, setting FROM pg_settings WHERE name IN ('server_version', 'server_v
 -- name: schema_version
 SELECT version FROM treadle_schema;
 
+-- Tables with names of ours: somebody else's, where ours were never made.
+-- name: namesakes
+SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'v')
+AND relname = ANY ($1) ORDER BY relname;
+
+-- Every day of history is a table of its own.
+-- name: may_create
+SELECT coalesce(has_schema_privilege(current_schema(), 'CREATE'), false);
+
+-- name: lacking
+SELECT DISTINCT need FROM pg_class, unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE']) AS need
+WHERE relnamespace = current_schema()::regnamespace AND relname = ANY ($1) AND NOT has_table_privilege(oid, need)
+ORDER BY need;
+
 -- name: state
 SELECT shards, (now() AT TIME ZONE 'UTC')::date - day AS days_behind FROM treadle_schema, calendar;
 

@@ -26,11 +26,12 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import asyncpg
 import msgspec
 
+from treadle.errors import StorePlaceError
 from treadle.store.notices import AWAIT, END, EVERY_S, MISSED, NEWS, WANT, Heard
-from treadle.store.postgres.connect import settings
+from treadle.store.postgres.connect import reach
+from treadle.store.postgres.faults import LOST
 
 PAYLOAD_MAX = 7_900
 """Bytes; PostgreSQL takes less than 8,000."""
@@ -97,7 +98,7 @@ class Channel:
         while True:
             try:
                 await self._serve()
-            except (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError) as problem:
+            except (*LOST, StorePlaceError) as problem:
                 was_up = self.connected.is_set()
                 self.connected.clear()
                 self._pending.clear()
@@ -109,7 +110,7 @@ class Channel:
 
     async def _serve(self) -> None:
         """One connection to its end."""
-        connection = await asyncpg.connect(self._dsn, **{**settings(), "command_timeout": ANSWER_S})
+        connection = await reach(self._dsn, command_timeout=ANSWER_S)
         try:
             schema = await connection.fetchval("SELECT current_schema()")
             channel = f"treadle_{schema}"

@@ -16,7 +16,7 @@ from time import monotonic
 
 import asyncpg
 
-from treadle.store.postgres.connect import prepare, settings
+from treadle.store.postgres.connect import prepare, reach
 
 IDLE_S = 300.0
 """A connection nobody has needed for so long is closed: each is a process at the server. One is always kept."""
@@ -95,7 +95,7 @@ class Pool:
     async def _connect(self) -> asyncpg.Connection:
         """A new one; there is room for it."""
         try:
-            connection = await asyncpg.connect(self._dsn, **settings())
+            connection = await reach(self._dsn)
             try:
                 await prepare(connection)
             except BaseException:

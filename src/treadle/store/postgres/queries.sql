@@ -1,11 +1,14 @@
 -- The statements of the verbs, by name; those of migrating, forgetting and looking after are in upkeep.sql. `queries.py`
--- reads them; a statement reaches to the next name. Rows of a batch arrive as one array per column. The statements of a
--- commit become parts of one (`batches.compose`): no two of them change the same row.
+-- reads them; a statement reaches to the next name. Rows arrive as one array per column; where there may be many, as the
+-- text of one, which costs an engine a tenth (`$1::text::bigint[]`; `columns.handed` reads it here). Only where it is read
+-- once: a condition would read it for every row. The statements of a commit become parts of one (`batches.compose`): no
+-- two of them change the same row.
 
 -- Holds the shards until the end of the transaction, in the order of their numbers: whoever takes a lease over waits for
 -- it, and commits of one shard follow each other. One holder at a time makes no multixacts, as FOR SHARE would.
 -- name: check_fences
-SELECT leases.shard FROM leases JOIN unnest($1::integer[], $2::text[], $3::bigint[]) AS fence (shard, owner, epoch)
+SELECT leases.shard
+FROM leases JOIN unnest($1::text::integer[], $2::text::text[], $3::text::bigint[]) AS fence (shard, owner, epoch)
     ON leases.shard = fence.shard AND leases.owner = fence.owner AND leases.epoch = fence.epoch
 ORDER BY leases.shard FOR NO KEY UPDATE OF leases;
 
@@ -34,8 +37,9 @@ INSERT INTO runs (run, shard, workflow, version, status, busy, seq, started, cha
     tags, first_day, last_day)
 SELECT new.run, new.shard, new.workflow, new.version, new.status, new.busy, new.seq, new.started, new.changed, new.key,
     new.entity, new.parent, new.tags, (SELECT day FROM calendar), (SELECT day FROM calendar)
-FROM unnest($1::text[], $2::integer[], $3::text[], $4::bigint[], $5::text[], $6::boolean[], $7::bigint[], $8::bigint[],
-    $9::bigint[], $10::text[], $11::text[], $12::text[], $13::text[]) WITH ORDINALITY
+FROM unnest($1::text::text[], $2::text::integer[], $3::text::text[], $4::text::bigint[], $5::text::text[],
+    $6::text::boolean[], $7::text::bigint[], $8::text::bigint[], $9::text::bigint[], $10::text::text[], $11::text::text[],
+    $12::text::text[], $13::text::text[]) WITH ORDINALITY
     AS new (run, shard, workflow, version, status, busy, seq, started, changed, key, entity, parent, tags, place)
 ORDER BY new.place
 ON CONFLICT (run) DO NOTHING
@@ -44,13 +48,14 @@ RETURNING run;
 -- In the order of the keys, so that two engines wait for each other and do not lock each other out.
 -- name: claim_keys
 INSERT INTO run_keys (workflow, idempotency_key, run)
-SELECT new.workflow, new.key, new.run FROM unnest($1::text[], $2::text[], $3::text[]) AS new (workflow, key, run)
+SELECT new.workflow, new.key, new.run
+FROM unnest($1::text::text[], $2::text::text[], $3::text::text[]) AS new (workflow, key, run)
 ORDER BY new.workflow, new.key
 ON CONFLICT (workflow, idempotency_key) DO NOTHING
 RETURNING run;
 
 -- name: tag_runs
-INSERT INTO tags (run, tag) SELECT new.run, new.tag FROM unnest($1::text[], $2::text[]) AS new (run, tag)
+INSERT INTO tags (run, tag) SELECT new.run, new.tag FROM unnest($1::text::text[], $2::text::text[]) AS new (run, tag)
 ON CONFLICT (run, tag) DO NOTHING;
 
 -- Guarded by the sequence number each decision saw. Who moves old blocks forward may have been here meanwhile: the last
@@ -58,15 +63,15 @@ ON CONFLICT (run, tag) DO NOTHING;
 -- name: move_runs
 UPDATE runs SET seq = moved.last, changed = coalesce(moved.changed, runs.changed), status = moved.status,
     busy = moved.busy, last_day = greatest(runs.last_day, (SELECT day FROM calendar))
-FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::boolean[])
-    AS moved (run, expected, last, changed, status, busy)
+FROM unnest($1::text::text[], $2::text::bigint[], $3::text::bigint[], $4::text::bigint[], $5::text::text[],
+    $6::text::boolean[]) AS moved (run, expected, last, changed, status, busy)
 WHERE runs.run = moved.run AND runs.seq = moved.expected
 RETURNING runs.run;
 
 -- name: append_history
 INSERT INTO history (run, seq, day, block)
 SELECT new.run, new.seq, (SELECT day FROM calendar), new.block
-FROM unnest($1::text[], $2::bigint[], $3::bytea[]) AS new (run, seq, block);
+FROM unnest($1::text::text[], $2::text::bigint[], $3::bytea[]) AS new (run, seq, block);
 
 -- The three parts of a lone chain's step, check_fences, move_runs and append_history, of one row each: without arrays it
 -- takes two thirds of the time. Whatever changes there changes here.
@@ -88,38 +93,39 @@ SELECT 1 / CASE WHEN (SELECT count(*) FROM check_fences) = 1 AND (SELECT count(*
 INSERT INTO outbox (id, shard, run, effect)
 SELECT nextval('outbox_ids') + placed.shard, placed.shard, placed.run, placed.effect FROM (
     SELECT new.shard, new.run, new.effect
-    FROM unnest($1::integer[], $2::text[], $3::bytea[]) WITH ORDINALITY AS new (shard, run, effect, place)
+    FROM unnest($1::text::integer[], $2::text::text[], $3::bytea[]) WITH ORDINALITY AS new (shard, run, effect, place)
     ORDER BY new.place) AS placed
 RETURNING id;
 
 -- name: effects_done
-DELETE FROM outbox USING unnest($1::bigint[]) AS given (id)
+DELETE FROM outbox USING unnest($1::text::bigint[]) AS given (id)
 WHERE outbox.shard = given.id % 1024 AND outbox.id = given.id;
 
 -- name: park_effects
-UPDATE outbox SET parked = given.reason FROM unnest($1::bigint[], $2::text[]) AS given (id, reason)
+UPDATE outbox SET parked = given.reason FROM unnest($1::text::bigint[], $2::text::text[]) AS given (id, reason)
 WHERE outbox.shard = given.id % 1024 AND outbox.id = given.id;
 
 -- name: set_timers
 INSERT INTO timers (shard, run, timer, due)
 SELECT new.shard, new.run, new.timer, new.due
-FROM unnest($1::integer[], $2::text[], $3::bigint[], $4::bigint[]) AS new (shard, run, timer, due)
+FROM unnest($1::text::integer[], $2::text::text[], $3::text::bigint[], $4::text::bigint[])
+    AS new (shard, run, timer, due)
 ON CONFLICT (run, timer) DO UPDATE SET due = excluded.due;
 
 -- name: clear_timers
-DELETE FROM timers USING unnest($1::text[], $2::bigint[]) AS gone (run, timer)
+DELETE FROM timers USING unnest($1::text::text[], $2::text::bigint[]) AS gone (run, timer)
 WHERE timers.run = gone.run AND timers.timer = gone.timer;
 
 -- name: open_gates
 INSERT INTO gates (run, token, node, opened, title, assign, due)
 SELECT new.run, new.token, new.node, new.opened, new.title, new.assign, new.due
-FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::text[], $6::bytea[], $7::bigint[])
-    AS new (run, token, node, opened, title, assign, due)
+FROM unnest($1::text::text[], $2::text::bigint[], $3::text::text[], $4::text::bigint[], $5::text::text[], $6::bytea[],
+    $7::text::bigint[]) AS new (run, token, node, opened, title, assign, due)
 ON CONFLICT (run, token) DO UPDATE SET node = excluded.node, opened = excluded.opened, title = excluded.title,
     assign = excluded.assign, due = excluded.due;
 
 -- name: close_gates
-DELETE FROM gates USING unnest($1::text[], $2::bigint[]) AS gone (run, token)
+DELETE FROM gates USING unnest($1::text::text[], $2::text::bigint[]) AS gone (run, token)
 WHERE gates.run = gone.run AND gates.token = gone.token;
 
 -- Only the first answer counts. In two steps, each into one index: at once, the planner would compare every answer with
@@ -127,7 +133,7 @@ WHERE gates.run = gone.run AND gates.token = gone.token;
 -- name: answer_requests
 WITH found AS MATERIALIZED (
     SELECT asked.run, asked.request, given.answer
-    FROM unnest($1::text[], $2::bytea[]) AS given (request, answer) CROSS JOIN LATERAL (
+    FROM unnest($1::text::text[], $2::bytea[]) AS given (request, answer) CROSS JOIN LATERAL (
         SELECT requests.run, requests.request FROM requests
         WHERE requests.request = given.request AND requests.answer IS NULL
         AND requests.shard + 0 = ANY($3::integer[]) OFFSET 0) AS asked)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from datetime import date, timedelta
+from functools import cached_property
 from typing import Any, TypeVar
 
 import asyncpg
@@ -16,6 +17,7 @@ from msgspec.msgpack import Ext
 
 from treadle.errors import StoreUnavailable
 from treadle.model.codec import unpacking
+from treadle.model.effects import Effect
 from treadle.model.events import Event
 from treadle.model.ids import RunId, TimerId, TokenId
 from treadle.store.packing import unpack, unpack_wish, unpacking_effects
@@ -55,9 +57,16 @@ class Values:
     def __init__(self, connection: asyncpg.Connection) -> None:
         self._connection = connection
         self.fetched: dict[bytes, bytes] = {}
-        resolver = Resolver(self._known)
-        self.events = unpacking(resolver)
-        self.effect = unpacking_effects(resolver)
+        self._resolver = Resolver(self._known)
+
+    @cached_property
+    def events(self) -> Callable[[bytes], list[Event]]:
+        """Made when asked for: a decoder of all events takes longer to make than most answers to decode."""
+        return unpacking(self._resolver)
+
+    @cached_property
+    def effect(self) -> Callable[[bytes], Effect]:
+        return unpacking_effects(self._resolver)
 
     def _known(self, digest: bytes) -> bytes:
         try:
@@ -92,6 +101,22 @@ class Values:
                 )
             layer = {inner for digest in layer for inner in marks(self.fetched[digest])}
         return found
+
+
+async def effects_of(connection: asyncpg.Connection, runs: Sequence[RunId], packed: Sequence[bytes]) -> list[Effect]:
+    """Effects of these runs. Next to none has a value that left."""
+    try:
+        return [_plain_effect(one) for one in packed]
+    except _Missing:
+        values = Values(connection)
+        return await values.decode(values.effect, runs, packed)
+
+
+def _absent(_digest: bytes) -> bytes:
+    raise _Missing
+
+
+_plain_effect = unpacking_effects(Resolver(_absent))
 
 
 def marks(packed: bytes) -> set[bytes]:

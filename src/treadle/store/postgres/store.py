@@ -40,7 +40,7 @@ does to its timers and gates; that both have events, and so meet at the run's ve
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -64,6 +64,7 @@ from treadle.store.port import (
 )
 from treadle.store.postgres import membership, reading, transfer, upkeep, writing
 from treadle.store.postgres.batches import Writing
+from treadle.store.postgres.begun import begun
 from treadle.store.postgres.beside import beside
 from treadle.store.postgres.connect import migrate
 from treadle.store.postgres.days import Days
@@ -101,15 +102,18 @@ class PostgresStore(PostgresWork):
         payload_max: int = PAYLOAD_MAX,
         connections_max: int = CONNECTIONS_MAX,
         read_only: bool = False,
+        make: bool = True,
     ) -> PostgresStore:
-        """Opens the database and brings it up to date. How many shards it has is settled by whoever opens it first.
-        Raises `StorePlaceError` if it cannot be there, or was moved; who only reads may all the same."""
-        settled = await migrate(dsn, shards)
+        """Opens the database and brings it up to date, unless it must not `make` anything. How many shards it has is
+        settled by whoever opens it first. Raises `StorePlaceError` if it cannot be there, or was moved; who only reads
+        may all the same."""
+        settled = await migrate(dsn, shards, make=make and not read_only)
         connections = await Connections.open(dsn, connections_max)
         store = cls(connections, settled, payload_max)
         try:
             if not read_only:
                 await transfer.check_whole(connections)
+            if make and not read_only:
                 await store._days.look()
         except BaseException:
             await connections.close()
@@ -134,7 +138,10 @@ class PostgresStore(PostgresWork):
 
     # Writing
 
-    async def commit(self, batch: Batch, *fences: Fence) -> list[OutboxRow]:
+    def commit(self, batch: Batch, *fences: Fence) -> Awaitable[list[OutboxRow]]:
+        return begun(self._commit(batch, fences))
+
+    async def _commit(self, batch: Batch, fences: Sequence[Fence]) -> list[OutboxRow]:
         if self._days.is_due:
             await self._days.look()
         written = Writing(Plan(batch, self._payload_max), fences, self.shards)

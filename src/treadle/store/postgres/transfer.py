@@ -22,7 +22,7 @@ from treadle.errors import OwnedElsewhere, StoreConflict, StorePlaceError
 from treadle.model.effects import OfferWork
 from treadle.store import statements
 from treadle.store.packing import pack, unpack
-from treadle.store.postgres.columns import columns
+from treadle.store.postgres.columns import columns, handed
 from treadle.store.postgres.connect import migrate
 from treadle.store.postgres.faults import SEAL
 from treadle.store.postgres.queries import SQL as VERBS
@@ -239,7 +239,7 @@ async def _check_ours(dsn: str) -> None:
 async def _holders(connection: asyncpg.Connection) -> str:
     """Whoever owns something; empty if nobody does."""
     rows = await connection.fetch(SQL["holders"])
-    return ", ".join(f"node {name} ({shards} shards)" for name, shards in rows)
+    return ", ".join(f"node {name}" + (f" ({shards} shards)" if shards else "") for name, shards in rows)
 
 
 async def _unseal(connection: asyncpg.Connection) -> None:
@@ -276,7 +276,7 @@ async def _derive(connection: asyncpg.Connection, runs: Sequence[dict[str, Any]]
     """What the database finds runs by."""
     keys = [(run["workflow"], run["idempotency_key"], run["run"]) for run in runs if run["idempotency_key"] is not None]
     if keys:
-        await connection.execute(VERBS["claim_keys"], *columns(keys, 3))
+        await connection.execute(VERBS["claim_keys"], *handed(VERBS["claim_keys"], keys))
     tags = [(run["run"], tag) for run in runs if run["tags"] is not None for tag in msgspec.json.decode(run["tags"])]
     if tags:
-        await connection.execute(VERBS["tag_runs"], *columns(tags, 2))
+        await connection.execute(VERBS["tag_runs"], *handed(VERBS["tag_runs"], tags))

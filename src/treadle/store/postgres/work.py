@@ -14,7 +14,8 @@ from typing import Any
 import asyncpg
 
 from treadle.model.ids import RunId, TokenId
-from treadle.store.postgres.claiming import Claiming, Marks, Position
+from treadle.store.postgres.claiming import Claiming
+from treadle.store.postgres.claiming_lines import Lines
 from treadle.store.postgres.columns import columns
 from treadle.store.postgres.queries import SQL
 from treadle.store.postgres.transactions import Connections
@@ -34,19 +35,14 @@ class PostgresWork:
     ) -> list[Claimed]:
         if limit <= 0:
             return []
-        claiming = Claiming(queue, worker, limit, ttl_ms, rules, self._cursors, self._marks)
-        if not rules.is_limited:
-            for _ in range(TRIES):
-                claimed = await self._connections.write_alone(claiming.unlimited)
-                if claimed is None:
-                    break  # the work itself has a limit
-                if claimed or not claiming.has_lanes:
-                    return claimed
-            else:
-                return []
-        if not await self._connections.read(claiming.may_claim):
-            return []
-        return await self._connections.write(claiming.limited)
+        claiming = Claiming(queue, worker, limit, ttl_ms, rules, self._lines[queue])
+        for _ in range(TRIES):
+            claimed = await self._connections.write_alone(claiming.free)
+            if claimed is None:
+                claimed = await self._connections.write(claiming.limited)
+            if claimed or not claiming.has_lanes:
+                return claimed
+        return []
 
     async def renew(self, worker: str, claims: Sequence[Claim], ttl_ms: int) -> list[Claim]:
         if not claims:
@@ -91,16 +87,10 @@ class PostgresWork:
             await self._connections.write_alone(_executing(SQL[statement], *_named(claims)))
 
     @property
-    def _cursors(self) -> dict[str, Position]:
-        """Where the next claim of a queue with very many keys begins. In memory: all that hangs on it is whose turn
-        it is when there are more keys than turns."""
-        cursors: dict[str, Position] = self.__dict__.setdefault("_work_cursors", {})
-        return cursors
-
-    @property
-    def _marks(self) -> Marks:
-        marks: Marks = self.__dict__.setdefault("_work_marks", Marks())
-        return marks
+    def _lines(self) -> Lines:
+        """What is remembered of them: nothing but speed, and whose turn it is among very many keys."""
+        lines: Lines = self.__dict__.setdefault("_work_lines", Lines())
+        return lines
 
 
 def _named(claims: Sequence[Claim]) -> list[Sequence[Any]]:

@@ -1,0 +1,134 @@
+"""What a process remembers of the lines it claims from, so that the next claim need not look at all of it again.
+
+Owns no truth: everything here may be old or lost, and costs a look then. Promises that nothing it hides stays hidden
+for longer than BELIEVED_S. Must not know SQL.
+
+    cursor   where the next claim of a queue with very many keys goes on
+    mark     no line begins before this position: what lies before was claimed, and is passed over inside the index
+    view     lanes as seen a moment ago: the next claims draw between them without looking
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from random import Random
+
+from msgspec import Struct
+
+from treadle.store.fairness import Lane, Turn, share
+
+LANES = 16
+"""As many keys as a claim draws between: about a third of a millisecond of looking."""
+BELIEVED_S = 2.0
+"""How long the beginning of a line is believed: so long may work that was given back wait behind newer work."""
+VIEW_S = 0.5
+"""How long lanes are believed: so long may work of a key that nobody had heard of wait for its first turn. Better
+priorities do not wait: whoever takes without looking takes nothing if there is one."""
+ENDLESS = 1 << 30
+NOWHERE = 1 << 63
+"""Behind every position."""
+
+Position = tuple[int, str]
+FIRST: Position = (-(1 << 31), "")
+
+
+class Head(Struct, frozen=True):
+    """A lane, as somebody who looked has found it."""
+
+    lane: Lane
+    position: int
+    """Of the first that waits."""
+
+
+class View(Struct):
+    """Lanes of one priority."""
+
+    priority: int
+    lanes: list[Lane]
+    begin: dict[str, int]
+    """By key: where the line begins."""
+    starts: int
+    """What it is still good for: where more keys wait than one view has, the others come after as many starts."""
+    until: float
+
+    def took(self, key: str, position: int) -> None:
+        self.begin[key] = max(self.begin[key], position + 1)
+
+
+class _Round(Struct):
+    """Lanes that were looked at one group after the other, from the first on."""
+
+    begin_at: int
+    begun: float
+    seen_to: Position = FIRST
+    lowest: int = NOWHERE
+
+
+class Line:
+    """The line of one queue."""
+
+    def __init__(self) -> None:
+        self.cursor = FIRST
+        self._mark = 0
+        self._mark_until = 0.0
+        self._round: _Round | None = None
+        self._view: View | None = None
+        self._missed_until = 0.0
+
+    def begin_at(self) -> int:
+        """Positions before it need not be looked at."""
+        return self._mark if time.monotonic() < self._mark_until else 0
+
+    def looked(self, after: Position, begin_at: int, heads: Sequence[tuple[Position, int]]) -> None:
+        """What the mark is worked out from: once all lanes were seen, no line begins before the lowest of their heads.
+        It rises with every round, and is forgotten BELIEVED_S after one that began at the very beginning."""
+        if after == FIRST:
+            self._round = _Round(begin_at, time.monotonic())
+        so_far, self._round = self._round, None
+        if so_far is None or so_far.begin_at != begin_at or after > so_far.seen_to:
+            return
+        so_far.lowest = min([so_far.lowest, *(position for _, position in heads)])
+        if len(heads) >= LANES:
+            so_far.seen_to = max(so_far.seen_to, heads[-1][0])
+            self._round = so_far
+            return
+        self._mark = so_far.lowest if so_far.lowest < NOWHERE else 0
+        if not begin_at:
+            self._mark_until = so_far.begun + BELIEVED_S
+
+    def keep(self, heads: Sequence[Head], limit: int) -> None:
+        """What was seen is drawn from again, unless lines were too short for that a moment ago. `limit` is drawn
+        now."""
+        now = time.monotonic()
+        self._view = None
+        if not heads or now < self._missed_until:
+            return
+        best = min(head.lane.priority for head in heads)
+        drawn = [head for head in heads if head.lane.priority == best]
+        starts = LANES - limit if len(heads) >= LANES else ENDLESS
+        begin = {head.lane.key: head.position for head in drawn}
+        self._view = View(best, [head.lane for head in drawn], begin, starts, now + VIEW_S)
+
+    def draw(self, limit: int, weights: Mapping[str, float], random: Random) -> tuple[View, list[Turn]] | None:
+        """Whose turn it is, without looking. None: look."""
+        view = self._view
+        if view is None or view.starts < limit or time.monotonic() >= view.until:
+            return None
+        if any(lane.ready < limit for lane in view.lanes):
+            return None
+        view.starts -= limit
+        return view, share(view.lanes, limit, weights, random)
+
+    def missed(self) -> None:
+        """What was drawn was not there: somebody else had it, lines are short, or something goes before it."""
+        self._view = None
+        self._missed_until = time.monotonic() + VIEW_S
+
+
+class Lines(dict[str, Line]):
+    """Those of a process, by queue."""
+
+    def __missing__(self, queue: str) -> Line:
+        self[queue] = line = Line()
+        return line
