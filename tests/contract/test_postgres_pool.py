@@ -131,9 +131,9 @@ def test_who_was_interrupted_leaves_room_for_the_next(database: Database, runner
     runner.run(story())
 
 
-def test_a_server_that_refuses_leaves_room_for_the_next(database: Database, runner: asyncio.Runner) -> None:
+def test_a_server_that_refuses_leaves_room_for_the_next(runner: asyncio.Runner) -> None:
     async def story() -> None:
-        pool = Pool(database.dsn.replace("host=", "host=/nowhere"), 1)
+        pool = Pool("postgresql:///nothing?host=/nowhere", 1)
         for _ in range(2):
             with pytest.raises(OSError):
                 await pool.take()

@@ -91,3 +91,26 @@ def test_a_step_alone_is_refused_without_the_newest_lease(store: Any, asked: lis
     assert refused.value.shards == (fence.shard,)
     assert asked[-1] == SQL["step_one"]
     assert len(store.history(ALONE)) == 1
+
+
+def test_a_commit_is_sent_before_anybody_else_has_a_turn(
+    store: Any, runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or the server would wait until all have run who were woken by the commit before."""
+    fence = store.held()
+    store.commit(begin(ALONE), fence)
+    sent: list[str] = []
+    real = asyncpg.Connection.fetchrow
+
+    async def fetchrow(connection: asyncpg.Connection, question: str, *given: Any) -> Any:
+        sent.append(question)
+        return await real(connection, question, *given)
+
+    monkeypatch.setattr(asyncpg.Connection, "fetchrow", fetchrow)
+
+    async def story() -> None:
+        committing = store.store.commit(Batch([step(ALONE)]), fence)
+        assert sent == [SQL["step_one"]]
+        assert await committing == []
+
+    runner.run(story())

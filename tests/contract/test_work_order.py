@@ -89,6 +89,14 @@ def test_work_may_bring_its_own_limit(shop: Shop) -> None:
     assert shop.taken(10) == []
 
 
+@pytest.mark.parametrize("rules", [{}, {"concurrency": 9}], ids=["free queue", "limited queue"])
+def test_a_limit_counts_also_behind_work_of_its_key_that_brings_none(shop: Shop, rules: dict[str, int]) -> None:
+    shop.offer("k")
+    shop.offer(*["k"] * 3, limit=1)
+    assert shop.taken(10, **rules) == ["k"]
+    assert shop.taken(10, **rules) == []
+
+
 def test_a_rate_is_a_bucket_of_one_second(shop: Shop) -> None:
     shop.offer(*["k"] * 20)
     rate = Rate(4)
@@ -159,3 +167,44 @@ def test_64_who_claim_at_once_never_get_the_same_and_leave_nothing(database: Any
 
     got = asyncio.run(crowd())
     assert len(got) == len(set(got)) == rows
+
+
+@pytest.mark.parametrize(
+    ("rules", "begin_in_all", "of_a_key"),
+    [
+        (QueueRules(concurrency=11, key_concurrency=2), 11, 2),
+        (QueueRules(key_concurrency=3), 21, 3),
+        (QueueRules(rate=Rate(0.001)), 1, 1),
+        (QueueRules(key_rate=Rate(0.001)), 7, 1),
+        (QueueRules(concurrency=5, key_rate=Rate(0.001)), 5, 1),
+    ],
+    ids=str,
+)
+def test_limits_hold_exactly_while_32_claim_at_once(
+    database: Any, rules: QueueRules, begin_in_all: int, of_a_key: int
+) -> None:
+    """Several at a time, of keys that wait in two priorities: nobody sees what the others are about to take."""
+
+    async def crowd() -> list[str]:
+        store = await database.open(payload_max=1_000)
+        try:
+            fence = await store.lease(SHARD, "a", None, 100_000)
+            await store.commit(begin(), fence)
+            offers = [
+                OfferWork(TokenId(n + 1), 1, "n", None, "q", f"k{n % 7}", "w", 1, "root", priority=n // 35)
+                for n in range(70)
+            ]
+            await store.commit(Batch([Commit(RUN, 1, [], offers, RunStatus.RUNNING)]), fence)
+            got: list[str] = []
+
+            async def claim(worker: str) -> None:
+                for _ in range(3):
+                    got.extend(one.offer.key for one in await store.claim("q", worker, 4, 60_000, rules))
+
+            await asyncio.gather(*(claim(f"w{number}") for number in range(32)))
+            return got
+        finally:
+            await store.close()
+
+    got = Counter(asyncio.run(crowd()))
+    assert (got.total(), max(got.values())) == (begin_in_all, of_a_key)

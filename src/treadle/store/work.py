@@ -87,6 +87,10 @@ class QueueRules(Struct, frozen=True, omit_defaults=True):
         limits = (self.concurrency, self.rate, self.key_concurrency, self.key_rate)
         return any(limit is not None for limit in limits)
 
+    @property
+    def has_rate(self) -> bool:
+        return self.rate is not None or self.key_rate is not None
+
 
 NO_RULES = QueueRules()
 

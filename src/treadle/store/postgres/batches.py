@@ -4,8 +4,8 @@ Owns what a commit writes. Promises: all or nothing, refused exactly when the po
 number of runs and shards. Must not read more than it needs.
 
 Theory of operation
-    Each table a batch changes is one part, with its rows as arrays (`columns.handed`); the parts are put together as one
-    statement, which is its own transaction:
+    Each table a batch changes is one part, with its rows as arrays (`columns.handed`); the parts are put together as
+    one statement, which is its own transaction:
 
         WITH check_fences AS (… FOR NO KEY UPDATE), move_runs AS (UPDATE … RETURNING …), append_history AS (INSERT …), …
         SELECT 1 / CASE WHEN every guarded part has touched as many rows as it was given ($n) THEN 1 ELSE 0 END

@@ -178,7 +178,7 @@ class Claiming:
 
     async def _look_from(self, connection: asyncpg.Connection, after: Position, begin_at: int) -> list[asyncpg.Record]:
         rules = self._rules
-        limits = (rules.key_concurrency, rules.concurrency, rules.rate is not None or rules.key_rate is not None)
+        limits = (rules.key_concurrency, rules.concurrency, rules.has_rate)
         rows: list[asyncpg.Record] = await connection.fetch(
             SQL["look_at_lanes"], self._queue, *after, LANES, self._limit, begin_at, *limits
         )

@@ -129,6 +129,9 @@ class Line:
 class Lines(dict[str, Line]):
     """Those of a process, by queue."""
 
+    sweep_at = 0.0
+    """When idle buckets are next looked for."""
+
     def __missing__(self, queue: str) -> Line:
         self[queue] = line = Line()
         return line

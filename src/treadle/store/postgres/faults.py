@@ -66,11 +66,22 @@ WRONG_OPTIONS = (
 """Of who connects: what stands behind the ? of an address and is no option of the client is one of the server's."""
 
 
+_OWN_LIMIT = {"role": "ALTER ROLE … CONNECTION LIMIT", "database": "ALTER DATABASE … CONNECTION LIMIT"}
+
+
+def _remedy_of(problem: BaseException, remedy: str) -> str:
+    """A role or a database may have a limit of its own, below the server's."""
+    for word, statement in _OWN_LIMIT.items():
+        if isinstance(problem, asyncpg.TooManyConnectionsError) and f"for {word}" in str(problem):
+            return f"this {word} may have no more connections: raise its limit ({statement}), or use fewer"
+    return remedy
+
+
 def unavailable(problem: BaseException, place: str, *, outcome_unknown: bool = False) -> BaseException:
     """The exception callers see; the problem itself if it is a bug."""
     for kind, remedy in _REMEDIES.items():
         if isinstance(problem, kind):
-            return _made(problem, place, remedy, outcome_unknown)
+            return _made(problem, place, _remedy_of(problem, remedy), outcome_unknown)
     if isinstance(problem, asyncpg.CheckViolationError) and problem.constraint_name == SEAL:
         text = f"{place}: nothing is written here any more: it is being moved, or was; open it again to learn where to"
         made = StoreUnavailable(text, final=True)
@@ -80,6 +91,8 @@ def unavailable(problem: BaseException, place: str, *, outcome_unknown: bool = F
         made = StoreUnavailable(f"{place}: {problem}: {_RIGHTS}", final=True)
         made.__cause__ = problem
         return made
+    if isinstance(problem, asyncpg.ObjectNotInPrerequisiteStateError) and "accepting connections" in str(problem):
+        return _made(problem, place, "the database takes nobody at the moment", outcome_unknown)
     # asyncpg says in the same words that a caller is wrong; only these are the connection's.
     if isinstance(problem, asyncpg.InterfaceError) and re.search("clos|released back to the pool", str(problem)):
         return _made(problem, place, "the connection or the store is closed", outcome_unknown)

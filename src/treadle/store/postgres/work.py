@@ -8,11 +8,14 @@ How a claim chooses is in `claiming`.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import asyncpg
 
+from treadle.errors import StoreUnavailable
 from treadle.model.ids import RunId, TokenId
 from treadle.store.postgres.claiming import Claiming
 from treadle.store.postgres.claiming_lines import Lines
@@ -23,6 +26,9 @@ from treadle.store.work import NO_RULES, Claim, Claimed, ExpiredClaim, QueueRow,
 
 TRIES = 3
 """How often somebody else may be quicker before a claim comes back with nothing; it is asked again soon."""
+SWEEP_S = 600.0
+SWEPT_MAX = 10_000
+"""Of idle buckets at a time: a claim waits for it."""
 
 
 class PostgresWork:
@@ -35,6 +41,8 @@ class PostgresWork:
     ) -> list[Claimed]:
         if limit <= 0:
             return []
+        if rules.has_rate:
+            await self._forget_idle_buckets()
         claiming = Claiming(queue, worker, limit, ttl_ms, rules, self._lines[queue])
         for _ in range(TRIES):
             claimed = await self._connections.write_alone(claiming.free)
@@ -78,9 +86,12 @@ class PostgresWork:
         rows = await self._connections.read(lambda connection: connection.fetch(SQL["queue_rows"]))
         return [QueueRow(row[0], row[1], row[2], row[3], row[4], tuple(row[5])) for row in rows]
 
-    async def forget_idle_queues(self) -> None:
-        """Drops buckets that nobody would miss."""
-        await self._connections.write_alone(_executing(SQL["forget_meters"]))
+    async def _forget_idle_buckets(self) -> None:
+        """Now and then, by who fills them: buckets of keys that nobody would miss."""
+        if time.monotonic() >= self._lines.sweep_at:
+            self._lines.sweep_at = time.monotonic() + SWEEP_S
+            with suppress(StoreUnavailable):
+                await self._connections.write_alone(_executing(SQL["forget_meters"], SWEPT_MAX))
 
     async def _change(self, statement: str, claims: Sequence[Claim]) -> None:
         if claims:

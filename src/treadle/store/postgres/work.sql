@@ -160,9 +160,13 @@ SELECT run, token, number, attempt, recovery, worker FROM work
 WHERE shard = ANY($1::integer[]) AND worker >= ''
 AND until <= (extract(epoch FROM clock_timestamp()) * 1000)::bigint ORDER BY until LIMIT $2;
 
--- A bucket that was not used for a week is full: as if nobody had it.
+-- A bucket that was not used for a week is full: as if nobody had it. One that somebody is about to use is left.
 -- name: forget_meters
-DELETE FROM meters WHERE key <> '' AND touched < (extract(epoch FROM clock_timestamp()) * 1000)::bigint - 604800000;
+WITH idle AS MATERIALIZED (
+    SELECT queue, key FROM meters
+    WHERE key <> '' AND touched < (extract(epoch FROM clock_timestamp()) * 1000)::bigint - 604800000
+    ORDER BY touched LIMIT $1 FOR UPDATE SKIP LOCKED)
+DELETE FROM meters USING idle WHERE meters.queue = idle.queue AND meters.key = idle.key;
 
 -- From queue to queue in steps of one look into the index.
 -- name: waiting_queues
