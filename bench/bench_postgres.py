@@ -15,17 +15,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
 from bench.bench_engine import FUNCTIONS, W1_STEPS, W2_RUNS, W2_STEPS, W3_SIZES, W4_RUNS, W6_RUNS
 from bench.postgres_engine import Asked, Herd, Lap, measured
 from bench.postgres_server import Server, running_server
-from bench.report import Report
+from bench.report import Report, Round
 from treadle.model.states import RunStatus
 from treadle.runtime.engine import Engine, EngineSettings
 
@@ -36,17 +34,6 @@ LEASE_MS = 5_000
 HERDS = (1, 4)
 HERD_RUNS = 1_000
 """Of each engine: more engines have more to do, as a growing installation has."""
-
-
-class Round(Struct):
-    """One figure and its floor, of the same minute."""
-
-    value: float
-    floor: float
-
-    @property
-    def ratio(self) -> float:
-        return self.value / self.floor
 
 
 class Place:
@@ -83,7 +70,7 @@ def w1(report: Report, place: Place) -> None:
     laps = place.measured(steps=W1_STEPS, laps=LAPS, floors=("one_row", "one_by_one"))
     for floor, words in (("one_row", "one bare row per commit"), ("one_by_one", "the same rows, a commit per step")):
         rounds = [Round(lap.seconds / W1_STEPS * 1e3, lap.floors[floor].seconds / lap.rows * 1e3) for lap in laps]
-        tell(report, f"W1 chain of {W1_STEPS}, against {words}", rounds, "ms/step", best=min)
+        report.rounds(f"W1 chain of {W1_STEPS}, against {words}", rounds, "ms/step", best=min)
     spent(report, "W1", laps, W1_STEPS)
 
 
@@ -118,7 +105,7 @@ def w4(report: Report, place: Place) -> None:
     report.doing("W4: idle latency")
     laps = place.measured(runs=W4_RUNS // 10, steps=1, in_turn=True, laps=10, floors=("one_row",))
     rounds = [Round(statistics.median(lap.times) * 1e3, lap.floors["one_row"].seconds / lap.rows * 1e3) for lap in laps]
-    tell(report, "W4 one step, p50, against one bare row per commit (it has two)", rounds, "ms", best=min)
+    report.rounds("W4 one step, p50, against one bare row per commit (it has two)", rounds, "ms", best=min)
     times = sorted(one for lap in laps for one in lap.times)
     report.figure(f"W4 one step, p99 of {len(times)}", times[int(len(times) * 0.99)] * 1e3, "ms")
 
@@ -179,8 +166,8 @@ def more_engines(report: Report, place: Place) -> None:
         speeds.append(Round(many_speed, few_speed))
     of = f"{HERDS[-1]} engines against {HERDS[0]}"
     for name, found in rounds.items():
-        tell(report, f"{of}, steps per CPU second of {name}", found, "steps/CPU s", best=max)
-    tell(report, f"{of}, on this machine's cores", speeds, "steps/s", best=max)
+        report.rounds(f"{of}, steps per CPU second of {name}", found, "steps/CPU s", best=max)
+    report.rounds(f"{of}, on this machine's cores", speeds, "steps/s", best=max)
 
 
 def _per_cpu_second(lap: Lap, moves: int) -> dict[str, float]:
@@ -191,18 +178,9 @@ def _per_cpu_second(lap: Lap, moves: int) -> dict[str, float]:
 def batched(report: Report, workload: str, floor: str, laps: list[Lap], moves: int, unit: str) -> None:
     """Against the batched floor: by the clock, and by the CPU time of all who take part, which others disturb less."""
     rounds = [Round(moves / lap.seconds, moves / lap.floors[floor].seconds) for lap in laps]
-    tell(report, f"{workload}, against the batched floor", rounds, f"{unit}/s", best=max)
+    report.rounds(f"{workload}, against the batched floor", rounds, f"{unit}/s", best=max)
     rounds = [Round(moves / (lap.engine_cpu + lap.server.cpu), moves / lap.floors[floor].cpu) for lap in laps]
-    tell(report, "    the same per CPU second", rounds, f"{unit}/CPU s", best=max)
-
-
-def tell(report: Report, workload: str, rounds: list[Round], unit: str, best: Callable[..., Round]) -> None:
-    """The typical round and, of several, the best."""
-    rounds = sorted(rounds, key=lambda one: one.ratio)
-    typical, quickest = rounds[len(rounds) // 2], best(rounds, key=lambda one: one.ratio)
-    report.figure(workload, typical.value, unit, typical.floor)
-    if len(rounds) > 1:
-        report.figure(f"    the best of {len(rounds)} laps", quickest.value, unit, quickest.floor)
+    report.rounds("    the same per CPU second", rounds, f"{unit}/CPU s", best=max)
 
 
 def spent(report: Report, workload: str, laps: list[Lap], moves: int) -> None:

@@ -13,7 +13,7 @@ value/floor is worked out here, so every bench means the same by it.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 
@@ -44,6 +44,18 @@ class Figure:
         return json.dumps(line)
 
 
+@dataclass(frozen=True)
+class Round:
+    """One figure and its floor, of the same minute."""
+
+    value: float
+    floor: float
+
+    @property
+    def ratio(self) -> float:
+        return self.value / self.floor
+
+
 @dataclass
 class Report:
     """Collects the figures of one bench and passes each on as soon as it is known."""
@@ -57,6 +69,14 @@ class Report:
         figure = Figure(self.bench, workload, value, unit, floor)
         self.figures.append(figure)
         self.tell(figure)
+
+    def rounds(self, workload: str, rounds: Sequence[Round], unit: str, best: Callable[..., Round]) -> None:
+        """Machines are noisy: the lap with the typical ratio (the median), and of several the `best` (`min`, `max`)."""
+        ordered = sorted(rounds, key=lambda one: one.ratio)
+        typical, quickest = ordered[len(ordered) // 2], best(ordered, key=lambda one: one.ratio)
+        self.figure(workload, typical.value, unit, typical.floor)
+        if len(ordered) > 1:
+            self.figure(f"    the best of {len(ordered)} laps", quickest.value, unit, quickest.floor)
 
     def doing(self, what: str) -> None:
         """Shown while something takes long; never part of the result."""
