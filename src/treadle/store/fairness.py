@@ -61,15 +61,17 @@ def _draw(
     counts = [0] * len(lanes)
     while limit > 0 and any(left):
         tickets = [weights.get(lane.key, 1.0) if left[number] else 0.0 for number, lane in enumerate(lanes)]
-        step = sum(tickets) / limit
-        at, passed = random.random() * step, 0.0
+        step, draws = sum(tickets) / limit, limit
+        first, passed, all_drawn = random.random(), 0.0, 0
+        last = max(number for number, ticket in enumerate(tickets) if ticket)
         for number, ticket in enumerate(tickets):
             passed += ticket
-            drawn = 0
-            while at < passed:
+            # All that is left falls to the last one: sums of floats may end a little before the last draw does.
+            drawn = draws - all_drawn if number == last else 0
+            while number < last and all_drawn + drawn < draws and (first + all_drawn + drawn) * step < passed:
                 drawn += 1
-                at += step
-            drawn = min(drawn, left[number], limit)
+            all_drawn += drawn
+            drawn = min(drawn, left[number])
             counts[number] += drawn
             left[number] -= drawn
             limit -= drawn

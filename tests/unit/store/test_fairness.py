@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from random import Random
 
@@ -70,6 +71,21 @@ def test_each_key_gets_its_share_of_a_claim_rounded(weights: dict[str, float], l
     assert sum(counts.values()) == limit
     for key, weight in weights.items():
         assert abs(counts.get(key, 0) - limit * weight / sum(weights.values())) < 1 + 1e-6
+
+
+def test_a_draw_at_the_very_end_of_a_step_is_rounded_into_it() -> None:
+    """A step of 2.5 times the largest random number below 1 is 2.5: the second draw lay behind the last ticket, was
+    drawn anew, and one key could get both."""
+
+    class Last(Random):
+        drawn = iter((math.nextafter(1.0, 0.0), 0.45))
+
+        def random(self) -> float:
+            return next(self.drawn)
+
+    lanes = [Lane(1, key, 2) for key in "abcd"]
+    counts = {turn.key: turn.count for turn in share(lanes, 2, {"d": 2.0}, Last())}
+    assert counts == {"c": 1, "d": 1}
 
 
 RATES = [
