@@ -66,6 +66,8 @@ class PythonKind:
             find_function(name, self._functions)
         except UnknownFunction as problem:
             return Missing(f"function {name!r}", str(problem), "start it with `--functions MODULE`")
+        except Exception:  # its module is there, and broken: the attempt says how
+            return None
         return None
 
 
@@ -90,19 +92,20 @@ def _bound(function: Function, signature: Signature | None, call: Call) -> Bound
 
 
 def _bound_by_name(function: Function, signature: Signature, given: Json, facts: dict[str, Any]) -> Bound | Failed:
-    named = plain(given) if isinstance(given, dict) else {}
+    named = plain(given) if given and isinstance(given, dict) else {}
+    if not signature.parameters and signature.anything:
+        return partial(function, **named, **facts)
     if not signature.takes(named):
         try:
             inspect.signature(function).bind(**named, **facts)
         except TypeError as problem:
             return failed(f"the step's input does not fit {signature.shown}: {problem}; see its input_mapping")
-    if signature.parameters:
-        for name, value in named.items():
-            if (parameter := signature.parameters.get(name)) is not None:
-                try:
-                    named[name] = parameter.convert(value)
-                except Misfit as problem:
-                    return _misfit(signature, name, problem)
+    for name, value in named.items():
+        if (parameter := signature.parameters.get(name)) is not None:
+            try:
+                named[name] = parameter.convert(value)
+            except Misfit as problem:
+                return _misfit(signature, name, problem)
     return partial(function, **named, **facts)
 
 

@@ -189,11 +189,12 @@ class Execution(Struct, eq=False):
         if self._patience is not None:
             self._patience.cancel()
             self._patience = None
-        then, self._then = self._then, None
-        if then is not None:
-            then()
+        then = self._then
+        if then is None:
+            self._context.run(self._proceed, answer)
         else:
-            self._resume(answer)
+            self._then = None
+            then()
 
     def _disarm(self) -> None:
         if self._alarm is not None:

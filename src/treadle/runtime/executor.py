@@ -186,7 +186,7 @@ class LocalExecutor:
             return
         if not entry.lines:
             entry.lines = self._lines(entry.attempt)  # not earlier: a slot's line is dropped when nobody is in it
-        for line in entry.lines[entry.places :]:
+        for line in entry.lines[entry.places :] if entry.places else entry.lines:
             if not line.enter(entry):
                 entry.waiting = line
                 self._call_up(line)  # its limit may have been raised meanwhile

@@ -94,10 +94,7 @@ class Signature(Struct, frozen=True):
         """Whether inputs of exactly these names can be given."""
         if self.nameless:
             return False
-        known = self.parameters
-        if not known and self.anything:
-            return True
-        given = set(names)
+        known, given = self.parameters, set(names)
         fits = self.anything or given <= known.keys()
         return fits and all(each.name in given for each in known.values() if each.required)
 
