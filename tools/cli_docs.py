@@ -30,23 +30,40 @@ HEAD = """\
 `treadle VERB --help` says what is said here. Data goes to stdout, everything about the work itself to stderr.
 `--output json` prints one value, `--output jsonl` one per line; instants in them are milliseconds since 1970. An error
 is one line that names the culprit, the place and a remedy; `--debug`, anywhere, adds the traceback. A run may be named
-by the last characters of its id.
+by the last characters of its id, also as a narrow terminal shows it (`…1cc11c8940fc`). On a pipe nothing is cut.
 
 A store is a SQLite file or a PostgreSQL database (`--store postgresql://HOST/DATABASE`). One process coordinates a
 file, any number of them share a database; any other may read it and ask for things. If nobody coordinates it, `run`,
 `dev` and `engine` do; every other verb leaves what it asks for in the store, where the next engine finds it.
 """
 
+FIELDS = {
+    "a run": "`run`, `workflow`, `version`, `status`, `seq` (of its last event), `started`, `changed`, `ended` (null "
+    "while it goes on), `key`, `tags`, `entity`, `parent`",
+    "a gate": "`gate` (RUN/VISIT), `run`, `visit`, `node`, `workflow`, `opened`, `title`, `assign`, `due`",
+    "a node": "`node` (its name), `owner` (this life of it), `coordinates`, `queues` (null: all), `shards`, `since`, "
+    "`beat`, `silent_ms`, `requests`, `timers_due`, `oldest_ms`",
+    "a queue": "`queue` (empty: the engines' own), `waiting`, `claimed`, `held` (of paused runs), `oldest_ms`, "
+    "`workers`, `rules`",
+}
+"""What lists have in JSON; tests/cli compares."""
+
 
 def page() -> str:
     """The whole page."""
-    parts = [HEAD, "## Exit codes\n", *_codes(), "\n## Settings\n", *_settings()]
+    parts = [HEAD, *_fields(), "## Exit codes\n", *_codes(), "\n## Settings\n", *_settings()]
     for title in dict.fromkeys(str(group.name) for _name, _place, group, _help in VERBS):
         parts.append(f"\n## {title}\n")
         for name, _place, group, _help in VERBS:
             if group.name == title:
                 parts += _verb(app[name], f"treadle {name}")
     return "\n".join(parts).rstrip() + "\n"
+
+
+def _fields() -> Iterator[str]:
+    yield "| in JSON | has |\n| --- | --- |"
+    yield from (f"| {what} | {has} |" for what, has in FIELDS.items())
+    yield ""
 
 
 def _codes() -> Iterator[str]:

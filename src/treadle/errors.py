@@ -105,7 +105,12 @@ class MoveRefused(StorePlaceError):
 
 
 class EngineStopped(TreadleError):
-    """The engine has stopped or lost its store before it could answer; whether the command counts is unknown."""
+    """The engine has stopped or lost its store before it could answer; whether the command counts is unknown. `run`: a
+    start is kept, and this is the id the run will have."""
+
+    def __init__(self, message: str, *, run: str | None = None) -> None:
+        super().__init__(message)
+        self.run = run
 
 
 class OwnedElsewhere(TreadleError):

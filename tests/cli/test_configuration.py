@@ -92,3 +92,10 @@ def test_defaults_are_the_engines_own(tmp_path: Path) -> None:
     ours = {one.name.partition(".")[2]: one.default for one in SETTINGS if one.name.startswith("engine.")}
     assert ours == {name: getattr(engine, name) for name in ours}
     assert engine_settings(Configuration({}, {}, tmp_path)).grace_ms == engine.grace_ms
+
+
+def test_one_mistake_is_said_once(tmp_path: Path) -> None:
+    with pytest.raises(Failure) as failure:
+        Configuration({}, {"TREADLE_ENGINE_QUEUES": "{cpu=2}"}, tmp_path)
+    assert str(failure.value).startswith("TREADLE_ENGINE_QUEUES: not JSON: ")
+    assert "must be" not in str(failure.value)

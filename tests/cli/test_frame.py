@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 HEAVY = ("treadle.language", "treadle.testing", "treadle.kernel", "cel_expr_python", "yaml", "ruamel", "jsonschema_rs")
+SECRET = "swordfish"
 PANEL = str(Path(__file__).parents[2] / "examples/panel.yaml")
 
 
@@ -62,6 +63,32 @@ def test_wrong_usage_is_told_on_stderr_with_code_2(arguments: tuple[str, ...]) -
     assert result.stderr.startswith("treadle: ")
     assert result.stderr.count("\n") == 1
     assert "--help" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("queues", "sett", "gpu"), "there is no `treadle queues sett`; did you mean set?"),
+        (("nodes", "xyz"), "treadle nodes takes no 'xyz'"),
+        (("nodes", "--node"), "treadle nodes has no option --node ("),
+        (("nodes", "--outptu", "json"), "treadle nodes has no option --outptu; did you mean --output?"),
+        (("worker",), "treadle worker needs --queue: NAME, or NAME:PLACES"),
+        (("nodes", "--store"), "--store needs a value"),
+        (("gates", "show"), "treadle gates show needs GATE: RUN/VISIT"),
+    ],
+)
+def test_an_unknown_or_missing_word_is_named(arguments: tuple[str, ...], told: str) -> None:
+    result = treadle(*arguments)
+    assert result.returncode == 2
+    assert result.stderr.startswith(f"treadle: {told}")
+
+
+@pytest.mark.parametrize("store", [f"mysql://someone:{SECRET}@h/db", "postgresql:/h/db", "sqlite:///x.db"])
+def test_an_address_of_something_else_is_no_file(store: str) -> None:
+    result = treadle("runs", "list", "--store", store)
+    assert result.returncode == 5
+    assert "a store is a SQLite file or a PostgreSQL database" in result.stderr
+    assert SECRET not in result.stderr
 
 
 def test_the_version_is_the_packages() -> None:

@@ -65,7 +65,7 @@ def test_run_leaves_the_execution_to_the_nodes_that_are_there(shell: Shell) -> N
     with shell.going("engine", "--deploy", "quick.yaml", until="coordinates"):
         done = shell("run", "quick")
         assert json.loads(done.stdout) == {"answer": 42}
-        assert "the run is executed there" in done.stderr
+        assert "the run is executed by the nodes of" in done.stderr
 
 
 def test_a_killed_node_is_replaced_by_the_other_without_anybody_asking(shell: Shell) -> None:

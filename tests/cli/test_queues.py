@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.cli.shell import Shell
-from treadle.cli.exits import Failure
+from tests.cli.test_engine_verbs import QUICK
+from tests.postgres import new_database
+from treadle.cli.exits import USAGE, Failure
 from treadle.cli.queues import changed
 from treadle.cli.worker import functions_in, read_queues
-from treadle.errors import CommandRefused
 from treadle.runtime.queues import QueueRules, read_rate
 from treadle.runtime.worker import PLACES
 
@@ -41,13 +42,38 @@ def test_what_is_not_named_stays_and_none_takes_away() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "weights"), [({"concurrency": "many"}, ()), ({"rate": "fast"}, ()), ({}, ("a",)), ({}, ("a=heavy",))]
+    ("given", "weights"),
+    [
+        ({"concurrency": "many"}, ()),
+        ({"concurrency": "0"}, ()),
+        ({"rate": "fast"}, ()),
+        ({}, ("a",)),
+        ({}, ("a=heavy",)),
+        ({}, ("a=-1",)),
+    ],
 )
 def test_what_cannot_be_meant_is_refused(given: dict[str, str], weights: tuple[str, ...]) -> None:
-    with pytest.raises((Failure, CommandRefused)):
+    with pytest.raises(Failure) as refused:
         changed(None, {**NOTHING, **given}, weights)
+    assert refused.value.code == USAGE
 
 
 def test_a_file_has_no_workers_and_says_so(tmp_path: Path) -> None:
     said = Shell(tmp_path)("worker", "--queue", "gpu", "--store", "t.db", code=5)
     assert "a file has one engine" in said.stderr
+
+
+def test_what_was_set_is_said_and_a_queue_nobody_knows_is_doubted(tmp_path: Path) -> None:
+    with new_database() as dsn:
+        shell = Shell(tmp_path)
+        shell.environment["TREADLE_STORE"] = dsn
+        shell("deploy", shell.write("quick.yaml", QUICK))
+        with shell.going("worker", "--queue", "gpu", "--name", "box", until="works for"):
+            with shell.going("worker", "--queue", "gpu", "--name", "box", until="works for"):
+                assert "box ×2" in shell("queues").stdout
+                names = [row.split()[0] for row in shell("nodes").stdout.splitlines()[1:]]
+                assert len(set(names)) == 2
+            assert shell("queues", "set", "gpu", "--weight", "b1=3").stderr == "gpu: weight b1=3\n"
+            doubted = shell("queues", "set", "gup", "--concurrency", "1").stderr
+            assert "did you mean gpu?" in doubted
+            assert shell("queues", "set", "gpu", "--concurrency", "0", code=2).stderr

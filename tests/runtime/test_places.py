@@ -20,6 +20,10 @@ SECRET = "s3cr3t"
         (f"postgresql://db.example/shop?user=ada&password={SECRET}", "postgresql://db.example/shop"),
         (f"postgresql:///shop?host=/run/postgresql&password={SECRET}", "postgresql:///run/postgresql/shop"),
         (f"postgresql://{SECRET}@localhost/shop", "postgresql://localhost/shop"),
+        (
+            f"postgresql://ada:{SECRET}@db.example/shop?search_path=billing&application_name={SECRET}",
+            "postgresql://db.example/shop?search_path=billing",
+        ),
     ],
 )
 def test_an_address_is_shown_without_user_password_and_options(text: str, shown: str) -> None:

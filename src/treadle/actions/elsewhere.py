@@ -6,6 +6,7 @@ first run and says why.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from treadle.actions.protocol import Call, Failed, Missing, failed
@@ -17,12 +18,20 @@ SUSPENDING = ("human", "wait", "signal", "workflow_call", "webhook")
 
 
 class OutsideKind:
-    """Needs the outside world, which a scenario does not have."""
+    """Needs the outside world, which a scenario does not have, nor a node that is not set up for it."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, node: Callable[[], str] = str) -> None:
         self.name = name
+        self._node = node
+        """Who executes; nobody in a scenario."""
 
     def run(self, call: Call) -> Failed:
+        if self._node():
+            missing = self.missing(call.config)
+            text = (
+                f"node {self._node()} executes this and lacks {missing.what}: {missing.remedy} there, or give the work"
+            )
+            return failed(f"{text} a queue that only nodes with it serve", "NOT_FOUND", retryable=True)
         return failed(
             f"an action of kind {self.name!r} reaches outside and is not executed here: "
             f"mock {_addresses(call)} in a scenario; {self._remedy()}"

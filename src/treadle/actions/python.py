@@ -16,7 +16,7 @@ from treadle.actions.failure import TaskFailure, error_of
 from treadle.actions.plain import plain
 from treadle.actions.protocol import Call, Done, Failed, Missing, Reply, Work, failed
 from treadle.tasks.find import UnknownFunction, find_function
-from treadle.tasks.signature import Misfit, Signature, signature_of
+from treadle.tasks.signature import Misfit, Parameter, Signature, signature_of
 
 Json = Any
 Function = Callable[..., Any]
@@ -33,7 +33,8 @@ class PythonKind:
     def __init__(self, functions: Mapping[str, Function], where: Callable[[], str] = str) -> None:
         self._functions = functions
         self._where = where
-        """Who would have needed a function it does not have, and what to do about it."""
+        """Which node would have needed a function it does not have, and what to do about it; empty: no node executes
+        this, but a scenario."""
         self._read: dict[str, tuple[Function, Signature | None]] = {}
         """Registered functions with their signatures, as last seen."""
 
@@ -44,9 +45,10 @@ class PythonKind:
             try:
                 function = find_function(name, self._functions)
             except UnknownFunction as problem:
-                # Whoever operates the engine has forgotten it, not the workflow: another node may have it, or this
-                # one after a restart.
-                return failed(f"{problem}{self._where()}", "NOT_FOUND", retryable=True)
+                # On a node it is the operator's mistake, not the workflow's: another one may have it, or this one
+                # after a restart.
+                where = self._where()
+                return failed(f"{problem}{where}", "NOT_FOUND", retryable=bool(where))
             signature = signature_of(function)
             if name in self._functions:
                 self._read[name] = (function, signature)
@@ -87,7 +89,7 @@ def _bound(function: Function, signature: Signature | None, call: Call) -> Bound
         try:
             return partial(function, only.convert(plain(call.input)), **facts)
         except Misfit as problem:
-            return _misfit(signature, only.name, problem)
+            return _misfit_of_whole(signature, only, call.input, problem)
     return _bound_by_name(function, signature, call.input, facts)
 
 
@@ -111,6 +113,13 @@ def _bound_by_name(function: Function, signature: Signature, given: Json, facts:
 
 def _misfit(signature: Signature, name: str, problem: Misfit) -> Failed:
     return failed(f"the input `{name}` of {signature.shown}: {problem}", "SCHEMA", details={"parameter": name})
+
+
+def _misfit_of_whole(signature: Signature, only: Parameter, given: Json, problem: Misfit) -> Failed:
+    if not isinstance(given, dict) or only.fields is not None:
+        return _misfit(signature, only.name, problem)
+    text = f"{signature.shown} gets the whole input, an object, as `{only.name}`: {problem}; decorate it with @task to "
+    return failed(f"{text}take inputs by name", "SCHEMA", details={"parameter": only.name})
 
 
 def _called(bound: Bound) -> Done | Failed:

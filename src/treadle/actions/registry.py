@@ -48,7 +48,7 @@ class Registry:
         self.node = ""
         """The engine or worker that executes with it, for messages; a scenario is none."""
         self._kinds: dict[str, ActionKind] = {}
-        for kind in _built_in(self.functions, self._where):
+        for kind in _built_in(self.functions, self._where, lambda: self.node):
             self.register(kind)
 
     def register(self, kind: ActionKind) -> None:
@@ -111,19 +111,21 @@ class Registry:
         try:
             return self.kind(name)
         except UnknownKind as problem:
-            return _Unregistered(name, f"{problem}{self._where()}")
+            return _Unregistered(name, f"{problem}{self._where()}", is_here=bool(self.node))
 
 
 class _Unregistered:
-    def __init__(self, name: str, message: str) -> None:
+    def __init__(self, name: str, message: str, is_here: bool) -> None:
         self.name = name
         self._message = message
+        self._is_here = is_here
+        """Another node may have it; in a scenario it is the author's mistake."""
 
     def run(self, call: Call) -> Failed:
-        return failed(f"step {call.step!r}: {self._message}", "NOT_FOUND", retryable=True)
+        return failed(f"step {call.step!r}: {self._message}", "NOT_FOUND", retryable=self._is_here)
 
 
-def _built_in(functions: dict[str, Function], where: Callable[[], str]) -> list[ActionKind]:
+def _built_in(functions: dict[str, Function], where: Callable[[], str], node: Callable[[], str]) -> list[ActionKind]:
     return [
         PythonKind(functions, where),
         TemplateKind(),
@@ -137,6 +139,6 @@ def _built_in(functions: dict[str, Function], where: Callable[[], str]) -> list[
         CancelGroupKind(),
         AddSiblingsKind(),
         CloseGroupKind(),
-        *map(OutsideKind, OUTSIDE),
+        *(OutsideKind(name, node) for name in OUTSIDE),
         *map(SuspendingKind, SUSPENDING),
     ]

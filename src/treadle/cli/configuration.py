@@ -41,13 +41,18 @@ SETTINGS = (
     Setting("store", str, "treadle.db", "where everything is kept: a SQLite file, or postgresql://HOST/DATABASE"),
     Setting("output", str, "text", "what answers look like", ("text", "json", "jsonl")),
     Setting("workflows", str, "workflows", "the folder `treadle dev` deploys from"),
+    Setting(
+        "log.level", str, "warning", "from what on an engine or worker logs, on stderr", ("info", "warning", "error")
+    ),
     Setting("engine.attempts_max", int, 1_000, "attempts executed at once"),
     Setting("engine.threads_max", int, None, "threads for functions that are not async"),
     Setting("engine.processes_max", int, None, "processes for `process: true`"),
     Setting("engine.payload_max", int, 64 * 1024, "bytes from which on a value moves out of the history"),
     Setting("engine.grace_ms", int, 5_000, "how long work in hand may go on when an engine closes"),
-    Setting("engine.lease_ms", int, 10_000, "how long others wait for its sign of life (PostgreSQL)"),
-    Setting("engine.claim_ms", int, 15_000, "how long work of a queue may be without a sign of life (PostgreSQL)"),
+    Setting("engine.lease_ms", int, 10_000, "how long others wait for its sign of life, 1000 at least (PostgreSQL)"),
+    Setting(
+        "engine.claim_ms", int, 15_000, "how long queue work may be without a sign of life, 1000 at least (PostgreSQL)"
+    ),
     Setting("engine.queues", dict, None, "queues it works for, each with how many attempts at once; none given: all"),
     Setting("keep.age_ms", int, None, "how long finished runs are kept; none given: for good"),
     Setting("keep.count", int, None, "how many finished runs of each workflow are kept"),
@@ -138,15 +143,16 @@ class Configuration:
                 return one.default
             return self._checked(one, int(text), one.variable)
         if one.kind in (list, dict) and text[:1] in "[{":
-            return self._checked(one, self._json(one, text), one.variable)
+            return self._json(one, text)
         return self._checked(one, text.split(",") if one.kind is list else text, one.variable)
 
     def _json(self, one: Setting, text: str) -> Any:
         try:
-            return json.loads(text)
+            value = json.loads(text)
         except ValueError as problem:
             self._problems.append(f"{one.variable}: not JSON: {problem}")
             return one.default
+        return self._checked(one, value, one.variable)
 
     def _checked(self, one: Setting, value: Any, origin: str) -> Any:
         if not isinstance(value, one.kind) or (one.kind is int and isinstance(value, bool)):

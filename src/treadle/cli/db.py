@@ -1,22 +1,28 @@
 """`treadle db …`: moves a whole store to another place, a SQLite file into a PostgreSQL database and back.
 
-Exit codes: 0 moved · 4 refused: the target is not empty, there is nothing to undo · 5 a store cannot be used, or is
-coordinated by somebody.
+Exit codes: 0 moved, or stayed · 4 refused: the target is not empty, there is nothing to undo, it was moved for good · 5
+a store cannot be used: it was moved, or somebody uses it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from cyclopts import App, Parameter
 
-from treadle.cli.exits import OK
+from treadle.cli.exits import OK, STORE, Failure
 from treadle.cli.options import OutputOption, configuration
+
+if TYPE_CHECKING:
+    from treadle.cli.progress import Counter
 
 app = App(name="db", help="A store as a whole: move, undo.", help_format="plaintext")
 
-WaitOption = Annotated[bool, Parameter(help="Wait for whoever coordinates it to stop.", negative="")]
+WaitOption = Annotated[bool, Parameter(help="Wait until whoever uses it has stopped.", negative="")]
+NEXT = "next: make it the store (TREADLE_STORE, or treadle.toml) and start your engines"
+COPIED = "both can be used now; let engines work on one of them only"
+T = TypeVar("T")
 
 
 @app.command
@@ -38,17 +44,23 @@ def move(
     config = configuration(None, output)
 
     async def verb() -> int:
-        from treadle.cli.emit import Out, builtins
+        from treadle.cli.emit import Out, builtins, say
         from treadle.cli.progress import Counter
         from treadle.runtime.moving import move
 
-        with Counter("rows") as counter:
-            moved = await move(
-                source, target, wait=wait, keep_source=keep_source, restart=restart, progress=_shown(counter.update)
+        out = Out(config["output"])
+        with Counter("") as counter:
+            moved = await _when_free(
+                lambda wait: move(
+                    source, target, wait=wait, keep_source=keep_source, restart=restart, progress=_staged(counter)
+                ),
+                wait,
             )
         rows = f"{moved.rows['runs']:,} runs, {sum(moved.rows.values()):,} rows in all, compared and checked"
         told = f"{moved.source} {'is copied' if keep_source else 'was moved'} to {moved.target} ({rows})"
-        Out(config["output"]).done(builtins(moved), told)
+        out.done(builtins(moved), told)
+        if out.text:
+            say(COPIED if keep_source else NEXT)
         return OK
 
     return drive(verb())
@@ -74,7 +86,7 @@ def undo(
         from treadle.cli.emit import Out
         from treadle.runtime.moving import undo
 
-        other = await undo(source, wait=wait, force=force)
+        other = await _when_free(lambda wait: undo(source, wait=wait, force=force), wait)
         row = {"store": source, "other": other}
         Out(config["output"]).done(row, f"{source} can be used again; what is in {other} must not be")
         return OK
@@ -82,6 +94,22 @@ def undo(
     return drive(verb())
 
 
-def _shown(update: Callable[[int, int | None], None]) -> Callable[[str, int, int], None]:
-    """Progress of a shelf as a count with its share."""
-    return lambda _what, done, total: update(done, total or None)
+def _staged(counter: Counter) -> Callable[[str, int, int], None]:
+    """What is copied comes by the name of its shelf, everything else by what is done."""
+    return lambda what, done, total: counter.stage(what if " " in what else f"copying {what}", done, total)
+
+
+async def _when_free(act: Callable[[bool], Awaitable[T]], wait: bool) -> T:
+    """Does it when nobody uses the stores any more: at once, or, if that is wanted, when they have stopped. Says
+    for whom it waits."""
+    from treadle.cli.emit import say
+    from treadle.errors import OwnedElsewhere
+
+    try:
+        return await act(False)
+    except OwnedElsewhere as elsewhere:
+        told = f"{elsewhere.place} is in use by {elsewhere.owner}"
+        if not wait:
+            raise Failure(STORE, f"{told}: stop them, or --wait until they have stopped") from None
+        say(f"{told}; waiting until they have stopped")
+    return await act(True)

@@ -13,9 +13,12 @@ from treadle.cli.exits import OK, REFUSED, USAGE, Failure
 from treadle.cli.options import LimitOption, OutputOption, StoreOption, configuration
 
 if TYPE_CHECKING:
+    from treadle.cli.tables import Gives
     from treadle.runtime.client import Client
 
 app = App(name="dead", help="What could not be delivered: list, requeue.", help_format="plaintext")
+
+GIVES: tuple[Gives, ...] = (("front", "run"), ("wrap", "reason"))
 
 
 @app.command(name="list")
@@ -30,7 +33,7 @@ def list_(*, limit: LimitOption = 100, store: StoreOption = None, output: Output
             effect = builtins(row.effect)
             about = {"what": effect.get("effect"), "visit": effect.get("token"), "reason": row.parked}
             rows.append({"id": row.id, "run": row.run, **about, **({} if out.text else {"effect": effect})})
-        out.rows(("id", "run", "what", "visit", "reason"), rows, "there are no dead letters")
+        out.rows(("id", "run", "what", "visit", "reason"), rows, "there are no dead letters", GIVES)
         return OK
 
     return _ask(act, store, output)

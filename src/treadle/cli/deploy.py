@@ -19,24 +19,25 @@ def deploy(
     files: Annotated[list[Path], Parameter(help="Definition files, or folders of them.")],
     /,
     *,
+    check: Annotated[bool, Parameter(help="Look for the functions they name, as an engine would.")] = True,
     store: StoreOption = None,
     output: OutputOption = None,
 ) -> int:
     """Make versions of workflows."""
     from treadle.cli.opening import drive
 
-    return drive(_deploy(configuration(store, output), files))
+    return drive(_deploy(configuration(store, output), files, check))
 
 
-async def _deploy(config: Configuration, paths: list[Path]) -> int:
+async def _deploy(config: Configuration, paths: list[Path], check: bool) -> int:
     from treadle.cli.emit import Out, builtins
-    from treadle.cli.loading import definition_files, read_definitions
+    from treadle.cli.loading import definition_paths, read_definitions
     from treadle.cli.opening import importable
     from treadle.runtime.connecting import connect
 
-    files = [file for path in paths for file in (definition_files(path) if path.is_dir() else [path])]
+    files = definition_paths(paths)
     importable(*files)
-    definitions = [definition for file in files for definition in read_definitions(file)]
+    definitions = [definition for file in files for definition in read_definitions(file, functions=check)]
     out = Out(config["output"])
     async with connect(config.store, create=True) as client:
         before = {one.workflow: one.version for one in await client.workflows()}

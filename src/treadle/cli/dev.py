@@ -98,7 +98,7 @@ async def _deploy(engine: Engine, file: Path) -> None:
     from treadle.cli.loading import read_definitions
 
     try:
-        for definition in read_definitions(file):
+        for definition in await asyncio.to_thread(read_definitions, file, functions=True):
             before = {one.workflow: one.version for one in await engine.workflows()}
             deployed = await engine.deploy(definition)
             if before.get(deployed.workflow) != deployed.version:

@@ -59,9 +59,17 @@ async def _doctor(config: Configuration) -> int:
         lines += await _store(config)
     else:
         lines.append(Line("store", "warn", f"{config.store} does not exist", "treadle run or treadle engine makes it"))
-    rows = [line._asdict() for line in lines]
-    Out(config["output"]).rows(("verdict", "check", "finding", "remedy"), rows, "")
+    out = Out(config["output"])
+    out.rows(("verdict", "check", "finding"), list(_rows(lines, words=out.text)), "", (("wrap", "finding"),))
     return NO if any(line.verdict == "bad" for line in lines) else OK
+
+
+def _rows(lines: list[Line], *, words: bool) -> Iterator[dict[str, str]]:
+    """For people a remedy stands below what it is for: side by side there is room for neither."""
+    for line in lines:
+        yield line._asdict()
+        if words and line.remedy:
+            yield {"finding": f"→ {line.remedy}"}
 
 
 def _surroundings(config: Configuration) -> Iterator[Line]:
@@ -95,12 +103,14 @@ def _disk(folder: Path) -> Line:
 
 
 async def _store(config: Configuration) -> list[Line]:
-    from treadle.errors import TreadleError
+    from treadle.errors import StorePlaceError, TreadleError
     from treadle.runtime.upkeep import examine
 
     try:
         assert config.store.path is not None, "what looks at a file"
         health = await examine(config.store.path)
+    except StorePlaceError as problem:  # moved, or not to be kept there: it says itself what to do
+        return [Line("store", "bad", f"{problem.path}: {problem.problem}", problem.remedy)]
     except (TreadleError, OSError) as problem:
         return [Line("store", "bad", str(problem), "restore a backup, or run treadle fsck on a copy")]
     return [Line("store", "ok", str(config.store)), *_file(health), *_work(health)]

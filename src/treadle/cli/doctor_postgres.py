@@ -26,22 +26,57 @@ PARTITIONS_WARN = 400
 
 async def lines(place: Place) -> list[Line]:
     """All there is to say."""
-    from treadle.errors import TreadleError
+    from treadle.errors import StorePlaceError, TreadleError
     from treadle.runtime.upkeep import examine_database
 
     try:
         health = await examine_database(place)
+    except StorePlaceError as problem:
+        return [Line("store", "bad", f"{problem.path}: {problem.problem}", problem.remedy)]
     except (TreadleError, OSError) as problem:
         return [Line("store", "bad", str(problem), "look at the address and at the server's log")]
-    found = [Line("store", "ok", health.place), *_server(health)]
+    found = [Line("store", "ok", health.place), *_server(health), _rights(health)]
     if health.store is None:
-        return [*found, _no_tables(health)]
+        return [*found, *_no_tables(health)]
     version = f"version {health.schema_version}, {health.store.shards} shards, {size(health.store.bytes)}"
-    return [*found, Line("tables", "ok", version), *_tables(health.store), *_nodes(health.store), *_work(health.store)]
+    seen = [*_tables(health.store), *_nodes(health.store), *_work(health.store)]
+    return [*found, Line("tables", "ok", version), *seen, *([] if health.lacking else await _queues(place))]
 
 
-def _no_tables(health: DatabaseHealth) -> Line:
-    if health.schema_version is None:
+def _rights(health: DatabaseHealth) -> Line:
+    if not health.lacking:
+        return Line("rights", "ok", "everything an engine needs")
+    remedy = "let the user of the engines own the tables, or grant it these and CREATE on the schema"
+    return Line("rights", "bad", f"this user lacks {', '.join(health.lacking)}", remedy)
+
+
+async def _queues(place: Place) -> list[Line]:
+    from treadle.cli.turns import why
+    from treadle.errors import TreadleError
+    from treadle.runtime.connecting import connect
+
+    try:
+        async with connect(place) as client:
+            queues = await client.queues()
+    except TreadleError:  # moved, or on the move: said above
+        return []
+    left = [one for one in queues if one.waiting and not one.workers and one.queue]
+    if not left:
+        return [Line("queues", "ok", f"{sum(one.waiting for one in queues):,} waiting, somebody works for all of them")]
+    return [Line("queues", "warn", f"{one.waiting:,} waiting in {one.queue!r}", why(one)) for one in left]
+
+
+def _no_tables(health: DatabaseHealth) -> Iterator[Line]:
+    if health.schema_version == health.schema_newest:
+        return  # they cannot be read: said with the rights
+    yield _made_or_not(health)
+
+
+def _made_or_not(health: DatabaseHealth) -> Line:
+    if health.namesakes:
+        told = f"there are none of Treadle's, but others with their names: {', '.join(health.namesakes)}"
+        return Line("tables", "bad", told, "choose another database, or a schema of its own (?search_path=…)")
+    if not health.schema_version:
         return Line("tables", "warn", "there are none of Treadle's", "treadle run or treadle engine makes them")
     told = f"version {health.schema_version}, this Treadle knows {health.schema_newest}"
     if health.schema_version < health.schema_newest:
@@ -94,7 +129,7 @@ def _transactions(health: DatabaseHealth) -> Line:
 def _tables(store: StoreHealth) -> Iterator[Line]:
     if store.mark is not None:
         words = {"leaving": "is being moved to", "left": "was moved to", "arriving": "is incomplete: a move from"}
-        remedy = "use that one" if store.mark.state == "left" else "run `treadle db move` again to go on"
+        remedy = "use that one (--store)" if store.mark.state == "left" else "run `treadle db move` again to go on"
         yield Line("move", "bad", f"it {words[store.mark.state]} {store.mark.other}", remedy)
     dead = ", ".join(f"{table}: {gone:,} dead rows beside {live:,}" for table, (gone, live) in store.dead_rows.items())
     remedy = "look for long transactions, then VACUUM them" if dead else ""
@@ -112,7 +147,9 @@ def _nodes(store: StoreHealth) -> Iterator[Line]:
     engines = [node for node in store.nodes if node.coordinates]
     idle = not (store.open_runs or store.requests)
     names = ", ".join(node.name for node in store.nodes)
-    told = f"{len(engines)} engines, {len(store.nodes) - len(engines)} workers" + (f": {names}" if names else "")
+    counts = ((len(engines), "engine"), (len(store.nodes) - len(engines), "worker"))
+    told = ", ".join(f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in counts)
+    told += f": {names}" if names else ""
     yield Line("nodes", "ok" if engines or idle else "warn", told, "" if engines or idle else "treadle engine")
     free = store.shards - store.leases
     if store.orphaned:

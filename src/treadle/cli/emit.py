@@ -19,11 +19,11 @@ import msgspec
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from treadle.cli.tables import Gives
+
 Row = Mapping[str, Any]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-CELL_MAX = 90
-"""Characters of a cell in a table; JSON has everything."""
 WIDE = 100_000
 """Columns of a pipe: nobody looks, so nothing is wrapped."""
 
@@ -38,15 +38,16 @@ class Out:
     def text(self) -> bool:
         return self.mode == "text"
 
-    def rows(self, columns: Sequence[str], rows: Sequence[Row], nothing: str) -> None:
-        """A list. Columns are the ones people see; JSON has every key of a row."""
+    def rows(self, columns: Sequence[str], rows: Sequence[Row], nothing: str, gives: Sequence[Gives] = ()) -> None:
+        """A list. Columns are the ones people see; JSON has every key of a row. `gives`: what gives way, and in which
+        order, where a terminal is narrow (`tables`)."""
         if self.mode == "json":
             self.json(list(rows))
         elif self.mode == "jsonl":
             for row in rows:
                 self.json(row)
         elif rows:
-            self._table(columns, rows)
+            self._table(columns, rows, gives)
         else:
             say(nothing)
 
@@ -58,7 +59,7 @@ class Out:
         width = max((len(name) for name in value), default=0)
         for name, part in value.items():
             if part not in (None, "", [], (), {}):
-                print(f"{name.ljust(width)}  {plain(cell(part, limit=None))}")
+                print(f"{name.ljust(width)}  {plain(cell(part))}")
 
     def json(self, value: Any) -> None:
         """A value as one line of JSON."""
@@ -72,18 +73,13 @@ class Out:
         else:
             self.json(value)
 
-    def _table(self, columns: Sequence[str], rows: Sequence[Row]) -> None:
-        from rich.table import Table
-        from rich.text import Text
+    def _table(self, columns: Sequence[str], rows: Sequence[Row], gives: Sequence[Gives]) -> None:
+        from treadle.cli import tables
 
-        table = Table(box=None, pad_edge=False, header_style="dim")
-        for column in columns:
-            table.add_column(column.replace("_", " "), no_wrap=True, justify="left")
-        for row in rows:
-            table.add_row(
-                *(Text(plain(cell(row.get(name))), style=_STYLES.get(str(row.get(name)), "")) for name in columns)
-            )
-        console().print(table)
+        screen = console()
+        shown = [{name: plain(cell(row.get(name))) for name in columns} for row in rows]
+        for line in tables.lines(tables.lay_out(columns, shown, screen.width, gives), shown, _STYLES):
+            screen.print(line, no_wrap=True, overflow="ignore", crop=False)
 
 
 _STYLES = {
@@ -119,8 +115,8 @@ def plain(text: str) -> str:
     return _CONTROL.sub("�", text)
 
 
-def cell(value: Any, limit: int | None = CELL_MAX) -> str:
-    """A value in a table."""
+def cell(value: Any, limit: int | None = None) -> str:
+    """A value as one line of text, of at most so many characters."""
     if value is None:
         return ""
     text = value if isinstance(value, str) else _words(value)

@@ -1,14 +1,16 @@
 """`treadle engine`: coordinates a store and executes its runs, in the foreground, until SIGINT or SIGTERM.
 
-Idle in between: it waits for timers, for answers of its own work, and to be woken. Exit codes: 0 stopped when asked · 5
-the store cannot be used, or somebody else coordinates it.
+Idle in between: it waits for timers, for answers of its own work, and to be woken. Exit codes: 0 stopped when asked · 3
+a definition or the settings are invalid · 4 no such file or module · 5 the store cannot be used, or somebody else
+coordinates it.
 """
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack, ExitStack, nullcontext, suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -16,38 +18,91 @@ from treadle.cli.configuration import Configuration
 from treadle.cli.exits import OK, STORE, Failure
 from treadle.cli.options import StoreOption, configuration
 
+if TYPE_CHECKING:
+    from treadle.runtime.engine import Engine
+
+LOOK_S = 2.0
+"""Whoever stops an engine does not wait for a database that is gone."""
+ALONE = "what was under way goes on when an engine opens the store again"
+
 
 def engine(
     *,
     wait: Annotated[bool, Parameter(help="If somebody else coordinates the store: wait until they are gone.")] = False,
-    deploy: Annotated[tuple[Path, ...], Parameter(help="Deploy these files first.", negative="")] = (),
+    deploy: Annotated[
+        tuple[Path, ...],
+        Parameter(help="Deploy these files first, or those of these folders.", negative="", consume_multiple=True),
+    ] = (),
+    functions: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="A module whose functions are known by their own names; repeat it.", negative="", consume_multiple=True
+        ),
+    ] = (),
+    name: Annotated[str | None, Parameter(help="What `treadle nodes` calls it; else host and process.")] = None,
     store: StoreOption = None,
 ) -> int:
     """Coordinate and execute until stopped."""
     from treadle.cli.opening import drive
 
-    return drive(_serve(configuration(store), wait, deploy))
+    return drive(_serve(configuration(store), wait, deploy, functions, name))
 
 
-async def _serve(config: Configuration, wait: bool, files: tuple[Path, ...]) -> int:
-    from treadle.cli.emit import say
-    from treadle.cli.loading import read_definitions
+async def _serve(
+    config: Configuration, wait: bool, paths: tuple[Path, ...], modules: tuple[str, ...], name: str | None
+) -> int:
+    from treadle.cli.emit import duration, say
+    from treadle.cli.loading import definition_paths, read_definitions
     from treadle.cli.opening import importable, new_engine
+    from treadle.cli.progress import said_later
+    from treadle.cli.worker import functions_in
     from treadle.errors import OwnedElsewhere
 
+    files = definition_paths(paths)
     importable(*files)
-    definitions = [definition for file in files for definition in read_definitions(file)]
+    definitions = [definition for file in files for definition in read_definitions(file, functions=True)]
+    known = {key: function for module in modules for key, function in functions_in(module).items()}
+    goes_on = ALONE
     try:
-        async with new_engine(config, wait=wait) as opened:
-            for definition in definitions:
-                deployed = await opened.deploy(definition)
-                say(f"deployed {deployed.workflow} v{deployed.version}")
-            say(f"engine {opened.name} coordinates {config.store}; Ctrl-C stops it")
-            await asyncio.get_running_loop().create_future()
+        with ExitStack() as stopping:
+            async with AsyncExitStack() as held:
+                with said_later(f"waiting until nobody else coordinates {config.store}") if wait else nullcontext():
+                    made = new_engine(config, wait=wait, name=name, functions=known)
+                    opened = await held.enter_async_context(made)
+                for definition in definitions:
+                    deployed = await opened.deploy(definition)
+                    say(f"deployed {deployed.workflow} v{deployed.version}")
+                say(f"engine {opened.name} coordinates {config.store}{_served(config, opened)}; Ctrl-C stops it")
+                try:
+                    await asyncio.get_running_loop().create_future()
+                finally:
+                    grace = duration(opened.settings.grace_ms)
+                    stopping.enter_context(said_later(f"stopping; work in hand may end within {grace}"))
+                    goes_on = await _who_goes_on(opened)
     except OwnedElsewhere as elsewhere:
         raise Failure(
             STORE, f"{config.store} is coordinated by {elsewhere.owner}: stop that one, or --wait for its end"
         ) from None
     except asyncio.CancelledError:
-        say("stopped; what was under way goes on when an engine opens the store again")
+        say(f"stopped; {goes_on}")
     return OK
+
+
+def _served(config: Configuration, engine: Engine) -> str:
+    """Whose queue work it executes, where others could."""
+    queues = engine.settings.queues
+    if queues is None:
+        return " and works for all queues" if config.store.dsn is not None else ""
+    return f" and works for {', '.join(f'{name} ({most} at once)' for name, most in queues.items()) or 'no queue'}"
+
+
+async def _who_goes_on(engine: Engine) -> str:
+    """Where runs are after it has stopped, as far as can be seen in a moment."""
+    from treadle.errors import TreadleError
+
+    others: list[str] = []
+    with suppress(TreadleError, TimeoutError, ValueError):
+        async with asyncio.timeout(LOOK_S):
+            others = [node.node for node in await engine.nodes() if node.coordinates]
+            others.remove(engine.name)
+    return f"{', '.join(others)} {'go' if len(others) > 1 else 'goes'} on with its runs" if others else ALONE

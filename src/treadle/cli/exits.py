@@ -82,6 +82,8 @@ def code_of(problem: BaseException) -> int:
         return problem.code
     from treadle import errors as x
 
+    if isinstance(problem, x.MoveRefused):
+        return REFUSED
     if isinstance(problem, x.CommandRefused):
         return INVALID if problem.kind in _KINDS_INVALID else REFUSED
     if isinstance(problem, x.DefinitionError | x.ExpressionError | x.ScenarioError | x.PathSyntax):

@@ -6,10 +6,15 @@ cannot be read.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treadle.cli.exits import NO, OK, STORE, Failure
 from treadle.cli.options import OutputOption, StoreOption, configuration
+
+if TYPE_CHECKING:
+    from treadle.errors import StorePlaceError
+
+MANY = 100
 
 
 def fsck(*, store: StoreOption = None, output: OutputOption = None) -> int:
@@ -34,8 +39,28 @@ async def _fsck(config: Any) -> int:
     if out.mode == "json":
         out.json({"ok": report.ok, **builtins(report)})
     elif findings or out.mode == "jsonl":
-        out.rows(("run", "check", "message"), findings, "")
+        out.rows(("run", "check", "message"), findings, "", (("leave", "run"), ("wrap", "message")))
+    refused = await _refused(config)
+    if refused is not None and out.text:
+        say(f"{refused.path}: {refused.problem}; {refused.remedy}")
     counts = {"run": report.runs, "event": report.events, "timer": report.timers, "gate": report.gates}
     seen = ", ".join(f"{count:,} {noun}" + ("" if count == 1 else "s") for noun, count in counts.items())
-    say(f"{config.store}: {seen}: " + (f"{len(findings)} findings" if findings else "everything agrees"))
+    say(f"{config.store}: {seen}: " + (_counted(len(findings)) if findings else "everything agrees"))
     return OK if report.ok else NO
+
+
+async def _refused(config: Any) -> StorePlaceError | None:
+    """Why nobody else may open it: it was moved, or a move to it has not ended. What is found has that reason then."""
+    from treadle.errors import StorePlaceError
+    from treadle.runtime.connecting import connect
+
+    try:
+        async with connect(config.store):
+            return None
+    except StorePlaceError as problem:
+        return problem
+
+
+def _counted(findings: int) -> str:
+    """Checks stop at a hundred findings of a kind, and at a thousand: nobody reads more."""
+    return f"{'at least ' if findings >= MANY else ''}{findings} finding{'' if findings == 1 else 's'}"

@@ -15,12 +15,24 @@ from treadle.cli.options import LimitOption, OutputOption, StoreOption, configur
 from treadle.model.ids import TokenId
 
 if TYPE_CHECKING:
+    from treadle.cli.tables import Gives
     from treadle.runtime.client import Client, GateRow
 
 app = App(
     name="gates", help="Gates, questions to people: list, show, complete, claim, delegate.", help_format="plaintext"
 )
 
+COLUMNS = ("gate", "workflow", "node", "title", "assign", "open_for", "due_at")
+GIVES: tuple[Gives, ...] = (
+    ("front", "gate"),
+    ("cut", "title"),
+    ("cut", "workflow"),
+    ("leave", "due_at"),
+    ("cut", "assign"),
+    ("leave", "assign"),
+    ("cut", "node"),
+    ("leave", "workflow"),
+)
 GateOption = Annotated[str, Parameter(help="RUN/VISIT as `gates list` shows it; RUN alone if it has one open gate.")]
 
 
@@ -43,9 +55,7 @@ def list_(
         for gate in await client.gates(wanted, limit):
             words = {"open_for": duration(now_ms() - gate.opened), "due_at": clock_time(gate.due)}
             rows.append({**_row(gate), **(words if out.text else {})})
-        out.rows(
-            ("gate", "workflow", "node", "title", "assign", "open_for", "due_at"), rows, "nobody has to answer anything"
-        )
+        out.rows(COLUMNS, rows, "nobody has to answer anything", GIVES)
         return OK
 
     return _ask(act, store, output)
@@ -89,8 +99,11 @@ def complete(
     value = read_json(data, "DATA")
 
     async def act(client: Client, out: Any) -> int:
+        from treadle.cli.progress import no_answer_yet
+
         run, visit = await _find(client, gate)
-        await client.complete_gate(run, visit, value, by=by)
+        with no_answer_yet():
+            await client.complete_gate(run, visit, value, by=by)
         out.done({"gate": f"{run}/{visit}", "done": "completed"}, f"completed {run}/{visit}")
         return OK
 
@@ -109,8 +122,11 @@ def claim(
     """Take a gate on, so that nobody else does."""
 
     async def act(client: Client, out: Any) -> int:
+        from treadle.cli.progress import no_answer_yet
+
         run, visit = await _find(client, gate)
-        await client.run(run).claim_gate(TokenId(visit), by=by)
+        with no_answer_yet():
+            await client.run(run).claim_gate(TokenId(visit), by=by)
         out.done({"gate": f"{run}/{visit}", "done": "claimed", "by": by}, f"{by} has claimed {run}/{visit}")
         return OK
 
@@ -130,8 +146,11 @@ def delegate(
     """Hand a gate to somebody else."""
 
     async def act(client: Client, out: Any) -> int:
+        from treadle.cli.progress import no_answer_yet
+
         run, visit = await _find(client, gate)
-        await client.run(run).delegate_gate(TokenId(visit), to, by=by)
+        with no_answer_yet():
+            await client.run(run).delegate_gate(TokenId(visit), to, by=by)
         out.done({"gate": f"{run}/{visit}", "done": "delegated", "to": to, "by": by}, f"{to} has {run}/{visit} now")
         return OK
 

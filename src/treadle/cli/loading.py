@@ -18,11 +18,22 @@ SUFFIXES = (".yaml", ".yml", ".json")
 SCENARIO = ".scenario"
 
 
-def read_definitions(file: Path) -> list[Workflow]:
-    """The workflows of one file. Problems are shown on stderr, with their lines; errors end the verb."""
+def definition_paths(paths: Sequence[Path]) -> list[Path]:
+    """Files as they are given; of folders, those that may hold definitions."""
+    return [file for path in paths for file in (definition_files(path) if path.is_dir() else [path])]
+
+
+def read_definitions(file: Path, *, functions: bool = False) -> list[Workflow]:
+    """The workflows of one file. Problems are shown on stderr, with their lines; errors end the verb. `functions`:
+    those it names are imported and their signatures checked; who deploys wants that."""
     if not file.is_file():
         raise Failure(REFUSED, f"there is no file {file}")
     loaded = load_documents(file.read_bytes(), str(file))
+    if functions and not any(one.errors for one in loaded):
+        from treadle.language.functions import finder
+
+        found = finder([one.require() for one in loaded])
+        loaded = load_documents(file.read_bytes(), str(file), signatures=found)
     show_problems(file, loaded)
     errors = sum(len(one.errors) for one in loaded)
     if errors:

@@ -86,7 +86,9 @@ def run_verb(words: list[str], *, debug: bool) -> int:
         code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
     except CycloptsError as misuse:
-        return conclude(Failure(USAGE, _usage(misuse)), debug=debug)
+        from treadle.cli.misuse import sentence
+
+        return conclude(Failure(USAGE, sentence(misuse)), debug=debug)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
@@ -96,13 +98,6 @@ def run_verb(words: list[str], *, debug: bool) -> int:
     except Exception as problem:
         return conclude(problem, debug=debug)
     return code if isinstance(code, int) else OK
-
-
-def _usage(misuse: CycloptsError) -> str:
-    """What was misunderstood, in the manner of every other error."""
-    text = " ".join(str(misuse).partition(" Available commands")[0].split()).rstrip(".")
-    verb = " ".join(["treadle", *(misuse.command_chain or ())])
-    return f"{text[:1].lower()}{text[1:]} (`{verb} --help` shows what it takes)"
 
 
 if __name__ == "__main__":

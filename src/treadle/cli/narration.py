@@ -33,10 +33,11 @@ class Narrator:
         """The lines of one event."""
         token = TokenId(getattr(event, "token", None) or 0)
         before = self._view.visits.get(token)
+        stood = before is not None and before.waiting is Waiting.QUEUE
         self._view.apply([event])
         visit = self._view.visits.get(token) or before
         if visit is not None and not isinstance(event, e.JoinArrived | e.ContextUpdated | e.TimerSet):
-            words = self._of_visit(event, visit)
+            words = self._of_visit(event, visit, stood)
             if words:
                 yield self._line(event, visit.node, words)
         elif isinstance(event, e.JoinFailed):
@@ -49,7 +50,8 @@ class Narrator:
         began = self._view.started.at if self._view.started is not None else event.at
         return f"{duration(event.at - began):>11}  {node:<16} {words}"
 
-    def _of_visit(self, event: e.Event, visit: Live) -> str:
+    def _of_visit(self, event: e.Event, visit: Live, stood: bool) -> str:
+        """`stood`: it was handed out, and has not begun before this event."""
         fan = self._view.expected(self._view.node(visit.node))
         if isinstance(event, e.TokenFailed | e.TokenTimedOut):
             few = self._view.node(visit.node).failed <= FAILURES_MAX
@@ -58,9 +60,12 @@ class Narrator:
             return _retry(event)
         if fan is not None:
             return self._progress(visit, fan) or self._waits(event, visit, few=fan <= STEPS)
+        again = f" again: whoever did it before {visit.lost}" if visit.lost else ""
         if isinstance(event, e.TokenDispatched):
-            again = " again: whoever did it before is gone" if event.recovery else ""
-            return "running" + (f" (attempt {event.attempt})" if event.attempt > 1 else "") + again
+            return picture.reason(visit, event.at) + again if event.queue else ""
+        if isinstance(event, e.TokenStarted):
+            tries = f" (attempt {event.attempt})" if event.attempt > 1 else ""
+            return f"running{tries}{again}" if stood else ""
         if isinstance(event, e.TokenCompleted):
             return "done"
         if isinstance(event, e.TokenCancelled):

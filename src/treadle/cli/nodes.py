@@ -5,16 +5,27 @@ Exit codes: 0 · 1 something waits in shards that nobody owns · 5 the store can
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from treadle.cli.exits import NO, OK
 from treadle.cli.options import OutputOption, StoreOption, configuration
+from treadle.display import numbers
 
 if TYPE_CHECKING:
-    from treadle.runtime.client import Client
+    from treadle.cli.tables import Gives
+    from treadle.runtime.client import Client, NodeRow
 
-COLUMNS = ("node", "roles", "queues", "shards", "since", "last_beat", "requests", "timers_due", "oldest")
+COLUMNS = ("node", "role", "queues", "shards", "since", "last_beat", "behind")
+GIVES: tuple[Gives, ...] = (
+    ("cut", "shards"),
+    ("leave", "since"),
+    ("cut", "queues"),
+    ("front", "node"),
+    ("cut", "behind"),
+    ("leave", "behind"),
+)
 
 
 def nodes(*, store: StoreOption = None, output: OutputOption = None) -> int:
@@ -28,32 +39,32 @@ async def _nodes(client: Client, out: Any) -> int:
     from treadle.cli.emit import builtins, clock_time, duration
 
     found = await client.nodes()
+    names = Counter(one.node for one in found)
     rows = []
     for one in found:
         words = {
-            "node": one.node or "(nobody)",
-            "roles": "coordinates, executes" if one.coordinates else "executes" if one.node else "",
+            "node": (one.owner if names[one.node] > 1 else one.node) or "(nobody)",
+            "role": "engine" if one.coordinates else "worker" if one.node else "",
             "queues": "" if not one.node else "all" if one.queues is None else ", ".join(one.queues) or "none",
             "shards": ranges(one.shards),
             "since": clock_time(one.since) if one.since else "",
             "last_beat": f"{duration(one.silent_ms)} ago" if one.silent_ms is not None else "",
-            "oldest": duration(one.oldest_ms) if one.requests or one.timers_due else "",
+            "behind": behind(one),
         }
         rows.append({**builtins(one), **(words if out.text else {})})
-    out.rows(COLUMNS, rows, "nobody coordinates the store: treadle engine")
+    out.rows(COLUMNS, rows, "nobody coordinates the store: treadle engine", GIVES)
     return NO if any(not one.node for one in found) else OK
+
+
+def behind(node: NodeRow) -> str:
+    """`2.1 s: 3 requests, 1 timer`: for how long the oldest of what waits has waited, and what waits."""
+    from treadle.cli.emit import duration
+
+    counts = ((node.requests, "request"), (node.timers_due, "timer"))
+    waiting = ", ".join(f"{count} {noun}{'' if count == 1 else 's'}" for count, noun in counts if count)
+    return f"{duration(node.oldest_ms)}: {waiting}" if waiting else ""
 
 
 def ranges(shards: Sequence[int]) -> str:
     """`12: 0-3, 8-15`: how many, and which."""
-    return f"{len(shards)}: {', '.join(_ranges(shards))}" if shards else "0"
-
-
-def _ranges(shards: Sequence[int]) -> Iterator[str]:
-    first = last = shards[0]
-    for shard in (*shards[1:], -1):
-        if shard == last + 1:
-            last = shard
-            continue
-        yield f"{first}" if first == last else f"{first}-{last}"
-        first = last = shard
+    return f"{len(shards)}: {numbers.ranges(shards)}" if shards else "0"

@@ -7,9 +7,10 @@ a verb really needs it.
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -34,6 +35,10 @@ class Reached(NamedTuple):
 
 def drive(verb: Coroutine[Any, Any, int]) -> int:
     """Runs a verb to its end; SIGTERM ends it as cleanly as Ctrl-C does."""
+
+    from treadle.runtime.logs import log_to_stderr
+
+    log_to_stderr(logging.ERROR)  # who only asks is told by the verb; an engine says more
 
     async def main() -> int:
         task = asyncio.current_task()
@@ -62,9 +67,9 @@ async def own_or_reach(config: Configuration) -> AsyncIterator[Reached]:
     from treadle.runtime.connecting import connect
 
     if config.store.dsn is not None:
-        async with connect(config.store) as client:
+        async with connect(config.store, create=True) as client:
             if await client.is_owned():  # else nobody would execute it
-                yield Reached(client, None, "its nodes (treadle nodes)")
+                yield Reached(client, None, f"the nodes of {config.store}")
                 return
     engine = new_engine(config)
     try:
@@ -79,13 +84,25 @@ async def own_or_reach(config: Configuration) -> AsyncIterator[Reached]:
         await engine.close()
 
 
-def new_engine(config: Configuration, *, wait: bool = False) -> Engine:
+def new_engine(
+    config: Configuration,
+    *,
+    wait: bool = False,
+    name: str | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+) -> Engine:
     """An engine as configured, not yet open; what it logs goes to stderr."""
     from treadle.runtime.engine import Engine
     from treadle.runtime.logs import log_to_stderr
 
-    log_to_stderr()
-    return Engine(config.store, settings=engine_settings(config), wait_for_ownership=wait)
+    log_to_stderr(log_level(config))
+    settings = engine_settings(config)
+    return Engine(config.store, functions=functions, settings=settings, name=name, wait_for_ownership=wait)
+
+
+def log_level(config: Configuration) -> int:
+    """From what on a process that executes says something of its own accord."""
+    return logging.getLevelNamesMapping()[config["log.level"].upper()]
 
 
 def engine_settings(config: Configuration) -> EngineSettings:

@@ -8,11 +8,11 @@ Must not draw (`picture.py` does) and not decide.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from treadle.cli.tallies import PENDING, RUNNING, WAITING, Fan, Live, Node
+from treadle.display.causes import counted
 from treadle.model import events as e
 from treadle.model.definition import Synchronization, Workflow
 from treadle.model.errors import Error
@@ -20,8 +20,6 @@ from treadle.model.ids import GroupId, RunId, TokenId
 from treadle.model.states import Mode, RunStatus, Waiting
 
 Json = Any
-CAUSES_MAX = 3
-"""Branches that fail have mostly the same reason; history has all of them."""
 
 
 class Overview:
@@ -45,6 +43,8 @@ class Overview:
         self.changed_at = 0
         self.seq = 0
         self.warnings = 0
+        self.turns: Mapping[str, str] = {}
+        """Queue → why its work does not begin. Not in the history: whoever looks at the store says so (`turns`)."""
 
     @property
     def run(self) -> RunId | None:
@@ -146,11 +146,12 @@ def _created(view: Overview, event: e.TokenCreated) -> None:
 
 
 def _dispatched(view: Overview, event: e.TokenDispatched) -> None:
+    """It runs when it is started: at once, unless a queue or a limit stands before it."""
     visit = view.visits[event.token]
-    visit.state = WAITING if event.queue else RUNNING
-    visit.waiting = Waiting.QUEUE if event.queue else None
-    visit.detail = {"queue": event.queue} if event.queue else None
+    visit.state, visit.waiting = WAITING, Waiting.QUEUE
+    visit.detail = {"queue": event.queue}
     visit.attempt, visit.since = event.attempt, event.at
+    visit.lost = "" if not event.recovery else "has stopped" if event.forgiven else "is gone"
 
 
 def _begun(view: Overview, event: e.TokenStarted) -> None:
@@ -223,10 +224,8 @@ def _decided(view: Overview, event: Any) -> None:
 
 
 def _causes(view: Overview, group: GroupId | None) -> tuple[str, ...]:
-    """`TASK_FAILED: no such model (3 times)`"""
     died = (visit for visit in view.failed.values() if any(frame[0] == group for frame in visit.frames))
-    errors = Counter(f"{visit.error.kind}: {visit.error.message}" for visit in died if visit.error is not None)
-    return tuple(f"{text} ({count} times)" if count > 1 else text for text, count in errors.most_common(CAUSES_MAX))
+    return counted(visit.error for visit in died if visit.error is not None)
 
 
 def _gate_opened(view: Overview, event: e.GateOpened) -> None:

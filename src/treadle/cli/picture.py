@@ -6,11 +6,13 @@ Owns the words and marks; they are the same in a line of a pipe. Must not read s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from treadle.cli.emit import cell, duration, plain
 from treadle.cli.overview import Overview
 from treadle.cli.tallies import PENDING, RUNNING, WAITING, Live, Node
+from treadle.display.causes import OF_BRANCHES, with_causes
 from treadle.model.states import RunStatus, Waiting
 
 if TYPE_CHECKING:
@@ -31,8 +33,6 @@ STATUS_STYLES = {
     RunStatus.COMPENSATING: "bold yellow",
     RunStatus.CANCELLED: "bold yellow",
 }
-OF_BRANCHES = frozenset({"QUORUM_UNREACHABLE", "NO_SUCCESSFUL_BRANCH"})
-"""Errors of a join: the reason is what its branches have died of."""
 FAILED_STYLE = "bold red"
 
 
@@ -51,14 +51,14 @@ def mark(node: Node, tick: int = 0) -> tuple[str, str]:
     return ("–", "dim") if node.cancelled else ("·", "dim")
 
 
-def reason(visit: Live, now: int) -> str:
-    """What one visit waits for, and until when."""
+def reason(visit: Live, now: int, turns: Mapping[str, str] | None = None) -> str:
+    """What one visit waits for, and until when. `turns`: of queues whose work does not begin, why."""
     left = f", due in {duration(visit.until - now)}" if visit.until is not None and visit.until > now else ""
     detail = visit.detail if isinstance(visit.detail, dict) else {}
     if visit.waiting is Waiting.HUMAN:
         who = detail.get("claimed_by") or detail.get("assigned_to")
-        title = f"“{visit.title}”" if visit.title else "an answer"
-        return f"waits for a person: {title} (visit {visit.token}{f', {who}' if who else ''}){left}"
+        title = f": “{visit.title}”" if visit.title else ""  # the end of a line is cut first: the number is typed
+        return f"waits for a person (visit {visit.token}{f', {who}' if who else ''}{left}){title}"
     if visit.waiting is Waiting.SIGNAL:
         key = f" with key {cell(detail['key'], 30)}" if detail.get("key") is not None else ""
         return f"waits for signal {detail.get('signal', '?')!r}{key}{left}"
@@ -70,7 +70,9 @@ def reason(visit: Live, now: int) -> str:
     if visit.waiting is Waiting.SUBWORKFLOW:
         return f"waits for run {detail.get('child', '?')}"
     if visit.waiting is Waiting.QUEUE:
-        return f"waits for a worker of queue {detail.get('queue', '?')!r}"
+        queue = detail.get("queue") or ""
+        why = f": {turns[queue]}" if turns and queue in turns else ""
+        return (f"waits in queue {queue!r}" if queue else "waits for its turn") + why
     if visit.waiting is Waiting.MUTEX:
         return f"waits for mutex {detail.get('mutex', '?')!r}"
     if visit.waiting is Waiting.EXTERNAL:
@@ -88,7 +90,7 @@ def remark(view: Overview, node: Node, now: int) -> str:
     if running:
         since = min(visit.since for visit in node.live.values() if visit.state == RUNNING)
         parts.append((f"{running} running" if expected else "running") + f" {duration(now - since)}")
-    parts += _waits(node, now)
+    parts += _waits(node, now, view.turns)
     if pending and not running:
         parts.append(f"{pending} to come" if pending > 1 else "next")
     if node.failed:
@@ -107,13 +109,16 @@ def remark(view: Overview, node: Node, now: int) -> str:
     return " · ".join(parts)
 
 
-def _waits(node: Node, now: int) -> list[str]:
+def _waits(node: Node, now: int, turns: Mapping[str, str]) -> list[str]:
     """The first reason in full; others like it are counted."""
     waiting = [v for v in node.live.values() if v.state == WAITING and v.waiting is not Waiting.SIBLINGS]
     if not waiting:
         return []
-    more = f" and {len(waiting) - 1} more" if len(waiting) > 1 else ""
-    return [reason(waiting[0], now) + more]
+    many = len(waiting)
+    if many > 1 and all(visit.waiting is Waiting.QUEUE for visit in waiting):
+        return [f"{many} {reason(waiting[0], now, turns)}".replace("waits", "wait").replace("its turn", "their turn")]
+    more = f" and {many - 1} more" if many > 1 else ""
+    return [reason(waiting[0], now, turns) + more]
 
 
 def elapsed(view: Overview, now: int) -> str:
@@ -164,10 +169,10 @@ def headline(view: Overview, now: int, title: str | None = None) -> Text:
     line = Text.assemble(
         (plain(name), "bold"), "  ", (status, STATUS_STYLES.get(view.status, FAILED_STYLE)), f"  {elapsed(view, now)}"
     )
-    if view.note:
-        line.append(f"  {plain(view.note)}", style="yellow")
     if view.run is not None:
         line.append(f"  {plain(view.run)}", style="dim")
+    if view.note:
+        line.append(f"  {plain(view.note)}", style="yellow")
     line.no_wrap, line.overflow = True, "ellipsis"
     return line
 
@@ -220,5 +225,5 @@ def error_line(view: Overview) -> str:
     place = f" at {error.node}" if error.node else ""
     path = f" ({error.path})" if error.path and error.path != "root" else ""
     tries = f", attempt {error.attempts}" if error.attempts > 1 else ""
-    died = f"; branches failed with {', '.join(view.causes)}" if view.causes and error.kind in OF_BRANCHES else ""
-    return f"{error.kind}{place}{path}{tries}: {error.message}{died}"
+    causes = view.causes if error.kind in OF_BRANCHES else ()
+    return f"{error.kind}{place}{path}{tries}: {with_causes(error.message, causes)}"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Self, TypeVar
+
+from treadle.cli.emit import say
 
 PATIENCE_S = 1.0
 """Only what takes longer than this is worth a progress bar."""
@@ -38,6 +42,23 @@ def _with_bar(items: Sequence[Item], done: int, name: Callable[[Item], str]) -> 
             bar.update(shown, advance=1)
 
 
+@contextmanager
+def said_later(sentence: str) -> Iterator[None]:
+    """Says a sentence once if what is inside takes long. On an event loop, which must be free meanwhile."""
+    later = asyncio.get_running_loop().call_later(PATIENCE_S, say, sentence)
+    try:
+        yield
+    finally:
+        later.cancel()
+
+
+def no_answer_yet() -> AbstractContextManager[None]:
+    """Around a command to a run: its owner may have died a moment ago."""
+    return said_later(
+        "no answer yet: whoever owns the run is busy, or gone, and another engine takes over then; waiting"
+    )
+
+
 class Counter:
     """A count that goes up, for work whose items are not a list here. Shown like `patiently` shows its own."""
 
@@ -55,11 +76,16 @@ class Counter:
             sys.stderr.write("\r\033[K")
             sys.stderr.flush()
 
+    def stage(self, what: str, done: int, total: int) -> None:
+        """Work of several parts: which, and how much of it is done."""
+        self._noun = what
+        self.update(done, total or None)
+
     def update(self, done: int, total: int | None = None) -> None:
         """So many are done."""
         now = time.perf_counter()
         if self._watched and now > self._late_at and now - self._shown_at > EVERY_S:
             self._shown_at = now
             share = f" of {total:,} ({100 * done // total} %)" if total else ""
-            sys.stderr.write(f"\r\033[K{done:,}{share} {self._noun}")
+            sys.stderr.write(f"\r\033[K{self._noun}: {done:,}{share}")
             sys.stderr.flush()

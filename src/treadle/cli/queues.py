@@ -5,6 +5,8 @@ Exit codes: 0 done · 2 an option is written wrongly · 4 the store has no queue
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
@@ -13,12 +15,22 @@ from treadle.cli.exits import OK, USAGE, Failure
 from treadle.cli.options import OutputOption, StoreOption, configuration
 
 if TYPE_CHECKING:
+    from treadle.cli.tables import Gives
     from treadle.runtime.client import Client
     from treadle.runtime.queues import QueueRules
 
 app = App(name="queues", help="Queues of workers: list, set.", help_format="plaintext")
 
 COLUMNS = ("queue", "waiting", "claimed", "held", "oldest", "workers", "limits", "weights")
+GIVES: tuple[Gives, ...] = (
+    ("leave", "held"),
+    ("cut", "weights"),
+    ("cut", "workers"),
+    ("leave", "weights"),
+    ("cut", "limits"),
+    ("cut", "queue"),
+    ("leave", "limits"),
+)
 LimitOption = Annotated[str | None, Parameter(help="A number, or `none` to take it away.")]
 RateOption = Annotated[str | None, Parameter(help="5/s, 100/m, 20/h, or `none`.")]
 NONE = "none"
@@ -36,13 +48,14 @@ def list_(*, store: StoreOption = None, output: OutputOption = None) -> int:
         for one in await client.queues():
             words = {
                 "queue": one.queue or "(engines)",
+                "held": one.held or "",
                 "oldest": duration(one.oldest_ms) if one.waiting else "",
-                "workers": ", ".join(one.workers) or "nobody",
-                "limits": ", ".join(_limits(one.rules)),
-                "weights": ", ".join(f"{key}={weight:g}" for key, weight in one.rules.weights.items()),
+                "workers": ", ".join(counted(one.workers)) or "nobody",
+                "limits": ", ".join(limits(one.rules)),
+                "weights": ", ".join(_weights(one.rules)),
             }
             rows.append({**builtins(one), **(words if out.text else {})})
-        out.rows(COLUMNS, rows, "no queue has work or rules")
+        out.rows(COLUMNS, rows, "no queue has work, workers or rules", GIVES)
         return OK
 
     return _ask(act, store, output)
@@ -66,32 +79,38 @@ def set_(
     """Limit a queue over all its workers, or weigh its keys; what is not named stays as it is."""
 
     async def act(client: Client, out: Any) -> int:
-        from treadle.cli.emit import builtins
+        from treadle.cli.emit import builtins, say
 
-        before = {one.queue: one.rules for one in await client.queues()}
+        known = {one.queue: one for one in await client.queues()}
         given = {"concurrency": concurrency, "rate": rate, "key_concurrency": key_concurrency, "key_rate": key_rate}
-        rules = changed(before.get(queue), given, weight)
+        rules = changed(known[queue].rules if queue in known else None, given, weight)
         await client.set_queue(queue, rules)
-        said = ", ".join(_limits(rules)) or "no limits"
+        said = ", ".join([*limits(rules), *(f"weight {words}" for words in _weights(rules))]) or "no limits"
         out.done({"queue": queue, **builtins(rules)}, f"{queue}: {said}")
+        if queue not in known:
+            say(f"nobody has offered work of queue {queue!r} yet, or works for it by name{_near(queue, known)}")
         return OK
 
     return _ask(act, store, output)
 
 
 def changed(before: QueueRules | None, given: dict[str, str | None], weights: tuple[str, ...]) -> QueueRules:
-    """Rules with what was said on the command line. Raises Failure, CommandRefused."""
+    """Rules with what was said on the command line. Raises Failure."""
     from msgspec.structs import replace
 
     from treadle.cli.loading import split_pair
-    from treadle.runtime.queues import NO_RULES, read_rate
+    from treadle.errors import CommandRefused
+    from treadle.runtime.queues import NO_RULES, check_rules, read_rate
 
     rules = before or NO_RULES
     news: dict[str, Any] = {}
     for name, text in given.items():
         if text is None:
             continue
-        news[name] = None if text == NONE else read_rate(text) if "rate" in name else _number(name, text)
+        try:
+            news[name] = None if text == NONE else read_rate(text) if "rate" in name else _number(name, text)
+        except CommandRefused as refused:
+            raise Failure(USAGE, f"--{name.replace('_', '-')} {text}: {refused.message}") from None
     pairs = dict(rules.weights)
     for pair in weights:
         key, value = split_pair(pair, "--weight")
@@ -100,7 +119,12 @@ def changed(before: QueueRules | None, given: dict[str, str | None], weights: tu
         except ValueError:
             raise Failure(USAGE, f"--weight {pair}: expected KEY=NUMBER") from None
     kept = {key: value for key, value in pairs.items() if value != 1}
-    return replace(rules, **news, weights=kept)
+    made = replace(rules, **news, weights=kept)
+    try:
+        check_rules(made)
+    except CommandRefused as refused:
+        raise Failure(USAGE, refused.message) from None
+    return made
 
 
 def _number(name: str, text: str) -> int:
@@ -109,15 +133,34 @@ def _number(name: str, text: str) -> int:
     return int(text)
 
 
-def _limits(rules: QueueRules) -> list[str]:
+def limits(rules: QueueRules) -> list[str]:
+    """`2 at once`, `5/s`, `per key 1 at once`."""
     from treadle.runtime.queues import write_rate
 
-    limits = [("", rules.concurrency, rules.rate), ("per key ", rules.key_concurrency, rules.key_rate)]
     words = []
-    for whose, concurrency, rate in limits:
+    for whose, concurrency, rate in (
+        ("", rules.concurrency, rules.rate),
+        ("per key ", rules.key_concurrency, rules.key_rate),
+    ):
         words += [f"{whose}{concurrency} at once"] if concurrency is not None else []
         words += [f"{whose}{write_rate(rate)}"] if rate is not None else []
     return words
+
+
+def _weights(rules: QueueRules) -> list[str]:
+    return [f"{key}={weight:g}" for key, weight in rules.weights.items()]
+
+
+def counted(names: Sequence[str]) -> list[str]:
+    """`red`, `blue ×2`: names that several have are counted."""
+    return [name if count == 1 else f"{name} ×{count}" for name, count in Counter(names).items()]
+
+
+def _near(queue: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(queue, [name for name in known if name], n=1)
+    return f"; did you mean {close[0]}? (`--concurrency none` takes a limit away)" if close else ""
 
 
 def _ask(act: Any, store: str | None, output: Any) -> int:

@@ -56,21 +56,23 @@ async def _run(config: Configuration, workflow: str, value: Any, wait: bool, opt
     from treadle.cli.emit import Out, say
     from treadle.cli.loading import read_definitions
     from treadle.cli.opening import importable, own_or_reach
+    from treadle.cli.progress import no_answer_yet
     from treadle.cli.watching import watch
 
     out = Out(config["output"])
     file = Path(workflow)
-    definitions = read_definitions(file) if _is_file(workflow) else []
+    importable(*([file] if _is_file(workflow) else []))
+    definitions = read_definitions(file, functions=True) if _is_file(workflow) else []
     if not definitions and config.store.is_missing:
         raise Failure(STORE, f"there is no store {config.store}, so nothing is deployed: name a file, or --store")
-    importable(*([file] if definitions else []))
     if not wait:
         return await _hand_in(config, definitions, workflow, value, options, out)
     async with own_or_reach(config) as reached:
         if reached.owner is not None:
-            say(f"{config.store} is coordinated by {reached.owner}; the run is executed there")
+            say(f"the run is executed by {reached.owner}")
         name = await _deployed(reached.client, definitions, workflow, options)
-        started = await reached.client.start(name, value, **options)
+        with no_answer_yet():
+            started = await reached.client.start(name, value, **options)
         try:
             return await watch(reached.client, started, out)
         except asyncio.CancelledError:
@@ -91,6 +93,7 @@ async def _hand_in(
 ) -> int:
     """Asks for a run without executing anything here: whoever coordinates the store does, now or later."""
     from treadle.cli.emit import say
+    from treadle.cli.progress import no_answer_yet
     from treadle.errors import EngineStopped
     from treadle.runtime.connecting import connect
 
@@ -98,8 +101,10 @@ async def _hand_in(
         name = await _deployed(client, definitions, workflow, options)
         run_id = client.new_run_id()
         try:
-            run_id = (await client.start(name, value, run_id=run_id, **options)).id
-        except EngineStopped:
+            with no_answer_yet():
+                run_id = (await client.start(name, value, run_id=run_id, **options)).id
+        except EngineStopped as stopped:
+            run_id = stopped.run or run_id
             say("asked for; nobody coordinates the store now: an engine will start it (treadle engine)")
     print(run_id) if out.text else out.json({"run": run_id})
     return OK

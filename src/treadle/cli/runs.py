@@ -18,6 +18,7 @@ from treadle.model.ids import TokenId
 from treadle.model.states import RunStatus
 
 if TYPE_CHECKING:
+    from treadle.cli.tables import Gives
     from treadle.runtime.client import Client
     from treadle.runtime.run import Run
 
@@ -30,6 +31,14 @@ app = App(
 RunOption = Annotated[str, Parameter(help="The run's id, or the last characters of it.")]
 ByOption = Annotated[str, Parameter(help="Who says so.")]
 COLUMNS = ("run", "workflow", "version", "status", "started_at", "took", "tags")
+GIVES: tuple[Gives, ...] = (
+    ("cut", "tags"),
+    ("front", "run"),
+    ("cut", "workflow"),
+    ("leave", "tags"),
+    ("leave", "version"),
+    ("leave", "took"),
+)
 
 
 @app.command(name="list")
@@ -58,7 +67,7 @@ def list_(
             until = row.changed if row.status in RUN_ENDED else now_ms()
             words = {"started_at": clock_time(row.started), "took": duration(until - row.started)}
             rows.append({**run_row(row), **(words if out.text else {})})
-        out.rows(COLUMNS, rows, "there are no such runs")
+        out.rows(COLUMNS, rows, "there are no such runs", GIVES)
         return OK
 
     return _ask(act, store, output)
@@ -214,8 +223,11 @@ def _tell(run: str, done: str, speak: Callable[[Run], Awaitable[Any]], store: An
     """Finds a run, says one thing to it, and reports."""
 
     async def act(client: Client, out: Any) -> int:
+        from treadle.cli.progress import no_answer_yet
+
         found = await _find(client, run)
-        result = await speak(found)
+        with no_answer_yet():
+            result = await speak(found)
         row = {"run": found.id, "done": done, **({"visits": result} if result is not None else {})}
         out.done(row, f"{done} {found.id}" + (f": visits {', '.join(map(str, result))}" if result else ""))
         return OK

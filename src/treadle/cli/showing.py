@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from treadle.cli import picture
 from treadle.cli.emit import Out, builtins, clock_time, console, now_ms, say
 from treadle.cli.exits import OK
 from treadle.cli.tallies import RUNNING, WAITING
+from treadle.cli.turns import turns_of
 from treadle.cli.watching import NOBODY, event_row, overview_of
 from treadle.model.events import WARNINGS, Event
 from treadle.model.states import RUN_ENDED, Waiting
@@ -29,6 +31,7 @@ async def show_run(client: Client, run: Run, out: Out) -> int:
         view.apply(batch)
         after = batch[-1].seq
     coordinated = row.status in RUN_ENDED or await client.is_owned()
+    view.turns = await turns_of(client, view)
     if out.text:
         if not coordinated:
             say(NOBODY)
@@ -50,7 +53,7 @@ async def show_run(client: Client, run: Run, out: Out) -> int:
         print()
         out.one(facts)
         return OK
-    visits = [_visit(visit) for visit in view.visits.values()]
+    visits = [_visit(visit, view.turns) for visit in view.visits.values()]
     answer = {
         **run_row(row),
         "input": view.started.input if view.started is not None else None,
@@ -67,9 +70,10 @@ async def show_run(client: Client, run: Run, out: Out) -> int:
 
 
 def run_row(row: RunRow) -> dict[str, Any]:
-    """In the words people use."""
-    parts = builtins(row)
-    return {**parts, "key": parts.pop("idempotency_key")}
+    """In the words people use. Whether an executor is at work on it is the engine's business: `busy` is left out."""
+    parts = {name: value for name, value in builtins(row).items() if name not in ("busy", "idempotency_key")}
+    ended = row.changed if row.status in RUN_ENDED else None
+    return {**parts, "key": row.idempotency_key, "ended": ended}
 
 
 def _node(node: Any) -> dict[str, int]:
@@ -83,14 +87,14 @@ def _node(node: Any) -> dict[str, int]:
     }
 
 
-def _visit(visit: Any) -> dict[str, Any]:
+def _visit(visit: Any, turns: Mapping[str, str]) -> dict[str, Any]:
     return {
         "visit": visit.token,
         "node": visit.node,
         "state": visit.state,
         "attempt": visit.attempt,
         "waiting_for": visit.waiting.value if visit.waiting is not None else None,
-        "why": picture.reason(visit, now_ms()) if visit.waiting is not None else None,
+        "why": picture.reason(visit, now_ms(), turns) if visit.waiting is not None else None,
         "until": visit.until,
         "title": visit.title,
     }

@@ -28,6 +28,8 @@ class Live:
     title: str | None = None
     since: int = 0
     attempt: int = 0
+    lost: str = ""
+    """What became of whoever executed this attempt before, if somebody did."""
     error: Error | None = None
     """What its last attempt failed with, while a retry is under way."""
 

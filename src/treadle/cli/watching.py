@@ -17,7 +17,8 @@ from treadle.cli.emit import Out, builtins, console, now_ms, say
 from treadle.cli.exits import NO, OK
 from treadle.cli.narration import Narrator
 from treadle.cli.overview import Overview
-from treadle.errors import CommandRefused, TreadleError
+from treadle.cli.turns import turns_of
+from treadle.errors import CommandRefused, StoreUnavailable, TreadleError
 from treadle.model.states import RUN_ENDED, RunStatus
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 FRAME_S = 0.125
 ATTEND_S = 2.0
 """How often somebody who watches looks whether anybody is there to move the run on."""
+ANSWER_S = 5.0
+"""After so long a store is said not to answer; it is waited for all the same."""
 NOBODY = "nobody coordinates the store now: the run goes on when an engine opens it (treadle engine)"
 ROWS_AROUND = 6
 """Lines of a terminal that a picture leaves free."""
@@ -36,11 +39,12 @@ ROWS_AROUND = 6
 async def watch(client: Client, run: Run, out: Out, *, live: bool | None = None) -> int:
     """Shows a run until it has ended, then its output or its error. The exit code says which."""
     view = await overview_of(client, run)
-    async with _attended(client, run):
+    live = out.text and (sys.stderr.isatty() if live is None else live)
+    async with _attended(_Attendant(client, run, view, is_drawn=live)):
         if out.mode == "jsonl":
             await _stream(view, run, out)
             return OK if view.status is RunStatus.COMPLETED else NO
-        if out.text and (sys.stderr.isatty() if live is None else live):
+        if live:
             await _animate(view, run)
         elif out.text:
             await _narrate(view, run)
@@ -50,23 +54,51 @@ async def watch(client: Client, run: Run, out: Out, *, live: bool | None = None)
 
 
 @asynccontextmanager
-async def _attended(client: Client, run: Run) -> AsyncIterator[None]:
+async def _attended(attendant: _Attendant) -> AsyncIterator[None]:
     """Says so when nobody is there who could move the run on: it may be long before somebody is."""
-    task = asyncio.ensure_future(_attend(client, run))
+    task = asyncio.ensure_future(attendant.attend())
     try:
         yield
     finally:
         task.cancel()
 
 
-async def _attend(client: Client, run: Run) -> None:
-    there = True
-    with suppress(TreadleError):  # whatever keeps us from looking keeps the watcher, too, who says so
-        while (await run.status()) not in RUN_ENDED:
-            was, there = there, await client.is_owned()
-            if was != there:
-                say("somebody coordinates the store again" if there else f"{NOBODY}; still watching")
-            await asyncio.sleep(ATTEND_S)
+class _Attendant:
+    """Looks now and then what a history does not tell: whether the store answers, whether anybody coordinates it, why
+    work of a queue does not begin. Says each change once."""
+
+    def __init__(self, client: Client, run: Run, view: Overview, *, is_drawn: bool) -> None:
+        self._client, self._run, self._view = client, run, view
+        self._is_drawn = is_drawn
+        """A picture says by itself why a queue stands."""
+        self._answers = self._there = True
+
+    async def attend(self) -> None:
+        with suppress(TreadleError):  # whatever keeps us from looking keeps the watcher, too, who says so
+            while await self._look():
+                await asyncio.sleep(ATTEND_S)
+
+    async def _look(self) -> bool:
+        """Whether the run goes on."""
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                ended = (await self._run.status()) in RUN_ENDED
+                there = await self._client.is_owned()
+                turns = await turns_of(self._client, self._view)
+        except (StoreUnavailable, TimeoutError):
+            if self._answers:
+                say("the store does not answer; still waiting")
+            self._answers = False
+            return True
+        if not self._answers:
+            say("the store answers again")
+        if there != self._there:
+            say("somebody coordinates the store again" if there else f"{NOBODY}; still watching")
+        for queue, why in turns.items():
+            if not self._is_drawn and self._view.turns.get(queue) != why:
+                say(f"queue {queue!r}: {why}")
+        self._answers, self._there, self._view.turns = True, there, turns
+        return not ended
 
 
 async def overview_of(client: Client, run: Run) -> Overview:
@@ -162,7 +194,8 @@ def event_row(event: Event) -> dict[str, Any]:
 
 
 async def find_run(client: Client, text: str) -> Run:
-    """A run by its id or by the end of it. Raises CommandRefused."""
+    """A run by its id or by the end of it, also as a narrow table shows it. Raises CommandRefused."""
+    text = text.removeprefix("…")
     if len(text) < 32:
         for row in await client.runs(limit=1_000):
             if row.run.endswith(text) and row.run != text:
@@ -171,5 +204,7 @@ async def find_run(client: Client, text: str) -> Run:
     try:
         await run.info()
     except CommandRefused as refused:
+        if "there is no run" not in refused.message:
+            raise  # it is only asked for
         raise CommandRefused(refused.kind, f"there is no run {text!r}: `treadle runs list` shows them") from None
     return run

@@ -8,7 +8,8 @@ invalid · 4 a module cannot be imported · 5 the store cannot be used.
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -16,15 +17,23 @@ from treadle.cli.configuration import Configuration
 from treadle.cli.exits import OK, REFUSED, USAGE, Failure
 from treadle.cli.options import StoreOption, configuration
 
+if TYPE_CHECKING:
+    from treadle.runtime.worker import Worker
+
 
 def worker(
     *,
     queue: Annotated[
-        tuple[str, ...], Parameter(help="NAME, or NAME:PLACES; repeat it. PLACES: attempts at once.", negative="")
+        tuple[str, ...],
+        Parameter(
+            help="NAME, or NAME:PLACES; repeat it. PLACES: attempts at once.", negative="", consume_multiple=True
+        ),
     ],
     functions: Annotated[
         tuple[str, ...],
-        Parameter(help="A module whose functions are known by their own names; repeat it.", negative=""),
+        Parameter(
+            help="A module whose functions are known by their own names; repeat it.", negative="", consume_multiple=True
+        ),
     ] = (),
     name: Annotated[str | None, Parameter(help="What `treadle nodes` calls it; else host and process.")] = None,
     store: StoreOption = None,
@@ -53,22 +62,33 @@ def read_queues(words: tuple[str, ...]) -> dict[str, int]:
 
 async def _work(config: Configuration, queues: dict[str, int], modules: tuple[str, ...], name: str | None) -> int:
     from treadle.cli.emit import say
-    from treadle.cli.opening import engine_settings, importable
+    from treadle.cli.opening import engine_settings, importable, log_level
     from treadle.runtime.logs import log_to_stderr
     from treadle.runtime.worker import Worker
 
     importable()
     known = {key: function for module in modules for key, function in functions_in(module).items()}
-    log_to_stderr()
+    log_to_stderr(log_level(config))
     opened = Worker(config.store, queues=queues, functions=known, settings=engine_settings(config), name=name)
-    try:
+    with suppress(asyncio.CancelledError):
         async with opened:
             served = ", ".join(f"{queue} ({places} at once)" for queue, places in queues.items())
             say(f"worker {opened.name} works for {served} on {config.store}; Ctrl-C stops it")
-            await opened.wait()
-    except asyncio.CancelledError:
-        say("stopped; what was under way was given back")
+            await _until_stopped(opened)
+    say("stopped")
     return OK
+
+
+async def _until_stopped(worker: Worker) -> None:
+    """Says what it is still waiting for: it may be in the middle of things."""
+    from treadle.cli.emit import duration, say
+
+    try:
+        await worker.wait()
+    except asyncio.CancelledError:
+        if worker.executing:
+            grace = duration(worker.settings.grace_ms)
+            say(f"stopping; {worker.executing} in hand may end within {grace}, what has not is given back")
 
 
 def functions_in(module: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from treadle.runtime.artifacts import Artifact
 from treadle.runtime.client import Definition, Deployed
 from treadle.runtime.engine import EngineSettings
 from treadle.runtime.fsck import Report
-from treadle.runtime.presence import NodeRow
+from treadle.runtime.presence import NodeRow as NodeRow
 from treadle.runtime.queues import QueueView
 from treadle.runtime.run import Ended, Json
 from treadle.runtime.schedule import Schedule
@@ -130,7 +130,8 @@ class Client:
     def remove_schedule(self, name: str) -> None:
         """Ends a schedule; runs it has started go on."""
     def queues(self) -> list[QueueView]:
-        """Every queue with work or rules, by name. Raises CommandRefused where one engine executes everything."""
+        """Every queue with work, rules or workers of its own, by name. Raises CommandRefused where one engine executes
+        everything."""
     def set_queue(self, queue: str, rules: QueueRules) -> None:
         """Replaces what is decided about a queue; rules without anything end them. Raises CommandRefused."""
     def dead_letters(self, limit: int = 1000) -> list[OutboxRow]:

@@ -25,6 +25,7 @@ import asyncio
 import time
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -39,11 +40,12 @@ from treadle.runtime.claimed import attempt_of
 from treadle.runtime.commander import Commander
 from treadle.runtime.executor import THREADS_MAX
 from treadle.runtime.letters import Identity, Letters, ended
+from treadle.runtime.outage import OUTAGE
 from treadle.runtime.ports import Attempt, Clock, Executor, Report
 from treadle.runtime.progress import Progress
 from treadle.runtime.queues import Rulebook
 from treadle.runtime.unable import Unable, look
-from treadle.store.work import Claimed, QueueRules, Work
+from treadle.store.work import Claim, Claimed, QueueRules, Work
 
 LEASE_MS = 15_000
 """Longer than a pause of the garbage collector, a busy machine or a restart of the database; a third of it is how long
@@ -161,7 +163,7 @@ class Claimant:
                 pause = LIMITED_S if limited else IDLE_S
             except StoreUnavailable as problem:
                 self._has_strays = True
-                log.warning("cannot claim work", error=str(problem))
+                OUTAGE.failed("claiming work", problem)
             except Exception as problem:  # a definition nobody can read, for instance: others must not wait for it
                 log.error("claiming failed", exc_info=problem)
             with suppress(TimeoutError):
@@ -185,11 +187,11 @@ class Claimant:
 
     async def _claim_from(self, queue: str, free: int, rules: QueueRules) -> int:
         """How much has begun."""
-        claim = self._work.claim
-        begun, aside = await look(
-            free, AT_ONCE, lambda limit: claim(queue, self._worker, limit, self._lease_ms, rules), self._begin
-        )
-        if aside:
+        claim = partial(self._work.claim, queue, self._worker, ttl_ms=self._lease_ms, rules=rules)
+        aside: list[Claim] = []
+        try:
+            begun = await look(free, AT_ONCE, claim, self._begin, aside)
+        finally:
             await self._work.give_back(aside)
         self._unable.looked(queue, len(aside), begun)
         return begun
@@ -273,7 +275,7 @@ class Claimant:
             try:
                 await self.renew()
             except StoreUnavailable as problem:
-                log.warning("cannot renew claims", error=str(problem))
+                OUTAGE.failed("renewing claims", problem)
                 if time.monotonic() - self._renewed > self._lease_ms / 1_000:
                     self._give_up()
 

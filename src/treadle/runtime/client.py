@@ -22,7 +22,7 @@ from treadle.model.states import RunStatus
 from treadle.runtime.commander import Commander
 from treadle.runtime.fsck import Report, check_store
 from treadle.runtime.library import KIND
-from treadle.runtime.presence import NodeRow
+from treadle.runtime.presence import NodeRow as NodeRow
 from treadle.runtime.queues import QueueView, put_rules, queues_of, work_of
 from treadle.runtime.run import Run
 from treadle.runtime.schedule import KIND as SCHEDULE
@@ -223,7 +223,8 @@ class Client:
     # Queues
 
     async def queues(self) -> list[QueueView]:
-        """Every queue with work, rules or workers of its own, by name. Raises CommandRefused where one engine executes everything."""
+        """Every queue with work, rules or workers of its own, by name. Raises CommandRefused where one engine executes
+        everything."""
         return await queues_of(self._commander.store, await self.nodes())
 
     async def set_queue(self, queue: str, rules: QueueRules) -> None:

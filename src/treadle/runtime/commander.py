@@ -25,7 +25,7 @@ from treadle.runtime.library import Library
 from treadle.runtime.ports import Clock
 from treadle.runtime.presence import Presence
 from treadle.store.notices import AWAIT, CHANGED, END, INBOX, MISSED, NEWS, WANT, Notices
-from treadle.store.port import Answer, OutboxRow, Request, Store
+from treadle.store.port import Answer, OutboxRow, Request, RunQuery, Store
 from treadle.store.rows import shard_of
 
 LOOK_AGAIN_S = 1.0
@@ -37,6 +37,8 @@ PATIENCE_S = 30.0
 """How long somebody who waits puts up with a store that cannot be reached: longer than a database takes to restart or
 to be replaced by its standby."""
 AGAIN_FIRST_S, AGAIN_LAST_S = 0.05, 2.0
+INBOX_MAX = 10_000
+"""Requests without an answer among which a key is looked for, while nobody is there to answer."""
 
 T = TypeVar("T")
 
@@ -128,6 +130,10 @@ class Remote:
         refused = None
         if isinstance(command, StartRun):
             refused = await self._refused_start(command, workflow or "")
+            if refused is None and command.idempotency_key is not None and not await self.presence.is_owned():
+                known = await self._known_start(command.idempotency_key, workflow or "")
+                if known is not None:
+                    return known
         elif isinstance(command, CompleteGate) and not await self.presence.is_owned():
             refused = await self._refused_answer(run, command)
         if refused is not None:
@@ -139,6 +145,18 @@ class Remote:
         answer = await self._asked(request)
         if answer.rejection is not None:
             raise CommandRefused(answer.rejection.kind, answer.rejection.message)
+
+    async def _known_start(self, key: str, workflow: str) -> Answer | None:
+        """What the next engine would say to a key that was used before: nobody else can say which run it stands for.
+        Raises EngineStopped if that has only been asked for, too."""
+        found = await self.store.find_runs(RunQuery(workflow=workflow, idempotency_key=key, limit=1))
+        if found:
+            return Answer("", result=found[0].run)
+        for request in await self.store.inbox(range(self.store.shards), INBOX_MAX):
+            asked = request.command
+            if isinstance(asked, StartRun) and (asked.idempotency_key, request.workflow) == (key, workflow):
+                raise _kept(request)
+        return None
 
     async def _refused_answer(self, run: RunId, command: CompleteGate) -> Rejection | None:
         """What the next engine would say of the answer itself; whoever gave it is gone by then."""
@@ -174,8 +192,7 @@ class Remote:
                     self._notices.say(WANT, request.run)  # before the owner can answer
                     self._notices.say(INBOX, shard)
                     if not await patiently(self.presence.is_owned):
-                        text = f"request {request.id} is kept and will be carried out by the next engine"
-                        raise EngineStopped(f"nobody coordinates this store now; {text}")
+                        raise _kept(request)
                     await watch.news()
                     answer = await patiently(lambda: self.store.submit(request))
         return answer
@@ -204,6 +221,12 @@ class Remote:
             self._feed.wake(RunId(run))
         else:
             self._feed.wake_everybody()
+
+
+def _kept(request: Request) -> EngineStopped:
+    text = f"request {request.id} is kept and will be carried out by the next engine"
+    run = request.run if isinstance(request.command, StartRun) else None
+    return EngineStopped(f"nobody coordinates this store now; {text}", run=run)
 
 
 class RemoteWatch(Watch):

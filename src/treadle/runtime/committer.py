@@ -30,6 +30,7 @@ import structlog
 from treadle.errors import StoreConflict, StoreUnavailable
 from treadle.model.codec import pack_events
 from treadle.runtime.gathering import Decided, Gathering, Item
+from treadle.runtime.outage import OUTAGE
 from treadle.runtime.shards import Shards
 from treadle.store.port import Answer, Batch, Commit, Fence, OutboxRow, Store
 
@@ -179,6 +180,7 @@ class Committer:
             rows = writing.result()
             self._last_row = rows[-1].id if rows else self._last_row
             self._written, self._failures = self._written + 1, 0
+            OUTAGE.answered()
             self._over(gathered, rows)
             self.flush()
         elif isinstance(problem, Exception):
@@ -215,7 +217,7 @@ class Committer:
         elif isinstance(problem, StoreUnavailable):
             delay = min(RETRY_FIRST_S * 2 ** (self._failures - 1), RETRY_LAST_S) if self._failures else 0
             self._failures += 1
-            log.warning("the store is unavailable: trying again", error=str(problem), next_try_s=delay)
+            OUTAGE.failed("committing", problem)
             await asyncio.sleep(delay)
             found = await self._went_through(gathered)
             if found is not None:
@@ -283,10 +285,12 @@ async def reliably(ask: Callable[[], Awaitable[T]], is_over: Callable[[], bool])
     delay = RETRY_FIRST_S
     while True:
         try:
-            return await ask()
+            answer = await ask()
+            OUTAGE.answered()
+            return answer
         except StoreUnavailable as problem:
             if is_over() or problem.final:
                 raise
-            log.warning("the store is unavailable", error=str(problem), next_try_s=delay)
+            OUTAGE.failed("reading", problem)
             await asyncio.sleep(delay)
             delay = min(delay * 2, RETRY_LAST_S)

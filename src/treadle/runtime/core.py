@@ -19,6 +19,7 @@ from random import Random
 
 import structlog
 
+from treadle.display.numbers import ranges
 from treadle.errors import EngineStopped
 from treadle.model.commands import FireTimer
 from treadle.model.ids import RunId, TimerId, TokenId
@@ -116,7 +117,7 @@ class Core:
         """They are somebody else's, or may be: nothing of them is decided or written any more."""
         lost = sorted(self.shards.fences.keys() & set(shards))
         if lost:
-            log.warning("shards were lost", shards=lost, reason=reason)
+            log.warning("shards were lost", shards=ranges(lost), reason=reason)
             self.shards.lose(lost)
             self._let_go()
 

@@ -63,6 +63,9 @@ FOREVER_MS = 1 << 50
 be written while nothing happens."""
 GRACE_MS = 5_000
 """How long work in hand may go on when an engine closes."""
+LEASE_MIN_MS = 1_000
+"""A sign of life comes every quarter or third of a lease: a busy machine must be able to keep that up, and each is a
+transaction."""
 
 
 class EngineSettings(Struct, frozen=True, kw_only=True):
@@ -89,6 +92,11 @@ class EngineSettings(Struct, frozen=True, kw_only=True):
     """How long finished runs are kept: for ever, unless it says otherwise."""
     keep_of: Mapping[str, Keep] = {}
     """Workflows with a rule of their own, instead of `keep`."""
+
+    def __post_init__(self) -> None:
+        for name, value in (("lease_ms", self.lease_ms), ("claim_ms", self.claim_ms)):
+            if value < LEASE_MIN_MS:
+                raise ValueError(f"{name} must be at least {LEASE_MIN_MS} (milliseconds), not {value}")
 
 
 class Engine(Client):

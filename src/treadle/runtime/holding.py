@@ -84,8 +84,9 @@ async def open_database(dsn: str, payload_max: int | None = None, *, make: bool 
     require_driver(dsn)
     from treadle.store.postgres import PostgresStore
 
-    options = {} if payload_max is None else {"payload_max": payload_max}
-    return await PostgresStore.open(dsn, make=make, **options)
+    if payload_max is None:
+        return await PostgresStore.open(dsn, make=make)
+    return await PostgresStore.open(dsn, make=make, payload_max=payload_max)
 
 
 def open_channel(dsn: str) -> Notices:

@@ -26,9 +26,11 @@ from random import Random
 import structlog
 from msgspec.structs import replace
 
+from treadle.display.numbers import ranges
 from treadle.errors import StoreUnavailable
 from treadle.runtime.balance import moves
 from treadle.runtime.core import Core
+from treadle.runtime.outage import OUTAGE
 from treadle.runtime.ports import Alarm, SteadyClock
 from treadle.store.members import Members, Node, Standing
 from treadle.store.port import Fence
@@ -69,6 +71,8 @@ class Membership:
         """When the last beat did."""
         self._leaving: set[int] = set()
         """Being handed over."""
+        self._neighbours: dict[str, Node] = {}
+        """Owner → node, as last seen."""
         self._given_back = 0
         """How often something was: what was seen before that is not news."""
         self._closed = False
@@ -136,7 +140,7 @@ class Membership:
             if gained:
                 self._core.coordinator.spawn(self._core.make_up(gained))
         except StoreUnavailable as problem:
-            log.warning("a heartbeat failed", error=str(problem), next_try_ms=pause)
+            OUTAGE.failed("heartbeat", problem)
         finally:
             self._again_in(pause)
 
@@ -144,6 +148,7 @@ class Membership:
         """What was gained."""
         self._began, given_back = self._clock.elapsed(), self._given_back
         standing = await self._members.beat(self._node, self._ttl_ms)
+        OUTAGE.answered()
         self._trust_until(self._began + self._ttl_ms)
         self.heard(standing, self._clock.elapsed() - self._began)
         return await self._follow(standing, is_fresh=given_back == self._given_back)
@@ -156,6 +161,7 @@ class Membership:
     def _give_up(self) -> None:
         """Others may have taken everything over."""
         self._doubt = None
+        self._neighbours.clear()  # whoever is missed after this was perhaps only as lonely
         self._core.lose(tuple(self._core.shards.fences), f"no heartbeat has succeeded for {self._ttl_ms} ms")
 
     # What follows from how things stand
@@ -175,7 +181,23 @@ class Membership:
         gained = (found if is_fresh else []) + await self._take(planned.take)
         if gained:
             self._core.accept(gained)  # before anybody looks again
+        self._tell(standing, gained)
         return gained
+
+    def _tell(self, standing: Standing, gained: list[Fence]) -> None:
+        """In the log: who has come and gone, and what this node has now. One that has left was heard of a moment
+        before, one that has died was not."""
+        before, taken = self._neighbours, ranges(sorted(fence.shard for fence in gained))
+        self._neighbours = {node.owner: node for node in standing.nodes if node.owner != self._node.owner}
+        for owner in before.keys() - self._neighbours.keys():
+            if standing.now - before[owner].beat >= self._ttl_ms:
+                log.warning("a node is gone without a word", node=before[owner].name, taken_over=taken or "nothing yet")
+            else:
+                log.info("a node has left", node=before[owner].name)
+        for owner in self._neighbours.keys() - before.keys():
+            log.info("there is another node", node=self._neighbours[owner].name)
+        if taken:
+            log.info("shards were taken", shards=taken, all=len(self._core.shards.fences))
 
     async def _take(self, wanted: tuple[int, ...]) -> list[Fence]:
         """Side by side: a database syncs many at once. One whose answer gets lost is found at the next beat."""
@@ -183,8 +205,10 @@ class Membership:
         asked = (lease(shard, self._node.owner, None, self._ttl_ms) for shard in wanted if shard not in self._leaving)
         answers = await asyncio.gather(*asked, return_exceptions=True)
         for problem in answers:
-            if isinstance(problem, BaseException):
-                log.warning("a shard could not be taken", error=str(problem))
+            if isinstance(problem, StoreUnavailable):
+                OUTAGE.failed("taking shards", problem)
+            elif isinstance(problem, BaseException):
+                log.error("a shard could not be taken", exc_info=problem)
         return [fence for fence in answers if isinstance(fence, Fence)]
 
     async def _hand_over(self, fences: dict[int, Fence]) -> None:

@@ -118,7 +118,7 @@ class _Moving:
         await self.source.take(wait)
         self.target = await _open(target, create=True)
         opened.push_async_callback(self.target.close)
-        # Two schemas of one database are shown alike, and are two places.
+        # Two users of one database are shown alike, and may have a schema each.
         if source == target or (target.path is not None and self.source.place == self.target.place):
             raise MoveRefused(self.source.place, "it cannot be moved to itself", "name another place")
         await self.target.take(wait)
@@ -135,6 +135,8 @@ class _Moving:
             return True
         if leaving is not None and has_left:
             raise refusal(self.source.place, leaving)
+        if leaving is None and await self.source.is_empty():
+            raise MoveRefused(self.source.place, "there is nothing in it to move", "begin at the new place at once")
         await self._check_room(arriving, restart)
         mark = leaving or Mark(uuid.uuid4().hex, "leaving", self.target.place, _now())
         await self.source.seal(mark)
@@ -149,7 +151,9 @@ class _Moving:
         if arriving is None:
             if not await self.target.is_empty():
                 raise MoveRefused(place, "it is not empty", "move to a new file or database")
-        elif arriving.state != "arriving":
+        elif arriving.state == "left":
+            raise MoveRefused(place, f"it was itself moved to {arriving.other}", "move to a new file or database")
+        elif arriving.state == "leaving":
             raise refusal(place, arriving)
         elif arriving.other != self.source.place and not restart:
             problem = f"it holds an unfinished move from {arriving.other}"

@@ -23,6 +23,7 @@ from treadle.runtime.artifacts import Artifact, artifacts_of
 from treadle.runtime.commander import Commander, patiently
 from treadle.runtime.feed import News
 from treadle.store.port import RunQuery, RunRow
+from treadle.store.rows import shard_of
 
 if TYPE_CHECKING:
     from treadle.display.views import TimelineView
@@ -78,7 +79,7 @@ class Run:
         """What is known of it; raises CommandRefused(NOT_FOUND)."""
         rows = await self._commander.store.find_runs(RunQuery(run=self.id))
         if not rows:
-            raise CommandRefused("NOT_FOUND", f"there is no run {self.id!r}")
+            raise await self._unknown()
         self._seen = f"{rows[0].workflow}, {rows[0].status}"
         return rows[0]
 
@@ -89,8 +90,17 @@ class Run:
         """Everything, folded: visits, context, timers, what each visit waits for. For reading only."""
         state = await self._commander.state(self.id)
         if state is None:
-            raise CommandRefused("NOT_FOUND", f"there is no run {self.id!r}")
+            raise await self._unknown()
         return state
+
+    async def _unknown(self) -> CommandRefused:
+        """Why there is nothing to be seen of it."""
+        store = self._commander.store
+        asked = await store.inbox(shard_of(self.id, store.shards))
+        if any(request.run == self.id and isinstance(request.command, c.StartRun) for request in asked):
+            text = f"run {self.id!r} is asked for and has not begun: an engine of the store begins it"
+            return CommandRefused("NOT_FOUND", text)
+        return CommandRefused("NOT_FOUND", f"there is no run {self.id!r}")
 
     async def history(self, after: int = 0, limit: int | None = None) -> list[e.Event]:
         """Its events so far, from any point on."""

@@ -37,10 +37,11 @@ async def look(
     at_once: int,
     claim: Callable[[int], Awaitable[list[Claimed]]],
     begin: Callable[[Claimed], Awaitable[bool]],
-) -> tuple[int, list[Claim]]:
-    """How much of what was claimed has begun, and what has to be given back. Behind what cannot be begun here it goes
-    on looking: nobody else may ever take that."""
-    begun, aside, limit = 0, list[Claim](), min(free, at_once)
+    aside: list[Claim],
+) -> int:
+    """How much of what was claimed has begun; what has to be given back is put `aside`. Behind what cannot be begun
+    here it goes on looking: nobody else may ever take that."""
+    begun, limit = 0, min(free, at_once)
     while begun < free and len(aside) < ASIDE_MAX:
         before = len(aside)
         for one in await claim(limit):
@@ -51,7 +52,7 @@ async def look(
         if len(aside) == before:
             break
         limit = at_once
-    return begun, aside
+    return begun
 
 
 class _Rest(Struct):

@@ -34,6 +34,7 @@ from treadle.runtime.equipment import equip, executing
 from treadle.runtime.executor import CORES
 from treadle.runtime.garbage import spare_collector
 from treadle.runtime.holding import open_channel, open_database
+from treadle.runtime.outage import OUTAGE
 from treadle.runtime.queueing import listen
 from treadle.runtime.unable import Unable
 from treadle.store.members import Members, Node
@@ -138,8 +139,11 @@ class Worker:
                 await asyncio.sleep(ttl_ms / 4_000)
                 try:
                     await members.beat(node, ttl_ms)
+                    OUTAGE.answered()
                 except StoreUnavailable as problem:
-                    log.warning("the store does not answer", error=str(problem))
+                    OUTAGE.failed("heartbeat", problem)
+                except Exception as problem:  # it must not stop for whatever nobody has thought of
+                    log.error("a heartbeat failed", exc_info=problem)
 
         async def leave() -> None:
             beating.cancel()

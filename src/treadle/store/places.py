@@ -63,11 +63,14 @@ def place_of(text: str | os.PathLike[str] | Place) -> Place:
 
 
 def shown(dsn: str) -> str:
-    """The address of a database without what is secret about it: neither user nor password nor options."""
+    """The address of a database without what is secret about it: neither user nor password nor options, but the schema,
+    where one is named: two stores in one database are two places."""
     try:
         parts = urlsplit(dsn)
-        host = parts.hostname or parse_qs(parts.query).get("host", ["localhost"])[0]
-        return f"postgresql://{host}{f':{parts.port}' if parts.port else ''}{parts.path}"
+        options = parse_qs(parts.query)
+        host = parts.hostname or options.get("host", ["localhost"])[0]
+        schema = "".join(f"?search_path={name}" for name in options.get("search_path", ())[-1:])
+        return f"postgresql://{host}{f':{parts.port}' if parts.port else ''}{parts.path}{schema}"
     except ValueError:  # its text may quote the password, or a part of it
         raise StorePlaceError(
             "postgresql://…",

@@ -90,7 +90,7 @@ def _dispatched(event: e.TokenDispatched) -> str:
     return _joined(
         f"attempt {event.attempt}",
         f"queue {event.queue}" if event.queue else None,
-        f"recovery {event.recovery}" if event.recovery else None,
+        f"recovery {event.recovery}{', forgiven' if event.forgiven else ''}" if event.recovery else None,
         f"input {shown(event.input)}" if event.input else None,
     )
 

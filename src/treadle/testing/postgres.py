@@ -28,6 +28,8 @@ from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
 
+from treadle.errors import TreadleError
+from treadle.store.places import SCHEMES, shown
 from treadle.store.port import Store
 from treadle.store.postgres import PostgresStore
 from treadle.store.postgres.connect import migrate
@@ -135,12 +137,26 @@ class Hall:
 @cache
 def hall() -> Hall:
     """The one of this process. Raises NoPostgres."""
-    made = Hall(server())
+    address = server()
+    try:
+        made = Hall(address)
+    except (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError, TreadleError) as problem:
+        why = f"{type(problem).__name__}: {problem}" if isinstance(problem, OSError) else str(problem)
+        named = f"; {NAMED} names it" if os.environ.get(NAMED) else ""
+        raise NoPostgres(f"the PostgreSQL for tests cannot be used: {_told(address)}: {why}{named}") from problem
     if multiprocessing.parent_process() is None:
         atexit.register(made.close)  # before the server's own, which was registered before
     else:
         Finalize(None, made.close, exitpriority=1)  # processes of a pool know no `atexit`
     return made
+
+
+def _told(dsn: str) -> str:
+    """Without what is secret about it, also where it cannot be read."""
+    try:
+        return shown(dsn) if dsn.startswith(SCHEMES) else "not an address"
+    except TreadleError:
+        return "postgresql://…"
 
 
 def _in_schema(dsn: str, schema: str) -> str:

@@ -23,7 +23,7 @@ from treadle.testing.parse import parse_scenario
 from treadle.testing.performance import Performance
 from treadle.testing.report import Failure
 from treadle.testing.scenario import Deploy, DeployExpected, Scenario
-from treadle.testing.worlds import StoreName
+from treadle.testing.worlds import NoPostgres, StoreName
 
 Verdict = Literal["passed", "failed", "invalid"]
 
@@ -82,6 +82,8 @@ def run_document(document: Document, store: StoreName = "memory") -> ScenarioRes
         return run_scenario(parse_scenario(document), store)
     except ScenarioError as problem:
         return ScenarioResult(*where, "invalid", str(problem))
+    except NoPostgres:
+        raise  # it is none of the scenario's business, and the same for all of them
     except Exception:  # a bug of ours must not keep the other scenarios from being played
         return ScenarioResult(*where, "failed", f"the runner broke\n{traceback.format_exc()}")
 

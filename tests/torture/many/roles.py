@@ -124,7 +124,7 @@ async def client(place: Path, database: str, name: str, seed: int) -> int:
     stop = _asked_to_stop()
     install(Journal(place / REPLAYS), seed)
     journal = Journal(place / CLIENT)
-    opened = connect(database)
+    opened = connect(database, create=True)  # it may be there before any engine
     face = await _surely(opened.__aenter__, stop)
     tell(event="ready")
     async with asyncio.TaskGroup() as actors:

@@ -133,3 +133,12 @@ def test_a_join_of_everything_a_node_forked_is_named() -> None:
         a.to(branch)
         branch.to(end, join=every(of=a))
     assert "joins all of a" in graph_text(compile_graph(flow.build()))
+
+
+def test_a_nodes_queue_is_in_every_picture() -> None:
+    flow = Flow("render")
+    flow.node("frame", action={"kind": "emit", "type": "x"}, queue="gpu")
+    graph = compile_graph(flow.build())
+    for picture in (graph_text(graph), mermaid(graph), texts(graph_svg(graph))):
+        assert "queue gpu" in picture
+    assert graph_json(graph)["nodes"][0]["queue"] == "gpu"

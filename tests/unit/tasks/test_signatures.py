@@ -157,7 +157,16 @@ def test_all_problems_come_at_once() -> None:
 
 
 registry = Registry()
-for each in (shop.pay, shop.greet, shop.look_up, shop.choose, shop.own, shop.whole_order, shop.anything):
+for each in (
+    shop.pay,
+    shop.greet,
+    shop.look_up,
+    shop.choose,
+    shop.own,
+    shop.whole_order,
+    shop.whole_text,
+    shop.anything,
+):
     registry.functions[each.__name__] = each
 ORDER = {"id": "o1", "amount": 5}
 
@@ -193,6 +202,9 @@ def test_json_becomes_what_the_annotation_says_and_the_result_is_json_again(
         ("choose", {"how": "slow"}, "invalid enum value 'slow'"),
         ("greet", {"name": None}, "expected `str`, got `null`"),
         ("whole_order", {"id": "o1"}, "the input `order` of whole_order"),
+        ("whole_text", {"topic": "tea"}, "gets the whole input, an object, as `topic`: expected `str`, got `object`"),
+        ("whole_text", {"topic": "tea"}, "decorate it with @task to take inputs by name"),
+        ("whole_text", 5, "the input `topic` of whole_text(topic: 'str') -> 'str': expected `str`, got `int`"),
     ],
 )
 def test_what_does_not_fit_fails_with_schema_and_names_parameter_and_path(

@@ -52,3 +52,8 @@ def test_types_are_short_and_still_apart() -> None:
 def test_a_join_says_who_arrived_and_what_it_wrote() -> None:
     fired = e.JoinFired(1, 0, "decide", GroupId(1), arrived=2, total=3, writes=[(("state", "votes"), [1, 2])])
     assert detail(fired) == "→ decide  group 1  2 arrived, 0 failed of 3  state.votes=[1,2]"
+
+
+def test_work_that_was_given_back_is_told_from_work_that_was_lost() -> None:
+    assert detail(e.TokenDispatched(0, 0, TokenId(1), 1, None, "gpu", 1)).endswith("recovery 1")
+    assert detail(e.TokenDispatched(0, 0, TokenId(1), 1, None, "gpu", 1, True)).endswith("recovery 1, forgiven")

@@ -1,0 +1,46 @@
+"""Functions a definition names, looked for where somebody deploys it: `load_text(…, signatures=finder(workflows))`.
+
+Owns which of them must be found there. Imports what a definition names: only for whoever is about to execute it, or
+hands it to those who do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from treadle.language.checks.tasks import tasks_of
+from treadle.model.definition import Workflow
+from treadle.tasks.find import find_function
+
+
+def finder(workflows: Iterable[Workflow]) -> Callable[[str], Callable[..., Any] | None]:
+    """Finds a function by its name. None: it is not judged here; what it raises says why there is none.
+
+    One without a module is registered by the program that executes it. One that only work of a queue calls may be known
+    to workers elsewhere alone; it is judged where it can be imported."""
+    needed = {name for workflow in workflows for name in _needed(workflow)}
+
+    def find(name: str) -> Callable[..., Any] | None:
+        if ":" not in name:
+            return None
+        try:
+            return find_function(name, {})
+        except Exception:  # importing runs somebody's module
+            if name in needed:
+                raise
+            return None
+
+    return find
+
+
+def _needed(workflow: Workflow) -> Iterator[str]:
+    """Names every engine must know: a compensation is an engine's own work, also of a node with a queue."""
+    for ref, node in workflow.nodes.items():
+        for at, task, _given in tasks_of(ref, node):
+            if node.queue is not None and "compensate" not in at[2:]:
+                continue
+            for step in task.steps:
+                name = step.action.config.get("function") if step.action.kind == "python" else None
+                if isinstance(name, str):
+                    yield name

@@ -1,0 +1,54 @@
+"""A store that does not answer, in a log: said once, said again now and then while it lasts, and when it is over.
+
+Owns the counting. Everything in a process that waits for its store fails at the same time, many times a second: whoever
+reads the log wants to know that, for how long already, and that it is over. Must not decide what is done about it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import structlog
+
+from treadle.errors import StoreUnavailable
+
+AGAIN_S = 30.0
+"""Between two lines while it lasts."""
+OVER_S = 5.0
+"""So long nothing has failed: a server that refuses some and takes others does not come back with every success."""
+
+log = structlog.get_logger("treadle.store")
+
+
+class Outage:
+    """See the module's docstring. One for a process: its log is one."""
+
+    def __init__(self, elapsed: Callable[[], float] = time.monotonic) -> None:
+        self._elapsed = elapsed
+        self._since: float | None = None
+        self._last = 0.0
+        self._said = 0.0
+        self._failures = 0
+
+    def failed(self, what: str, problem: StoreUnavailable) -> None:
+        """Something could not be done, and will be tried again."""
+        now = self._elapsed()
+        self._failures, self._last = self._failures + 1, now
+        if self._since is None:
+            self._since = self._said = now
+            log.warning("the store does not answer: trying again", what=what, error=str(problem))
+        elif now - self._said >= AGAIN_S:
+            self._said = now
+            for_s = round(now - self._since)
+            log.warning("the store still does not answer", for_s=for_s, failures=self._failures, error=str(problem))
+
+    def answered(self) -> None:
+        """Something could be done. Costs nothing while all is well."""
+        if self._since is None or self._elapsed() - self._last < OVER_S:
+            return
+        log.warning("the store answers again", after_s=round(self._last - self._since), failures=self._failures)
+        self._since, self._failures = None, 0
+
+
+OUTAGE = Outage()

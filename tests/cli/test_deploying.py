@@ -1,0 +1,50 @@
+"""Deploying from the command line, and what a list says of the run that follows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shell import Shell
+from tests.cli.test_engine_verbs import QUICK
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Shell:
+    """A folder nobody else works in."""
+    return Shell(tmp_path)
+
+
+def test_functions_are_looked_for_when_deploying_and_named_with_their_line(alone: Shell) -> None:
+    alone.write("studio.py", "def made(name: str) -> None: ...\n")
+    bad = "workflow: bad\nnodes:\n  a: {action: {kind: python, function: 'studio:maed'}}\n"
+    alone.write("bad.yaml", bad)
+    for verb in (("deploy", "bad.yaml"), ("engine", "--deploy", "bad.yaml"), ("run", "bad.yaml")):
+        said = alone(*verb, code=3).stderr
+        assert said.startswith("error UNKNOWN_FUNCTION bad.yaml:3:")
+        assert "did you mean 'made'" in said
+    alone("deploy", "bad.yaml", "--no-check")
+    alone.write("queued.yaml", bad.replace("a: {", "a: {queue: gpu, ").replace("bad", "queued"))
+    alone("deploy", "queued.yaml")  # a worker elsewhere may have it
+    alone.write("misfit.yaml", bad.replace("maed", "made"))
+    assert "gets the whole input" in alone("deploy", "misfit.yaml", code=3).stderr
+
+
+def test_an_engine_deploys_several_files_and_folders(alone: Shell) -> None:
+    (alone.folder / "many").mkdir()
+    alone.write("many/one.yaml", QUICK.replace("quick", "one"))
+    alone.write("many/two.yaml", QUICK.replace("quick", "two"))
+    alone.write("three.yaml", QUICK.replace("quick", "three"))
+    with alone.going("engine", "--name", "desk", "--deploy", "many", "three.yaml", until="engine desk coordinates"):
+        assert {alone("run", name).returncode for name in ("one", "two", "three")} == {0}
+        assert [row["node"] for row in alone.json("nodes")] == ["desk"]
+
+
+def test_a_runs_row_says_when_it_ended_and_its_key_once(alone: Shell) -> None:
+    alone.write("quick.yaml", QUICK)
+    alone("run", "quick.yaml", "--key", "k1")
+    (row,) = alone.json("runs", "list")
+    assert row["key"] == "k1"
+    assert row["ended"] == row["changed"]
+    assert not {"idempotency_key", "busy"} & row.keys()
