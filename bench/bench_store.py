@@ -29,9 +29,6 @@ STEP_RATIO_MAX = 1.5
 """One durable step against one bare commit."""
 CROWD = 100
 ROUNDS = 50
-LARGE = 500
-"""Steps of a batch that is written while the loop computes, as an engine's loop does."""
-LAPS = 30
 RUN = RunId("0198c0de-0000-7000-8000-000000000001")
 
 
@@ -43,9 +40,6 @@ def run(report: Report) -> None:
         report.figure("SqliteStore.commit of one step, p50", step * 1e3, "ms")
         report.figure("step against bare commit", step / bare, "×", STEP_RATIO_MAX)
         report.figure(f"batches of {CROWD} steps", asyncio.run(_crowd(place)), "steps/s")
-        apart, beside = asyncio.run(_computing(place))
-        report.figure(f"a batch of {LARGE}, then computing, p50", apart * 1e3, "ms")
-        report.figure("computing while it is written, against one after the other", beside / apart, "×")
         here, through = asyncio.run(_questions(place))
         report.figure("a run by its id, on the caller's side", here * 1e6, "µs")
         report.figure("a short history, through the reader's thread", through * 1e6, "µs")
@@ -113,26 +107,6 @@ async def _crowd(place: Path) -> float:
     spent = time.perf_counter() - begun
     await store.close()
     return ROUNDS * CROWD / spent
-
-
-async def _computing(place: Path) -> tuple[float, float]:
-    """Medians of a large batch followed by computing, and of both side by side, taken in turns. With a free core the
-    second is shorter by what SQLite does without the interpreter lock."""
-    runs = [RunId(f"{RUN}-{i:06}") for i in range(LARGE)]
-    store, fence = await _opened(place / "computing.db", runs)
-    apart, beside = [], []
-    for lap in range(2 * LAPS):
-        batch = Batch([_step(run, 1 + 4 * lap) for run in runs])
-        begun = time.perf_counter()
-        written = asyncio.ensure_future(store.commit(batch, fence))
-        if lap % 2:
-            await written
-        for seq in range(30 * LARGE):
-            _events(seq)
-        await written
-        (apart if lap % 2 else beside).append(time.perf_counter() - begun)
-    await store.close()
-    return statistics.median(apart), statistics.median(beside)
 
 
 async def _questions(place: Path) -> tuple[float, float]:

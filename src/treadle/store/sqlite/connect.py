@@ -70,10 +70,7 @@ def _set_up(connection: apsw.Connection, path: Path, read_only: bool, writer: bo
     connection.pragma("fullfsync", "on")
     connection.pragma("cache_size", -CACHE_KIB)
     connection.pragma("journal_size_limit", WAL_BYTES_KEPT)
-    if writer:
-        # What a refused statement of many rows has to undo is kept aside: in a file it could meet another, full disk.
-        connection.pragma("temp_store", "memory")
-    else:
+    if not writer:
         connection.wal_autocheckpoint(0)
         connection.pragma("query_only", "on")
 

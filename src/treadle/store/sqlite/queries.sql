@@ -17,56 +17,32 @@ UPDATE leases SET until = until WHERE shard = ?;
 -- name: release_lease
 UPDATE leases SET until = 0 WHERE shard = ? AND owner = ? AND epoch = ?;
 
--- What every run of a crowd writes has a second statement, `…_all`, which takes all rows as one JSON array with the same
--- values in the same order (`crowds`).
 -- name: create_run
 INSERT INTO runs (run, workflow, version, status, busy, seq, started, changed, idempotency_key, entity, parent, tags)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
--- name: create_run_all
-INSERT INTO runs (run, workflow, version, status, busy, seq, started, changed, idempotency_key, entity, parent, tags)
-SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7,
-    value ->> 8, value ->> 9, value ->> 10, value ->> 11
-FROM jsonb_each(?);
 
 -- name: tag_run
 INSERT OR IGNORE INTO tags (tag, run) SELECT ?, id FROM runs WHERE run = ?;
--- name: tag_run_all
-INSERT OR IGNORE INTO tags (tag, run)
-SELECT value ->> 0, runs.id FROM jsonb_each(?) CROSS JOIN runs ON runs.run = value ->> 1;
 
 -- A step that changes neither status nor busy, which are indexed: SQLite rewrites an index entry whenever its column is
--- named in SET, equal or not. Its parameters first appear in the same order as those of `turn_run`: both take one row.
+-- named in SET, equal or not.
 -- name: step_run
 UPDATE runs SET seq = :last, changed = coalesce(:changed, changed)
-WHERE status = :status AND busy = :busy AND run = :run AND seq = :expected;
--- name: step_run_all
-UPDATE runs SET seq = value ->> 0, changed = coalesce(value ->> 1, changed) FROM jsonb_each(?)
-WHERE status = value ->> 2 AND busy = value ->> 3 AND run = value ->> 4 AND seq = value ->> 5;
+WHERE run = :run AND seq = :expected AND status = :status AND busy = :busy;
 
 -- The other case. Together they match every run that stands where its decision saw it, exactly once.
 -- name: turn_run
 UPDATE runs SET seq = :last, changed = coalesce(:changed, changed), status = :status, busy = :busy
 WHERE run = :run AND seq = :expected AND (status <> :status OR busy <> :busy);
--- name: turn_run_all
-UPDATE runs SET seq = value ->> 0, changed = coalesce(value ->> 1, changed), status = value ->> 2, busy = value ->> 3
-FROM jsonb_each(?)
-WHERE run = value ->> 4 AND seq = value ->> 5 AND (status <> value ->> 2 OR busy <> value ->> 3);
 
 -- name: append_history
 INSERT INTO history (run, seq, block) VALUES ((SELECT id FROM runs WHERE run = ?), ?, ?);
--- JSON has no bytes: a row says where in :blocks its own begins, and how long it is.
--- name: append_history_all
-INSERT INTO history (run, seq, block)
-SELECT (SELECT id FROM runs WHERE run = value ->> 0), value ->> 1, substr(:blocks, value ->> 2, value ->> 3)
-FROM jsonb_each(:rows);
 
 -- name: add_effect
 INSERT INTO outbox (run, effect) VALUES ((SELECT id FROM runs WHERE run = ?), ?) RETURNING id;
 
 -- name: effect_done
 DELETE FROM outbox WHERE id = ?;
--- name: effect_done_all
-DELETE FROM outbox WHERE id IN (SELECT value ->> 0 FROM jsonb_each(?));
 
 -- name: park_effect
 UPDATE outbox SET parked = ? WHERE id = ?;
@@ -74,17 +50,9 @@ UPDATE outbox SET parked = ? WHERE id = ?;
 -- name: set_timer
 INSERT INTO timers (run, timer, due) VALUES ((SELECT id FROM runs WHERE run = ?), ?, ?)
 ON CONFLICT (run, timer) DO UPDATE SET due = excluded.due;
--- WHERE true: without it SQLite would read ON as a condition of a join.
--- name: set_timer_all
-INSERT INTO timers (run, timer, due)
-SELECT (SELECT id FROM runs WHERE run = value ->> 0), value ->> 1, value ->> 2 FROM jsonb_each(?) WHERE true
-ON CONFLICT (run, timer) DO UPDATE SET due = excluded.due;
 
 -- name: clear_timer
 DELETE FROM timers WHERE run = (SELECT id FROM runs WHERE run = ?) AND timer = ?;
--- name: clear_timer_all
-DELETE FROM timers WHERE (run, timer) IN
-    (SELECT runs.id, value ->> 1 FROM jsonb_each(?) CROSS JOIN runs ON runs.run = value ->> 0);
 
 -- name: open_gate
 INSERT OR REPLACE INTO gates (run, token, node, opened, title, assign, due)
