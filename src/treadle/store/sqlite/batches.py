@@ -6,9 +6,9 @@ read more than it needs: a step of a chain is the fence, one UPDATE, one INSERT.
 
 `executemany` with a sub-select for the run's number measured best: 9 µs a step in a batch of 100 with its commit,
 against 16 with arrays passed as JSON and 22 with single statements (CPU time of the thread, p50). Arrays leave the
-interpreter to the loop while SQLite works, rows do not; still 1,000 runs of 5 steps took 1.04 times as long with them on a
-disk and 0.98 in memory (two quiet cores, 16 laps in turns; 0.99 and 0.95 with a switch interval of 1 ms), because the
-thread then waits for its turn after every statement.
+interpreter to the loop while SQLite works, rows do not; still 1,000 runs of 5 steps took 1.04 times as long with them
+on a disk and 0.98 in memory (two quiet cores, 16 laps in turns; 0.99 and 0.95 with a switch interval of 1 ms), because
+the thread then waits for its turn after every statement.
 """
 
 from __future__ import annotations
