@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from treadle.runtime.logs import log_to_stderr
+from treadle.runtime.logs import log_to_stderr, logger
 
 CANARY = "canary-51c2"
 
@@ -38,4 +38,28 @@ def test_a_logged_exception_is_on_stderr_and_shows_no_local_variable(capsys: pyt
 
 def test_chatter_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
     structlog.get_logger("treadle.test").info("nobody asked")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_library_writes_warnings_to_stderr_and_nothing_to_the_application_s_output(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    structlog.reset_defaults()
+    log = logger("treadle.test")
+    log.info("nobody asked")
+    log.warning("a node is gone", node="n1")
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "a node is gone" in said.err
+    assert "nobody asked" not in said.err
+
+
+def test_where_the_application_has_configured_its_logging_everything_goes_there(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    structlog.reset_defaults()
+    log = logger("treadle.test")  # made before it is configured, as on import
+    with structlog.testing.capture_logs() as logs:
+        log.info("shards were taken", all=64)
+    assert logs == [{"event": "shards were taken", "all": 64, "log_level": "info"}]
     assert capsys.readouterr() == ("", "")

@@ -9,9 +9,9 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-import structlog
+from treadle.runtime.logs import logger
 
-log = structlog.get_logger("treadle.coordinator")
+log = logger("treadle.coordinator")
 
 
 class Background:

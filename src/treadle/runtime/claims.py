@@ -29,7 +29,6 @@ from functools import partial
 from random import Random
 from typing import Any
 
-import structlog
 from msgspec.structs import replace
 
 from treadle.errors import StoreUnavailable
@@ -40,6 +39,7 @@ from treadle.runtime.claimed import attempt_of
 from treadle.runtime.commander import Commander
 from treadle.runtime.executor import THREADS_MAX
 from treadle.runtime.letters import Identity, Letters, ended
+from treadle.runtime.logs import logger
 from treadle.runtime.outage import OUTAGE
 from treadle.runtime.ports import Attempt, Clock, Executor, Report
 from treadle.runtime.progress import Progress
@@ -58,7 +58,7 @@ AT_ONCE = 32
 """Of one claim: what one worker takes, others cannot."""
 LAST_WORDS_S = 5.0
 """How long a closing worker waits for the owners of its runs."""
-log = structlog.get_logger("treadle.claims")
+log = logger("treadle.claims")
 
 MakeExecutor = Callable[[Report], Executor]
 

@@ -25,11 +25,10 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TypeVar
 
-import structlog
-
 from treadle.errors import StoreConflict, StoreUnavailable
 from treadle.model.codec import pack_events
 from treadle.runtime.gathering import Decided, Gathering, Item
+from treadle.runtime.logs import logger
 from treadle.runtime.outage import OUTAGE
 from treadle.runtime.shards import Shards
 from treadle.store.port import Answer, Batch, Commit, Fence, OutboxRow, Store
@@ -37,7 +36,7 @@ from treadle.store.port import Answer, Batch, Commit, Fence, OutboxRow, Store
 RETRY_FIRST_S, RETRY_LAST_S = 0.05, 5.0
 """Waits between tries to reach a store that is unavailable: a full disk is looked at every five seconds."""
 
-log = structlog.get_logger("treadle.committer")
+log = logger("treadle.committer")
 
 T = TypeVar("T")
 

@@ -17,8 +17,6 @@ from contextlib import suppress
 from functools import partial
 from random import Random
 
-import structlog
-
 from treadle.display.numbers import ranges
 from treadle.errors import EngineStopped
 from treadle.model.commands import FireTimer
@@ -31,6 +29,7 @@ from treadle.runtime.facts import Facts
 from treadle.runtime.gathering import Item
 from treadle.runtime.handover import Claims, Handover
 from treadle.runtime.library import Library
+from treadle.runtime.logs import logger
 from treadle.runtime.outgoing import Outgoing
 from treadle.runtime.ports import Clock, Courier, Executor, Report
 from treadle.runtime.progress import Progress
@@ -42,7 +41,7 @@ from treadle.store.port import Answer, Fence, Store
 PATIENCE_S = 10.0
 """How long a closing engine waits for a store that takes nothing: as long as a file may be locked by somebody else."""
 
-log = structlog.get_logger("treadle.core")
+log = logger("treadle.core")
 
 MakeExecutor = Callable[[Report], Executor]
 

@@ -12,8 +12,6 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-import structlog
-
 from treadle.kernel.state import RunState
 from treadle.model import commands as c
 from treadle.model import effects as f
@@ -25,6 +23,7 @@ from treadle.runtime.coordinator import Coordinator
 from treadle.runtime.facts import Facts
 from treadle.runtime.gathering import Decided, Item
 from treadle.runtime.handover import Claims
+from treadle.runtime.logs import logger
 from treadle.runtime.outgoing import Outgoing
 from treadle.runtime.ports import Executor
 from treadle.runtime.progress import Progress
@@ -32,7 +31,7 @@ from treadle.runtime.shards import Moved
 from treadle.runtime.timers import Timers
 from treadle.store.port import Answer, OutboxRow
 
-log = structlog.get_logger("treadle.delivery")
+log = logger("treadle.delivery")
 
 
 class Delivery:

@@ -25,12 +25,11 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-import structlog
-
 from treadle.model import commands as c
 from treadle.model.ids import RunId
 from treadle.runtime.committer import reliably
 from treadle.runtime.gathering import Item
+from treadle.runtime.logs import logger
 from treadle.runtime.ports import Alarm, Clock
 from treadle.runtime.shards import Moved, Shards
 from treadle.store.port import Answer, Request, Store
@@ -38,7 +37,7 @@ from treadle.store.port import Answer, Request, Store
 LOOK_FIRST_MS, LOOK_LAST_MS = 500, 5_000
 """Between looks for an answer nobody has told of: wakes may be lost."""
 
-log = structlog.get_logger("treadle.elsewhere")
+log = logger("treadle.elsewhere")
 
 
 class Elsewhere:

@@ -6,15 +6,15 @@ import asyncio
 from collections.abc import Callable
 from typing import Self
 
-import structlog
 from msgspec import Struct
 
 from treadle.errors import EngineStopped
 from treadle.model.events import Event
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
+from treadle.runtime.logs import logger
 
-log = structlog.get_logger("treadle.feed")
+log = logger("treadle.feed")
 
 
 class News(Struct, frozen=True):

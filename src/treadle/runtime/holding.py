@@ -10,16 +10,15 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import structlog
-
 from treadle.errors import OwnedElsewhere, StorePlaceError
+from treadle.runtime.logs import logger
 from treadle.runtime.wake import Bells, clear_away
 from treadle.store.members import Members
 from treadle.store.notices import Notices, Silence
 from treadle.store.places import MEMORY, Place
 from treadle.store.port import Store
 
-log = structlog.get_logger("treadle.holding")
+log = logger("treadle.holding")
 
 if TYPE_CHECKING:
     from treadle.store.postgres import PostgresStore

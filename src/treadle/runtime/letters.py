@@ -10,7 +10,6 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
-import structlog
 import uuid_utils
 
 from treadle.errors import EngineStopped, StoreUnavailable
@@ -18,13 +17,14 @@ from treadle.model import commands as c
 from treadle.model.errors import Rejection
 from treadle.model.ids import RunId, TokenId
 from treadle.runtime.commander import Commander
+from treadle.runtime.logs import logger
 from treadle.store.port import Answer
 from treadle.store.work import Claimed
 
 AGAIN_S = 0.5
 LAST = (c.FinishAttempt, c.FailAttempt, c.LoseWorker)
 
-log = structlog.get_logger("treadle.claims")
+log = logger("treadle.claims")
 
 Identity = tuple[RunId, TokenId, int]
 

@@ -11,8 +11,6 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
-import structlog
-
 from treadle.kernel.state import RunState
 from treadle.model.commands import StartRun
 from treadle.model.events import Event, RunStarted
@@ -23,13 +21,14 @@ from treadle.runtime.folding import fold
 from treadle.runtime.gathering import Item
 from treadle.runtime.hot import Hots
 from treadle.runtime.library import Library, VersionMissing
+from treadle.runtime.logs import logger
 from treadle.store.port import Answer, RunQuery
 
 FOLD_IN_THREAD = 5_000
 """Events from which on folding a history is done beside the loop: it takes some 10 µs per event."""
 
 
-log = structlog.get_logger("treadle.loading")
+log = logger("treadle.loading")
 
 
 class Loading:

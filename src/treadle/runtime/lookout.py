@@ -11,12 +11,11 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
-import structlog
-
 from treadle.errors import StoreUnavailable
 from treadle.model.ids import RunId
 from treadle.model.states import RUN_ENDED, RunStatus
 from treadle.runtime.core import Core
+from treadle.runtime.logs import logger
 from treadle.store.notices import AWAIT, CHANGED, END, INBOX, MISSED, NEWS, WANT, Notices
 
 INBOX_S = 1.0
@@ -24,7 +23,7 @@ INBOX_S = 1.0
 BESIDE_EVERY = 10
 """Every so many looks also at what is beside the runs: it changes rarely, and is more to read."""
 
-log = structlog.get_logger("treadle.lookout")
+log = logger("treadle.lookout")
 
 Look = Callable[[], Coroutine[Any, Any, None]]
 

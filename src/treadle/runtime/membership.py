@@ -23,13 +23,13 @@ import asyncio
 from collections.abc import Callable
 from random import Random
 
-import structlog
 from msgspec.structs import replace
 
 from treadle.display.numbers import ranges
 from treadle.errors import StoreUnavailable
 from treadle.runtime.balance import moves
 from treadle.runtime.core import Core
+from treadle.runtime.logs import logger
 from treadle.runtime.outage import OUTAGE
 from treadle.runtime.ports import Alarm, SteadyClock
 from treadle.store.members import Members, Node, Standing
@@ -45,7 +45,7 @@ LOOKS = 40
 TRY_AGAIN = 16
 """A beat that failed is tried again after this part of the ttl."""
 
-log = structlog.get_logger("treadle.membership")
+log = logger("treadle.membership")
 
 
 class Membership:

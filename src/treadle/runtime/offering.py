@@ -20,7 +20,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
-import structlog
 
 from treadle.errors import EvaluationError, StoreUnavailable
 from treadle.expression.paths import MISSING
@@ -33,6 +32,7 @@ from treadle.model.ids import TokenId
 from treadle.model.states import TokenState
 from treadle.runtime.coordinator import Coordinator
 from treadle.runtime.hot import is_on_a_queue
+from treadle.runtime.logs import logger
 from treadle.runtime.ports import Alarm, Clock
 from treadle.store.work import ExpiredClaim, Work
 
@@ -45,7 +45,7 @@ AT_WORK = (TokenState.DISPATCHED, TokenState.EXECUTING)
 
 Json = Any
 
-log = structlog.get_logger("treadle.offering")
+log = logger("treadle.offering")
 
 
 def shape(state: RunState, command: c.Command, events: Sequence[e.Event], effects: list[f.Effect]) -> list[f.Effect]:

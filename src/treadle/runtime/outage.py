@@ -9,16 +9,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-import structlog
-
 from treadle.errors import StoreUnavailable
+from treadle.runtime.logs import logger
 
 AGAIN_S = 30.0
 """Between two lines while it lasts."""
 OVER_S = 5.0
 """So long nothing has failed: a server that refuses some and takes others does not come back with every success."""
 
-log = structlog.get_logger("treadle.store")
+log = logger("treadle.store")
 
 
 class Outage:

@@ -12,8 +12,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-import structlog
-
 from treadle.kernel.state import RunState
 from treadle.kernel.view import TokenView
 from treadle.model import commands as c
@@ -21,6 +19,7 @@ from treadle.model import effects as f
 from treadle.model.errors import Error
 from treadle.model.ids import RunId, dispatch_key
 from treadle.runtime.coordinator import Coordinator
+from treadle.runtime.logs import logger
 from treadle.runtime.ports import Clock, Courier, Undeliverable
 from treadle.store.port import OutboxRow
 
@@ -30,7 +29,7 @@ FIRST_DELAY_MS, LAST_DELAY_MS = 500, 60_000
 CARRIED_AT_ONCE = 64
 """Connections a courier may have open at a time: an avalanche of webhooks must not eat all sockets."""
 
-log = structlog.get_logger("treadle.outgoing")
+log = logger("treadle.outgoing")
 
 
 class Outgoing:

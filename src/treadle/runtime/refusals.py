@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import structlog
-
 from treadle.model import commands as c
 from treadle.model.errors import Error, Rejection
 from treadle.runtime.gathering import Item
+from treadle.runtime.logs import logger
 
 TRIES_MAX = 2
 
-log = structlog.get_logger("treadle.coordinator")
+log = logger("treadle.coordinator")
 
 
 class Refusals:

@@ -24,14 +24,13 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-import structlog
-
 from treadle.errors import StoreConflict, StoreUnavailable
 from treadle.model.ids import RunId
 from treadle.model.states import RUN_ENDED, RUN_OPEN, RunStatus
 from treadle.runtime.families import OVER, Families, batched
 from treadle.runtime.feed import Feed
 from treadle.runtime.keep import Keep, Rules
+from treadle.runtime.logs import logger
 from treadle.runtime.ports import Alarm, Clock
 from treadle.runtime.shards import Shards
 from treadle.store.port import Fence, RunQuery, Store
@@ -48,7 +47,7 @@ NAMED_MAX = 50
 """Ended runs whose workflow is looked up one by one; when there are more, every workflow is counted."""
 KIND, NAME = "_retention", "trimmed"
 
-log = structlog.get_logger("treadle.retention")
+log = logger("treadle.retention")
 
 
 class Retention:

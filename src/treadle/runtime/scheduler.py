@@ -13,7 +13,6 @@ from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import structlog
 
 from treadle.errors import CommandRefused
 from treadle.model.ids import RunId
@@ -21,6 +20,7 @@ from treadle.model.states import RUN_ENDED, RUN_OPEN, RunStatus
 from treadle.runtime import schedule_plan as p
 from treadle.runtime.committer import reliably
 from treadle.runtime.feed import Feed
+from treadle.runtime.logs import logger
 from treadle.runtime.ports import Alarm, Clock
 from treadle.runtime.schedule import KIND, Schedule, hash_of
 from treadle.store.port import Document, RunQuery, RunRow, Store
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 STATE = "_schedule_state"
 
-log = structlog.get_logger("treadle.scheduler")
+log = logger("treadle.scheduler")
 
 
 class Scheduler:

@@ -16,11 +16,11 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable
 
-import structlog
 from msgspec import Struct
 
 from treadle.actions.protocol import Missing
 from treadle.model.definition import Task
+from treadle.runtime.logs import logger
 from treadle.store.work import Claim, Claimed
 
 ASIDE_MAX = 256
@@ -29,7 +29,7 @@ REST_FIRST_S, REST_LAST_S = 1.0, 30.0
 """An operator who has started another worker, or this one with more functions, should not wait long; nor should the
 database be asked every second for what cannot be done."""
 
-log = structlog.get_logger("treadle.claims")
+log = logger("treadle.claims")
 
 
 async def look(

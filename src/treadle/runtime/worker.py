@@ -20,7 +20,6 @@ from pathlib import Path
 from random import Random
 from typing import Any, Self
 
-import structlog
 import uuid_utils
 
 from treadle.actions.registry import Registry
@@ -34,6 +33,7 @@ from treadle.runtime.equipment import equip, executing
 from treadle.runtime.executor import CORES
 from treadle.runtime.garbage import spare_collector
 from treadle.runtime.holding import open_channel, open_database
+from treadle.runtime.logs import logger
 from treadle.runtime.outage import OUTAGE
 from treadle.runtime.queueing import listen
 from treadle.runtime.unable import Unable
@@ -44,7 +44,7 @@ from treadle.store.places import Place, place_of
 PLACES = CORES
 """Of a queue without a number: work that needs a queue of its own usually needs a core, or a device."""
 
-log = structlog.get_logger("treadle.worker")
+log = logger("treadle.worker")
 
 
 class Worker:
