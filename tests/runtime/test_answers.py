@@ -123,6 +123,7 @@ async def test_a_run_that_cannot_be_read_is_refused_and_others_go_on(monkeypatch
     def breaks(*_: Any) -> Any:
         raise RuntimeError("a damaged history")
 
+    monkeypatch.setattr(loading, "UNREADABLE_S", 0.0)  # it is mended below, and asked for at once
     async with running(FaultyStore(), {"a": works}) as here:
         run = await here.client.start(ASKS)
         await here.core.coordinator.wait_quiet()

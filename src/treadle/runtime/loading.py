@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
+from time import monotonic
 from typing import Any
 
 from treadle.kernel.state import RunState
@@ -24,6 +25,10 @@ from treadle.runtime.library import Library, VersionMissing
 from treadle.runtime.logs import logger
 from treadle.store.port import Answer, RunQuery
 
+UNREADABLE_S = 1.0
+"""So long a run that could not be read is not read again, and whoever asks is told the same: asked for sixty times a
+second it slowed its neighbours by 5 %, most of it for reading, failing and saying so."""
+UNREADABLE_MAX = 1_000
 FOLD_IN_THREAD = 5_000
 """Events from which on folding a history is done beside the loop: it takes some 10 µs per event."""
 
@@ -64,6 +69,8 @@ class Loading:
         self._keys: dict[tuple[str, str], list[Item]] = {}
         self._reading: dict[RunId, tuple[int, asyncio.Future[RunState | None]]] = {}
         """Histories being folded for readers, with how much had been written when that began."""
+        self._unreadable: dict[RunId, tuple[float, Exception]] = {}
+        """Runs that could not be read a moment ago: until when that is believed, and why."""
 
     def __contains__(self, run: RunId) -> bool:
         return run in self.by_run
@@ -80,6 +87,10 @@ class Loading:
         waiting = self.by_run.get(item.run)
         if waiting is not None:
             waiting.append(item)
+            return
+        until, problem = self._unreadable.get(item.run, (0.0, None))
+        if problem is not None and monotonic() < until:
+            self._failed(item, problem)
             return
         self.by_run[item.run] = [item]
         self._spawn(self._loaded(item.run))
@@ -133,6 +144,9 @@ class Loading:
             second = await self._second(self.by_run[run]) if state is None else {}
         except Exception as problem:
             log.error("a run cannot be read", run=run, exc_info=problem)
+            if len(self._unreadable) >= UNREADABLE_MAX:
+                self._unreadable.clear()
+            self._unreadable[run] = (monotonic() + UNREADABLE_S, problem.with_traceback(None))
             for item in self.by_run.pop(run):
                 self._failed(item, problem)
             return
