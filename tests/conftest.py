@@ -41,3 +41,12 @@ def system_database() -> Iterator[Any]:
 
     with postgres.system_server() as server, postgres.new_database(server) as dsn:
         yield postgres.Database(dsn)
+
+
+@pytest.fixture
+def dsn() -> Iterator[str]:
+    """The address of a database with nothing in it."""
+    from tests import postgres
+
+    with postgres.new_database() as made:
+        yield made

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -14,7 +13,6 @@ import pytest
 
 from tests.cli.shell import Shell, hear
 from tests.cli.test_engine_verbs import QUICK
-from tests.postgres import new_database
 from treadle.store.postgres import connect
 from treadle.testing.postgres import run_all
 
@@ -25,12 +23,6 @@ definitions: [{{file: quick.yaml}}]
 start: {{workflow: quick}}
 expect: {{status: completed}}
 """
-
-
-@pytest.fixture
-def dsn() -> Iterator[str]:
-    with new_database() as made:
-        yield made
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -12,18 +11,11 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 
 from tests.cli.shell import Shell, hear
-from tests.postgres import new_database
 from treadle.store.sqlite.transfer import SqliteTransfer
 from treadle.store.transfer import Mark
 from treadle.testing.postgres import run_all
 
 NAP = "workflow: nap\nnodes: {nap: {action: {kind: wait, ms: 60000000}}}\n"
-
-
-@pytest.fixture
-def dsn() -> Iterator[str]:
-    with new_database() as made:
-        yield made
 
 
 @pytest.fixture

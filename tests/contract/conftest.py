@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.contract.life import Life
-from tests.contract.making import Opener, Spoken
+from tests.contract.making import Opener, Spoken, on_postgres
 from tests.contract.shop import MemoryShop, PostgresShop, Shop
 from tests.postgres import new_database
 from treadle.store.memory import MemoryStore
@@ -32,10 +32,9 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, runner: asyncio.Runner
         yield Spoken(MemoryStore(), runner)
         return
     if request.param in DATABASES:
-        opening = request.getfixturevalue(DATABASES[request.param]).open(payload_max=200)
-    else:
-        opening = SqliteStore.open(tmp_path / "t.db", payload_max=200)
-    made = Spoken(runner.run(opening), runner)
+        yield from on_postgres(request.getfixturevalue(DATABASES[request.param]), runner)
+        return
+    made = Spoken(runner.run(SqliteStore.open(tmp_path / "t.db", payload_max=200)), runner)
     yield made
     assert made.integrity() == []
     made.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,14 @@ class Spoken:
     def runs(self, **conditions: Any) -> list[RunId]:
         """Ids of the runs a query finds."""
         return [row.run for row in self.find_runs(RunQuery(**conditions))]
+
+
+def on_postgres(database: Any, runner: asyncio.Runner) -> Iterator[Spoken]:
+    """A store with nothing in it on a `tests.postgres.Database`, sound when it is left."""
+    made = Spoken(runner.run(database.open(payload_max=200)), runner)
+    yield made
+    assert made.integrity() == []
+    made.close()
 
 
 class Opener:

@@ -9,7 +9,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from tests.contract.making import OTHER, RUN, Spoken, begin, commit
+from tests.contract.making import OTHER, RUN, begin, commit, on_postgres
 from tests.postgres import Database
 from treadle.model import effects as f
 from treadle.model import events as e
@@ -26,10 +26,7 @@ ODD = [
 
 @pytest.fixture
 def store(database: Database, runner: asyncio.Runner) -> Iterator[Any]:
-    made = Spoken(runner.run(database.open(payload_max=200)), runner)
-    yield made
-    assert made.integrity() == []
-    made.close()
+    yield from on_postgres(database, runner)
 
 
 @pytest.mark.parametrize(

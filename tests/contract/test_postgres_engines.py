@@ -9,7 +9,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from tests.contract.making import ONE, TOKEN, WORK, Spoken, begin, commit, started
+from tests.contract.making import ONE, TOKEN, WORK, Spoken, begin, commit, on_postgres, started
 from tests.postgres import Database, new_database
 from treadle.errors import StoreConflict
 from treadle.model import commands as c
@@ -26,10 +26,7 @@ NAMES = [RunId(f"run-{i}") for i in range(200)]
 
 @pytest.fixture
 def store(database: Database, runner: asyncio.Runner) -> Iterator[Any]:
-    made = Spoken(runner.run(database.open(payload_max=200)), runner)
-    yield made
-    assert made.integrity() == []
-    made.close()
+    yield from on_postgres(database, runner)
 
 
 @pytest.fixture

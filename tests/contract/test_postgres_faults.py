@@ -11,7 +11,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from tests.contract.making import OTHER, RUN, WORK, Spoken, begin, commit, ended, started
+from tests.contract.making import OTHER, RUN, WORK, Spoken, begin, commit, ended, on_postgres, started
 from tests.postgres import Database, run_all
 from treadle.errors import StoreConflict, StoreUnavailable
 from treadle.model import events as e
@@ -25,10 +25,7 @@ from treadle.store.rows import SHARD
 
 @pytest.fixture
 def store(database: Database, runner: asyncio.Runner) -> Iterator[Any]:
-    made = Spoken(runner.run(database.open(payload_max=200)), runner)
-    yield made
-    assert made.integrity() == []
-    made.close()
+    yield from on_postgres(database, runner)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from tests.contract.making import Spoken, begin, commit
+from tests.contract.making import begin, commit, on_postgres
 from tests.postgres import Database
 from treadle.errors import StoreConflict
 from treadle.model import events as e
@@ -23,10 +23,7 @@ ALONE, SHARED, BESIDE = RunId("alone\0\1"), RunId("shared\0\1"), RunId("beside")
 
 @pytest.fixture
 def store(database: Database, runner: asyncio.Runner) -> Iterator[Any]:
-    made = Spoken(runner.run(database.open(payload_max=200)), runner)
-    yield made
-    assert made.integrity() == []
-    made.close()
+    yield from on_postgres(database, runner)
 
 
 def step(run: RunId, seq: int = 1) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,7 +11,6 @@ import pytest
 
 from tests.contract.making import RUN, TOKEN, begin, commit
 from tests.dumping import dump
-from tests.postgres import new_database
 from treadle.model import commands as c
 from treadle.model import effects as f
 from treadle.model import events as e
@@ -35,12 +33,6 @@ def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (sqlite, postgres):
         monkeypatch.setattr(module, "ROWS_MAX", 7)
         monkeypatch.setattr(module, "BYTES_MAX", 3_000)
-
-
-@pytest.fixture
-def dsn() -> Iterator[str]:
-    with new_database() as made:
-        yield made
 
 
 async def fence_of(store: Any, run: RunId) -> Fence:

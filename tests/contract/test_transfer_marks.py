@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.contract.making import RUN, begin, commit
-from tests.postgres import new_database
 from treadle.errors import OwnedElsewhere, StoreConflict, StorePlaceError, StoreUnavailable
 from treadle.model import commands as c
 from treadle.model import events as e
@@ -24,12 +22,6 @@ from treadle.store.sqlite.transfer import SqliteTransfer
 from treadle.store.transfer import Mark
 
 ARRIVING = Mark("m1", "arriving", "elsewhere", 5)
-
-
-@pytest.fixture
-def dsn() -> Iterator[str]:
-    with new_database() as made:
-        yield made
 
 
 @pytest.fixture(params=["sqlite", "postgres"])

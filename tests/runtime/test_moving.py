@@ -6,7 +6,6 @@ import asyncio
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -62,12 +61,6 @@ def source(original: Path, tmp_path: Path) -> Path:
         if Path(f"{original}{end}").exists():
             shutil.copy(f"{original}{end}", tmp_path / f"a.db{end}")
     return tmp_path / "a.db"
-
-
-@pytest.fixture
-def dsn() -> Iterator[str]:
-    with new_database() as made:
-        yield made
 
 
 def dumped(place: str | Path) -> Dump:

@@ -16,7 +16,7 @@ from cyclopts import Parameter
 
 from treadle.cli.configuration import Configuration
 from treadle.cli.exits import OK, STORE, Failure
-from treadle.cli.options import StoreOption, configuration
+from treadle.cli.options import FunctionsOption, NodeNameOption, StoreOption, configuration
 
 if TYPE_CHECKING:
     from treadle.runtime.engine import Engine
@@ -33,13 +33,8 @@ def engine(
         tuple[Path, ...],
         Parameter(help="Deploy these files first, or those of these folders.", negative="", consume_multiple=True),
     ] = (),
-    functions: Annotated[
-        tuple[str, ...],
-        Parameter(
-            help="A module whose functions are known by their own names; repeat it.", negative="", consume_multiple=True
-        ),
-    ] = (),
-    name: Annotated[str | None, Parameter(help="What `treadle nodes` calls it; else host and process.")] = None,
+    functions: FunctionsOption = (),
+    name: NodeNameOption = None,
     store: StoreOption = None,
 ) -> int:
     """Coordinate and execute until stopped."""

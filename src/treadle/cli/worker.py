@@ -15,7 +15,7 @@ from cyclopts import Parameter
 
 from treadle.cli.configuration import Configuration
 from treadle.cli.exits import OK, REFUSED, USAGE, Failure
-from treadle.cli.options import StoreOption, configuration
+from treadle.cli.options import FunctionsOption, NodeNameOption, StoreOption, configuration
 
 if TYPE_CHECKING:
     from treadle.runtime.worker import Worker
@@ -29,13 +29,8 @@ def worker(
             help="NAME, or NAME:PLACES; repeat it. PLACES: attempts at once.", negative="", consume_multiple=True
         ),
     ],
-    functions: Annotated[
-        tuple[str, ...],
-        Parameter(
-            help="A module whose functions are known by their own names; repeat it.", negative="", consume_multiple=True
-        ),
-    ] = (),
-    name: Annotated[str | None, Parameter(help="What `treadle nodes` calls it; else host and process.")] = None,
+    functions: FunctionsOption = (),
+    name: NodeNameOption = None,
     store: StoreOption = None,
 ) -> int:
     """Execute work of queues for the engines on a shared store."""

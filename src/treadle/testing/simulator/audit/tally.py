@@ -55,8 +55,10 @@ def _cursors_inside(record: Record, group: Group, join: JoinRecord) -> set[int]:
         if inner.max_in_flight is None or len(inner.seen) == inner.total or inner.id == group.id:
             continue
         place = place_of(inner.frames, group.id)
+        if place is None or is_abandoned(record, inner.frames[place + 1 :]):
+            continue
         busy = any(frame[0] == inner.id for unit in record.units() for frame in unit.frames)
-        if place is not None and busy and _cursor(record, inner, join):
+        if busy and _cursor(record, inner, join):
             found.add(inner.frames[place][1])
     return found
 
