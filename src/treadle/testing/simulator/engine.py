@@ -78,6 +78,8 @@ class Engine(Host):
         self.delivering: set[int] = set()
         """Outbox rows a courier of this engine is busy with."""
         self.firing: set[tuple[RunId, TimerId]] = set()
+        self.unsure: set[int] = set()
+        """Shards to be recovered once more: who recovered them meanwhile may have looked at what never happened."""
         self._working = False
 
     # Life
@@ -157,6 +159,7 @@ class Engine(Host):
             rows = self.world.depot.commit(commits, causes, fence)
         except (StoreConflict, Unknown) as problem:
             self.drop_states(shard)
+            self.unsure.add(shard)
             if isinstance(problem, StoreConflict) and problem.kind == "LEASE_CONFLICT":
                 self.fences.pop(shard, None)
             return

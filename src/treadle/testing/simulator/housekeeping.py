@@ -28,8 +28,9 @@ def keep_house(engine: Engine) -> Process:
     while True:
         taken = _renew(engine)
         yield 1
-        if taken:
-            _recover(engine, taken)
+        unsure, engine.unsure = engine.unsure & engine.fences.keys(), set()
+        if taken or unsure:
+            _recover(engine, sorted({*taken, *unsure}))
         _fire_due_timers(engine)
         for row in engine.world.depot.outbox(list(engine.fences)):
             engine.deliver(row)
