@@ -94,8 +94,8 @@ def fail_at(d: Deciding, origin: Origin, error: Error, record: Record) -> None:
     frame, wanted = failing_branch(d, origin)
     unhandled = frame is None
     record(frame if wanted else None, unhandled)
-    if frame is not None:
-        group = d.state.groups[frame[0]]
+    group = d.state.groups.get(frame[0]) if frame is not None else None
+    if frame is not None and group is not None:
         cancel.cancel_branch(d, group, frame[1], "branch failed", error.kind)
         d.mark(group.id)
     elif unhandled and d.graph.definition.on_unhandled_failure == "fail_run":
@@ -105,11 +105,14 @@ def fail_at(d: Deciding, origin: Origin, error: Error, record: Record) -> None:
 def failing_branch(d: Deciding, origin: Origin) -> tuple[Frame | None, bool]:
     """(the innermost enclosing branch that ends with this failure, whether a join is still waiting for that branch).
 
-    None: nothing is in between, the failure is the run's. A branch abandoned by its join ends quietly.
+    None: nothing is in between, the failure is the run's. A branch abandoned by its join ends quietly, and so does one
+    whose group has left the state with its last visit while a join inside it was still to be looked at.
     """
     bit = origin.node.bit
     for frame in reversed(origin.frames):
-        group = d.state.groups[frame[0]]
+        group = d.state.groups.get(frame[0])
+        if group is None:
+            return frame, False
         for site in group.sites:
             if site.status == "open" and d.graph.sites[site.index].reach & bit:
                 return frame, True
