@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from bench.floors import branches, branches_of, one_by_one, steps_of, together
+from bench.floors import branches, in_shares, one_by_one, steps_of, together
 from bench.report import Report, Round
 from treadle.language import load_value
 from treadle.model.definition import Workflow
@@ -105,7 +105,7 @@ def w3(report: Report, home: Path) -> None:
         rounds, peaks = [], []
         for place in laps(home / str(size), LAPS if size <= W3_SIZES[1] else LONG_LAPS):
             seconds, peak = measured_alone(place, size)
-            floor = branches(place / "floor.db", branches_of(place / "treadle.db", size))
+            floor = branches(place / "floor.db", in_shares(steps_of(place / "treadle.db"), size))
             rounds.append(Round(size / seconds, size / floor))
             peaks.append(peak)
         costs[size] = statistics.median(1 / one.value for one in rounds)

@@ -19,6 +19,7 @@ import queue
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ class Step(Struct):
     """The seq of the run's block before; 0: this one begins it."""
     status: str
     row: tuple[Any, ...]
-    """The run's row as the store creates it."""
+    """The run's row: on SQLite as the store creates it, on PostgreSQL as it was when the engine had finished."""
 
 
 def steps_of(store: Path) -> list[Step]:
@@ -61,9 +62,8 @@ def steps_of(store: Path) -> list[Step]:
     return steps
 
 
-def branches_of(store: Path, size: int) -> list[Step]:
+def in_shares(steps: Sequence[Step], size: int) -> list[Step]:
     """A fan-out's bytes in equal shares, one row for each branch."""
-    steps = steps_of(store)
     share = bytes(sum(len(step.block) for step in steps) // size)
     run, row = steps[0].run, steps[0].row
     return [Step(run, number + 1, share, number, "running", row) for number in range(size)]

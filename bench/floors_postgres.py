@@ -24,8 +24,8 @@ from datetime import date
 from typing import Any
 
 import asyncpg
-from msgspec import Struct
 
+from bench.floors import Step
 from treadle.store.postgres.connect import migrate
 
 CREATE = """
@@ -58,19 +58,6 @@ def _with(first: str, width: int) -> str:
 CREATE_AND_APPEND, MOVE_AND_APPEND, APPEND_ALONE = _with(CREATE, 15), _with(MOVE, 6), _with("", 0)
 
 
-class Step(Struct):
-    """One block of one run, and what the commit that wrote it said of the run."""
-
-    run: str
-    seq: int
-    block: bytes
-    before: int
-    """The seq of the run's block before; 0: this one begins it."""
-    status: str
-    row: tuple[Any, ...]
-    """The run's row as it was when the engine had finished."""
-
-
 COLUMNS = (
     "run, shard, workflow, version, status, busy, seq, started, changed, idempotency_key, entity, parent, tags, "
     "first_day, last_day"
@@ -92,12 +79,6 @@ async def steps_of(dsn: str) -> list[Step]:
             steps.append(Step(run, seq, block, before, row[4] if seq == row[6] else "running", row))
             before = seq
     return steps
-
-
-def branches_of(steps: Sequence[Step], size: int) -> list[Step]:
-    """A fan-out's bytes in equal shares, one row for each branch."""
-    share = bytes(sum(len(step.block) for step in steps) // size)
-    return [Step(steps[0].run, number + 1, share, number, "running", steps[0].row) for number in range(size)]
 
 
 class Bare:

@@ -19,7 +19,8 @@ import msgspec
 from msgspec import Struct
 
 from bench.bench_engine import FUNCTIONS, chain, fan_out, runs_of
-from bench.floors_postgres import FLOORS, Bare, Step, branches_of, steps_of
+from bench.floors import Step, in_shares
+from bench.floors_postgres import FLOORS, Bare, steps_of
 from bench.postgres_server import Server, Spent, Watch
 from treadle.runtime.engine import Engine
 from treadle.store.postgres.store import SHARDS
@@ -197,7 +198,7 @@ class Floors:
         asked = self._asked
         if asked.floors and not self.steps:
             steps = await steps_of(asked.dsn)
-            self.steps = branches_of(steps, asked.branches) if asked.branches else steps
+            self.steps = in_shares(steps, asked.branches) if asked.branches else steps
         found = {}
         for name in asked.floors:
             bare = await Bare.open(asked.floor_dsn)

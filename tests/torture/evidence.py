@@ -9,6 +9,7 @@ from tests.torture.engine import CLIENT, DATABASE, KILLS, WORK
 from tests.torture.verdict import Evidence
 from treadle.runtime.fsck import check_store
 from treadle.store.port import RunQuery, RunRow, Store
+from treadle.store.postgres import PostgresStore
 from treadle.store.rows import SHARD
 from treadle.store.sqlite import SqliteStore
 
@@ -20,9 +21,6 @@ async def gather(place: Path) -> Evidence:
     store = await SqliteStore.open(place / DATABASE)
     try:
         runs = await runs_of(store)
-        checked = await check_store(store)
-        damage = [f"integrity: {problem}" for problem in await store.integrity()]
-        damage += [f"fsck: {finding.run}: {finding.check}: {finding.message}" for finding in checked.findings]
         return Evidence(
             client=journal.read(place / CLIENT),
             work=journal.read(place / WORK),
@@ -30,10 +28,19 @@ async def gather(place: Path) -> Evidence:
             runs=runs,
             histories={run: await store.history(row.run) for run, row in runs.items()},
             left=await _left(store),
-            damage=damage,
+            damage=await damage_of(store),
         )
     finally:
         await store.close()
+
+
+async def damage_of(store: SqliteStore | PostgresStore) -> list[str]:
+    """What the file or the database, and `fsck`, say against it."""
+    checked = await check_store(store)
+    return [
+        *(f"integrity: {problem}" for problem in await store.integrity()),
+        *(f"fsck: {finding.run}: {finding.check}: {finding.message}" for finding in checked.findings),
+    ]
 
 
 def _deaths(place: Path) -> dict[int, list[int]]:

@@ -6,6 +6,7 @@ used.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
@@ -17,6 +18,7 @@ from treadle.model.ids import TokenId
 if TYPE_CHECKING:
     from treadle.cli.tables import Gives
     from treadle.runtime.client import Client, GateRow
+    from treadle.runtime.run import Run
 
 app = App(
     name="gates", help="Gates, questions to people: list, show, complete, claim, delegate.", help_format="plaintext"
@@ -98,16 +100,11 @@ def complete(
 
     value = read_json(data, "DATA")
 
-    async def act(client: Client, out: Any) -> int:
-        from treadle.cli.progress import no_answer_yet
+    async def say(run: Run, visit: TokenId) -> tuple[dict[str, str], str]:
+        await run.complete_gate(visit, value, by=by)
+        return {"done": "completed"}, f"completed {run.id}/{visit}"
 
-        run, visit = await _find(client, gate)
-        with no_answer_yet():
-            await client.complete_gate(run, visit, value, by=by)
-        out.done({"gate": f"{run}/{visit}", "done": "completed"}, f"completed {run}/{visit}")
-        return OK
-
-    return _ask(act, store, output)
+    return _told(gate, say, store, output)
 
 
 @app.command
@@ -121,16 +118,11 @@ def claim(
 ) -> int:
     """Take a gate on, so that nobody else does."""
 
-    async def act(client: Client, out: Any) -> int:
-        from treadle.cli.progress import no_answer_yet
+    async def say(run: Run, visit: TokenId) -> tuple[dict[str, str], str]:
+        await run.claim_gate(visit, by=by)
+        return {"done": "claimed", "by": by}, f"{by} has claimed {run.id}/{visit}"
 
-        run, visit = await _find(client, gate)
-        with no_answer_yet():
-            await client.run(run).claim_gate(TokenId(visit), by=by)
-        out.done({"gate": f"{run}/{visit}", "done": "claimed", "by": by}, f"{by} has claimed {run}/{visit}")
-        return OK
-
-    return _ask(act, store, output)
+    return _told(gate, say, store, output)
 
 
 @app.command
@@ -145,13 +137,28 @@ def delegate(
 ) -> int:
     """Hand a gate to somebody else."""
 
+    async def say(run: Run, visit: TokenId) -> tuple[dict[str, str], str]:
+        await run.delegate_gate(visit, to, by=by)
+        return {"done": "delegated", "to": to, "by": by}, f"{to} has {run.id}/{visit} now"
+
+    return _told(gate, say, store, output)
+
+
+def _told(
+    gate: str,
+    say: Callable[[Run, TokenId], Awaitable[tuple[dict[str, str], str]]],
+    store: str | None,
+    output: str | None,
+) -> int:
+    """Something is said about a gate; what was done comes as facts and in words."""
+
     async def act(client: Client, out: Any) -> int:
         from treadle.cli.progress import no_answer_yet
 
         run, visit = await _find(client, gate)
         with no_answer_yet():
-            await client.run(run).delegate_gate(TokenId(visit), to, by=by)
-        out.done({"gate": f"{run}/{visit}", "done": "delegated", "to": to, "by": by}, f"{to} has {run}/{visit} now")
+            facts, words = await say(client.run(run), TokenId(visit))
+        out.done({"gate": f"{run}/{visit}", **facts}, words)
         return OK
 
     return _ask(act, store, output)

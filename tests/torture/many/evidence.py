@@ -6,12 +6,11 @@ from pathlib import Path
 
 from tests.torture import journal
 from tests.torture.engine import CLIENT, WORK
-from tests.torture.evidence import runs_of
+from tests.torture.evidence import damage_of, runs_of
 from tests.torture.journal import Line
 from tests.torture.many.replaying import REPLAYS
 from tests.torture.many.roles import FAULTS
 from tests.torture.verdict import Evidence
-from treadle.runtime.fsck import check_store
 from treadle.store.port import Store
 from treadle.store.postgres import PostgresStore
 
@@ -29,9 +28,6 @@ async def gather(place: Path, database: str, ahead: int) -> ManyEvidence:
     """Of a torture that has ended; `database` leads there without the proxy."""
     async with await PostgresStore.open(database) as store:
         runs = await runs_of(store)
-        checked = await check_store(store)
-        damage = [f"integrity: {problem}" for problem in await store.integrity()]
-        damage += [f"fsck: {finding.run}: {finding.check}: {finding.message}" for finding in checked.findings]
         return ManyEvidence(
             client=journal.read(place / CLIENT),
             work=journal.read(place / WORK),
@@ -39,7 +35,7 @@ async def gather(place: Path, database: str, ahead: int) -> ManyEvidence:
             runs=runs,
             histories={run: await store.history(row.run) for run, row in runs.items()},
             left=await _left(store),
-            damage=damage,
+            damage=await damage_of(store),
             faults=journal.read(place / FAULTS),
             replays=len(journal.read(place / REPLAYS)),
             ahead=ahead,
