@@ -7,7 +7,7 @@ import structlog
 from tests.runtime.executing import on_loop
 from tests.runtime.nodes import TTL_MS, World
 from treadle.errors import StoreUnavailable
-from treadle.runtime.outage import AGAIN_S, OVER_S, Outage
+from treadle.runtime.outage import AGAIN_S, OVER_S, REASONS_MAX, Outage
 
 GONE = StoreUnavailable("postgresql://db/x: the server cannot be reached")
 
@@ -41,6 +41,18 @@ def test_a_server_that_takes_some_and_refuses_others_does_not_come_and_go() -> N
             outage.answered()
             now[0] += 1
     assert len(logs) == 1
+
+
+def test_another_reason_is_said_at_once_and_reasons_that_never_repeat_do_not_flood_the_log() -> None:
+    outage = Outage(lambda: 0.0)
+    with structlog.testing.capture_logs() as logs:
+        outage.failed("committing", GONE)
+        outage.failed("committing", StoreUnavailable("treadle.db: the disk is full: make room"))
+        outage.failed("committing", GONE)
+        for number in range(100):
+            outage.failed("reading", StoreUnavailable(f"no answer from port {number}"))
+    assert [line["error"] for line in logs][:2] == [str(GONE), "treadle.db: the disk is full: make room"]
+    assert len(logs) == REASONS_MAX
 
 
 @on_loop
