@@ -3,7 +3,8 @@
 A floor opens its file as the store does (`connect`, `migrate`: every table, index, check, pragma, `synchronous=FULL`)
 and replays what the engine has just written with the store's own statements, the fence checked in every transaction:
 `create_run` for a run's first block, `step_run` for the next ones, `turn_run` for the last, `append_history` for each.
-Blocks are ready as bytes: packing, deciding, executing and the step's own function cost a floor nothing.
+Blocks are ready as bytes, none of them compressed: packing, deciding, executing and the step's own function cost a
+floor nothing.
 
 Two floors. `one_by_one`: a loop with one commit per step, nothing else, on one thread. `together`: coroutines over a
 writer thread that commits everything queued at once (group commit), each waiting until its step is durable before it
@@ -26,6 +27,7 @@ from typing import Any
 import apsw
 from msgspec import Struct
 
+from treadle.model.codec import uncompressed
 from treadle.store.sqlite.connect import connect, migrate
 from treadle.store.sqlite.queries import SQL
 
@@ -56,7 +58,7 @@ def steps_of(store: Path) -> list[Step]:
         row = runs[run]
         status = row[3] if seq == row[5] else "running"
         created = (*row[:3], status, int(status == "running"), seq, *row[6:])
-        steps.append(Step(row[0], seq, block, before.get(run, 0), status, created))
+        steps.append(Step(row[0], seq, uncompressed(block), before.get(run, 0), status, created))
         before[run] = seq
     connection.close()
     return steps

@@ -26,6 +26,7 @@ from typing import Any
 import asyncpg
 
 from bench.floors import Step
+from treadle.model.codec import uncompressed
 from treadle.store.postgres.connect import migrate
 
 CREATE = """
@@ -70,7 +71,7 @@ async def steps_of(dsn: str) -> list[Step]:
     runs = {row[0]: tuple(row) for row in await connection.fetch(f"SELECT {COLUMNS} FROM runs ORDER BY created")}
     blocks: defaultdict[str, list[tuple[int, bytes]]] = defaultdict(list)
     for run, seq, block in await connection.fetch("SELECT run, seq, block FROM history ORDER BY run, seq"):
-        blocks[run].append((seq, block))
+        blocks[run].append((seq, uncompressed(block)))
     await connection.close()
     steps = []
     for run, row in runs.items():

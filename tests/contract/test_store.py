@@ -31,6 +31,19 @@ def test_history_is_what_was_committed_from_any_point_on(store: Any) -> None:
     assert store.history(RunId("nobody")) == []
 
 
+def test_a_decision_of_thousands_of_events_reads_back_whole_from_any_point_and_trimmed(store: Any) -> None:
+    fence = store.held()
+    big = "x" * 70_000  # it leaves its block, and comes back
+    many = [started(), *(e.Custom(seq, 7, "said", big if seq == 1_500 else {"n": seq}) for seq in range(2, 3_001))]
+    end = e.RunCompleted(3_001, 9, None)
+    store.commit(Batch([commit(0, *many), commit(3_000, end, status=RunStatus.COMPLETED)]), fence)
+    whole = [*many, end]
+    assert store.history(RUN) == whole
+    assert store.history(RUN, after=1_499, limit=2) == whole[1_499:1_501]
+    store.forget([RUN], fence, history=False)
+    assert store.history(RUN) == [whole[0], whole[-1]]
+
+
 def test_a_decision_on_an_old_version_is_refused_and_writes_nothing(store: Any) -> None:
     fence = store.held()
     store.commit(begin(), fence)

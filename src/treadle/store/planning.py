@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from treadle.errors import StoreConflict
-from treadle.model.codec import joined, pack_events
+from treadle.model.codec import compressed, joined, pack_events
 from treadle.model.effects import (
     ClearTimer,
     CloseGate,
@@ -93,13 +93,14 @@ class Plan:
         if seq == 0 and not (commit.events and isinstance(commit.events[0], RunStarted)):
             raise StoreConflict("STALE_VERSION", f"run {commit.run} does not exist, and this does not start it")
         decided.commit = commit
-        for event in commit.events:
-            seq += 1
-            if event.seq != seq:
-                raise StoreConflict("STALE_VERSION", f"run {commit.run}: event {event.seq} cannot follow {seq - 1}")
-            if type(event) is TimerFired:
-                self.timers[commit.run, event.timer] = None
-        decided.events += commit.events
+        events = commit.events
+        if [event.seq for event in events] != list(range(seq + 1, seq + 1 + len(events))):
+            raise _gap(commit)
+        if TimerFired in map(type, events):
+            for event in events:
+                if isinstance(event, TimerFired):
+                    self.timers[commit.run, event.timer] = None
+        decided.events += events
         for effect in commit.effects:
             self._keep(commit, effect)
         if commit.status in RUN_ENDED:
@@ -126,11 +127,12 @@ class Plan:
             self.effects.append((commit.run, effect))
 
     def _block(self, run: RunId, decided: Decided) -> bytes:
-        """A fan-out's many small events are packed in slices: only in a slice that is large one of them can be."""
+        """A fan-out's many small events are packed in slices: only in a slice that is large one of them can be. They
+        hardly differ: 10,000 branches are 3.5 MB, compressed 0.5."""
         events = decided.events
         if len(events) <= SLICE:
             return self._slice(run, events) if events else b""
-        return joined([self._slice(run, events[at : at + SLICE]) for at in range(0, len(events), SLICE)])
+        return compressed(joined([self._slice(run, events[at : at + SLICE]) for at in range(0, len(events), SLICE)]))
 
     def _slice(self, run: RunId, events: list[Event]) -> bytes:
         block = pack_events(events)
@@ -154,6 +156,15 @@ class Plan:
 
     def _spilt(self, run: RunId, spill: Spill) -> None:
         self.blobs += [(run, digest, content) for digest, content in spill.blobs.items()]
+
+
+def _gap(commit: Commit) -> StoreConflict:
+    before = commit.expected_seq
+    for event in commit.events:
+        if event.seq != before + 1:
+            break
+        before = event.seq
+    return StoreConflict("STALE_VERSION", f"run {commit.run}: event {event.seq} cannot follow {before}")
 
 
 def stale(run: RunId, stands: int, seen: int) -> StoreConflict:

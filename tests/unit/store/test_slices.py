@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from treadle.model import events as e
-from treadle.model.codec import joined, pack_events, unpacking
+from treadle.model.codec import COMPRESSED, joined, pack_events, uncompressed, unpacking
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
 from treadle.store.planning import SLICE, Plan
@@ -37,4 +37,5 @@ def test_only_large_values_leave_a_block_of_many_events(big: tuple[int, ...]) ->
     assert last == len(every)
     assert len(blobs) == (1 if big else 0)
     assert unpacking(Resolver(blobs.__getitem__))(block) == every
+    assert block[0] == COMPRESSED and len(uncompressed(block)) > 2 * len(block)
     assert len(block) < 200 * SLICE

@@ -16,7 +16,7 @@ import asyncpg
 from msgspec.msgpack import Ext
 
 from treadle.errors import StoreUnavailable
-from treadle.model.codec import unpacking
+from treadle.model.codec import uncompressed, unpacking
 from treadle.model.effects import Effect
 from treadle.model.events import Event
 from treadle.model.ids import RunId, TimerId, TokenId
@@ -85,7 +85,7 @@ class Values:
     async def fetch(self, runs: Sequence[RunId], packed: Sequence[bytes]) -> set[bytes]:
         """Everything the records refer to, directly or through each other; the digests."""
         found: set[bytes] = set()
-        layer = {digest for one in packed for digest in marks(one)}
+        layer = {digest for one in packed for digest in marks(uncompressed(one))}
         while layer := layer - found:
             found |= layer
             wanted = list(layer - self.fetched.keys())
