@@ -182,7 +182,7 @@ async def test_rebalancing_stops_no_work_and_repeats_none() -> None:
         b = await world.node("b")
         await world.pass_time(TTL_MS // 2)
         assert world.shares() == {"a": 4, "b": 4}
-        assert a.core.executor.executing == 200 and len(a.core.claims._held) > 50, "the work goes on where it began"
+        assert a.core.executor.executing == 200 and len(a.core.claims) > 50, "the work goes on where it began"
         c_ = await world.node("c")
         statuses = await world.wait_ended(200)
         await asyncio.gather(*asking)

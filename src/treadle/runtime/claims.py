@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
 from random import Random
@@ -41,7 +41,7 @@ from treadle.runtime.executor import THREADS_MAX
 from treadle.runtime.letters import Identity, Letters, ended
 from treadle.runtime.logs import logger
 from treadle.runtime.outage import OUTAGE
-from treadle.runtime.ports import Attempt, Clock, Executor, Report
+from treadle.runtime.ports import Attempt, Clock, MakeExecutor
 from treadle.runtime.progress import Progress
 from treadle.runtime.queues import Rulebook
 from treadle.runtime.unable import Unable, look
@@ -59,8 +59,6 @@ AT_ONCE = 32
 LAST_WORDS_S = 5.0
 """How long a closing worker waits for the owners of its runs."""
 log = logger("treadle.claims")
-
-MakeExecutor = Callable[[Report], Executor]
 
 
 class Claimant:

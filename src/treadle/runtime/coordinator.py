@@ -140,7 +140,8 @@ class Coordinator:
     def put(self, item: Item) -> None:
         if self.stopped is None:
             self._queue.put(item)
-            self._wake()
+            if not self._scheduled:
+                self._wake()
 
     def settle(self, row: int, parked: str | None = None) -> None:
         """An outbox row is done with, or given up, without a command."""
@@ -336,7 +337,7 @@ class Coordinator:
         if self.shape is not None:
             effects = self.shape(state, item.command, events, effects)
         busy = hot.note(item.command, effects)
-        kept, local = sort_effects(effects)
+        kept, local = sort_effects(effects) if effects else (effects, effects)
         hot.unsettled += 1
         commit = Commit(item.run, seq, events, kept, state.status, busy)
         self._committer.add(Decided(item, hot, local, answer_to(item, rejection)), commit)

@@ -31,7 +31,7 @@ from treadle.runtime.handover import Claims, Handover
 from treadle.runtime.library import Library
 from treadle.runtime.logs import logger
 from treadle.runtime.outgoing import Outgoing
-from treadle.runtime.ports import Clock, Courier, Executor, Report
+from treadle.runtime.ports import Clock, Courier, MakeExecutor
 from treadle.runtime.progress import Progress
 from treadle.runtime.recovery import Recovery
 from treadle.runtime.shards import Shards
@@ -42,8 +42,6 @@ PATIENCE_S = 10.0
 """How long a closing engine waits for a store that takes nothing: as long as a file may be locked by somebody else."""
 
 log = logger("treadle.core")
-
-MakeExecutor = Callable[[Report], Executor]
 
 
 class Core:
@@ -61,14 +59,14 @@ class Core:
         self.shards = Shards(store.shards)
         self.coordinator = Coordinator(store, self.shards, clock, self.library)
         self.timers = Timers(store, lambda: self.shards.owned, clock, self._due)
-        self.executor = make_executor(lambda run, command: self.delivery.report(run, command))
         self.outgoing = Outgoing(self.coordinator, courier, clock)
         self.claims = Claims()
         progress = Progress(self.coordinator.tell, clock)
         facts = Facts(store, self.coordinator.state, progress, random)
         self.delivery = Delivery(
-            self.coordinator, self.executor, self.timers, facts, self.outgoing, progress, self.claims
+            self.coordinator, make_executor, self.timers, facts, self.outgoing, progress, self.claims
         )
+        self.executor = self.delivery.executor
         self.recovery = Recovery(self.coordinator, self.delivery, self._has_in_hand, self._is_gone)
         self.elsewhere = Elsewhere(
             store, self.shards, clock, self.coordinator.spawn, self.coordinator.settle, self._is_over

@@ -25,7 +25,7 @@ from treadle.runtime.gathering import Decided, Item
 from treadle.runtime.handover import Claims
 from treadle.runtime.logs import logger
 from treadle.runtime.outgoing import Outgoing
-from treadle.runtime.ports import Executor
+from treadle.runtime.ports import MakeExecutor
 from treadle.runtime.progress import Progress
 from treadle.runtime.shards import Moved
 from treadle.runtime.timers import Timers
@@ -40,7 +40,7 @@ class Delivery:
     def __init__(
         self,
         coordinator: Coordinator,
-        executor: Executor,
+        make_executor: MakeExecutor,
         timers: Timers,
         facts: Facts,
         outgoing: Outgoing,
@@ -52,7 +52,7 @@ class Delivery:
         self._is_shared, self._epoch_of = coordinator.shards.is_shared, coordinator.shards.epoch_of
         self._progress = progress
         self._coordinator = coordinator
-        self._executor = executor
+        self.executor = make_executor(self.report)
         self._timers = timers
         self._facts = facts
         self._outgoing = outgoing
@@ -106,14 +106,15 @@ class Delivery:
         """What the others offer is their new owner's to hand out, unless it has begun here."""
         for key in [key for key in self._offered if not is_kept(key[0])]:
             del self._offered[key]
-            self._executor.stop(*key)
+            self.executor.stop(*key)
 
     def report(self, run: RunId, command: c.Command) -> None:
         """What an executor says: a beginning settles the row that offered the work."""
         if self._claims:
             command = self._claims.signed(run, command)
         if isinstance(command, (c.FinishAttempt, c.FailAttempt)):
-            self._progress.ended(run, command.token, command.attempt)
+            if self._progress.has_spoken:
+                self._progress.ended(run, command.token, command.attempt)
         elif isinstance(command, (c.StartAttempt, c.ExtendLease)):
             row = self._offered.get((run, command.token, command.attempt), 0)
             told = self._stop_if_refused(run, command, row)
@@ -134,7 +135,7 @@ class Delivery:
                 # Not earlier: until the beginning is durable, recovery finds the row and would offer it again.
                 self._offered.pop(key, None)
             if isinstance(problem, Moved) or (problem is None and answered.result().rejection is not None):
-                self._executor.stop(*key)
+                self.executor.stop(*key)
 
         future.add_done_callback(told)
         return future
@@ -165,13 +166,13 @@ class Delivery:
         if attempt is None:
             return False
         if self._claims and attempt.identity in self._claims and state.tokens[effect.token].worker is None:
-            self._claims.drop(attempt.identity)  # of an execution before this one: its lease is over
-            self._executor.stop(*attempt.identity)
-        self._executor.begin(attempt)
+            self._claims.pop(attempt.identity, None)  # of an execution before this one: its lease is over
+            self.executor.stop(*attempt.identity)
+        self.executor.begin(attempt)
         return True
 
     def _stop(self, run: RunId, effect: f.StopTask) -> None:
-        self._executor.stop(run, effect.token, effect.attempt)
+        self.executor.stop(run, effect.token, effect.attempt)
         row = self._offered.pop((run, effect.token, effect.attempt), None)
         if row is not None:
             self._coordinator.settle(row)

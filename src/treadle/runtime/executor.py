@@ -112,13 +112,17 @@ class LocalExecutor:
     def begin(self, attempt: Attempt) -> None:
         """Executes it when there is room. One that is in hand already, or of a queue that is not served, is left
         alone."""
-        identity = attempt.identity
-        if self._closing or identity in self._in_hand or not self.serves(attempt.queue):
+        identity = attempt.run, attempt.token, attempt.attempt
+        is_plain = attempt.queue is None and attempt.slot is None
+        if self._closing or identity in self._in_hand or not (is_plain or self.serves(attempt.queue)):
             return
         entry = self._in_hand[identity] = _Entry(attempt, identity, self._context.copy())
-        if self._awake or attempt.queue is not None or attempt.slot is not None:
+        if is_plain:
+            entry.lines = self._only_room
+        if self._awake or not is_plain:
             self._ready.append(entry)
-            self._wake()
+            if not self._awake:
+                self._wake()
         else:
             self._wake()  # those that come with it wait for the next turn
             self._in_begin = True
@@ -157,8 +161,6 @@ class LocalExecutor:
     def _lines(self, attempt: Attempt) -> tuple[Line[_Entry], ...]:
         """What it has to pass, in order. The slot comes first: a place in a queue must not idle while its holder
         waits for a slot."""
-        if attempt.slot is None and attempt.queue is None:
-            return self._only_room
         slot = (self._slots.line(attempt.slot),) if attempt.slot is not None else ()
         served = self._queues is not None and attempt.queue is not None
         queue = (self._queues[attempt.queue],) if served else ()  # type: ignore[index]
@@ -271,6 +273,7 @@ class _Entry(Struct, eq=False):
     context: Context
     """Its own: what its code sets is seen by nobody else."""
     lines: tuple[Line[_Entry], ...] = ()
+    """What it has to pass; empty until it is known."""
     places: int = 0
     """How many of its lines it has passed."""
     waiting: Line[_Entry] | None = None

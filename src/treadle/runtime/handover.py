@@ -12,7 +12,7 @@ takes away only what has expired. Must not know who that is, nor why shards move
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import partial
 
@@ -34,34 +34,19 @@ CLAIM_MS = 30_000
 Identity = tuple[RunId, TokenId, int]
 
 
-class Claims:
+class Claims(dict[Identity, int]):
     """The attempts claimed for this node, and how often each had been lost before."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.owner = ""
         """This node, in this life."""
-        self._held: dict[Identity, int] = {}
-
-    def __contains__(self, attempt: Identity) -> bool:
-        return attempt in self._held
-
-    def __bool__(self) -> bool:
-        return bool(self._held)
-
-    def __iter__(self) -> Iterator[tuple[Identity, int]]:
-        return iter(tuple(self._held.items()))
-
-    def add(self, attempt: Identity, recoveries: int) -> None:
-        self._held[attempt] = recoveries
-
-    def drop(self, attempt: Identity) -> None:
-        self._held.pop(attempt, None)
 
     def signed(self, run: RunId, command: c.Command) -> c.Command:
         """A result of claimed work names who it comes from; with it the claim is over."""
         if isinstance(command, c.FinishAttempt | c.FailAttempt) and command.worker is None:
             attempt = (run, command.token, command.attempt)
-            if self._held.pop(attempt, None) is not None:
+            if self.pop(attempt, None) is not None:
                 return replace(command, worker=self.owner)
         return command
 
@@ -97,7 +82,7 @@ class Handover:
                     run, c.StartAttempt(token.id, attempt.attempt, self._claims.owner, until)
                 )
                 if answer.rejection is None and self._executor.has_in_hand(*identity):
-                    self._claims.add(identity, token.recoveries)
+                    self._claims[identity] = token.recoveries
 
     def claim(self, shards: Collection[int]) -> Callable[[], None]:
         """Claims everything executed here for runs of these shards, before anything else is decided for them. What is
@@ -115,7 +100,7 @@ class Handover:
                 told = self._coordinator.decide_now(run, c.StartAttempt(id, token.attempt, self._claims.owner, until))
                 if told is not None:
                     told.add_done_callback(_looked_at)
-                    self._claims.add(attempt, token.recoveries)
+                    self._claims[attempt] = token.recoveries
                     asked.append((attempt, told))
         self._renew_later()
         return lambda: self._settle(asked)
@@ -124,14 +109,14 @@ class Handover:
         """This node leaves: whoever owns the runs hands their work out again, at once."""
         if self._alarm is not None:
             self._alarm.cancel()
-        for (run, token, attempt), recoveries in self._claims:
+        for (run, token, attempt), recoveries in list(self._claims.items()):
             self._report(run, c.LoseWorker(token, attempt, recoveries, graceful=True))
 
     def _settle(self, asked: list[tuple[Identity, asyncio.Future[Answer]]]) -> None:
         for attempt, told in asked:
             refused = not told.done() or told.cancelled() or told.exception() or told.result().rejection is not None
             if refused and attempt in self._claims:
-                self._claims.drop(attempt)
+                self._claims.pop(attempt, None)
                 self._executor.stop(*attempt)
 
     def _renew_later(self) -> None:
@@ -141,7 +126,7 @@ class Handover:
     def _renew(self) -> None:
         self._alarm = None
         until = self._clock.now() + CLAIM_MS
-        for attempt, _recoveries in self._claims:
+        for attempt in list(self._claims):
             if self._executor.has_in_hand(*attempt):
                 run, token, number = attempt
                 told = self._coordinator.future()
@@ -149,14 +134,14 @@ class Handover:
                 beat = c.ExtendLease(token, number, self._claims.owner, until)
                 self._coordinator.put(Item(run, beat, future=told))
             else:  # it was stopped: nobody wants its result
-                self._claims.drop(attempt)
+                self._claims.pop(attempt, None)
         self._renew_later()
 
     def _renewed(self, attempt: Identity, told: asyncio.Future[Answer]) -> None:
         """Who has lost its claim stops: the work is somebody else's."""
         lost = not told.cancelled() and told.exception() is None and told.result().rejection is not None
         if lost and attempt in self._claims:
-            self._claims.drop(attempt)
+            self._claims.pop(attempt, None)
             self._executor.stop(*attempt)
 
 

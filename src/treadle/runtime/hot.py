@@ -40,21 +40,19 @@ class Hot(Struct):
         if isinstance(command, (c.FinishAttempt, c.FailAttempt)):
             token = state.tokens.get(command.token)
             if token is None or token.attempt == command.attempt:  # else it was late, and a newer attempt is at work
-                self._forget(command.token)
+                attempts.discard(command.token)
+                self.handed_out.discard(command.token)
         for effect in effects:
             if isinstance(effect, f.RunTask):
                 attempts.add(effect.token)
                 self.handed_out.add(effect.token)
             elif isinstance(effect, f.StopTask):
-                self._forget(effect.token)
+                attempts.discard(effect.token)
+                self.handed_out.discard(effect.token)
         if state.status in RUN_ENDED:
             attempts.clear()
             self.handed_out.clear()
         return bool(attempts)
-
-    def _forget(self, token: TokenId) -> None:
-        self.attempts.discard(token)
-        self.handed_out.discard(token)
 
 
 class Hots:

@@ -16,10 +16,11 @@ from treadle.runtime.gathering import Item
 class Incoming:
     """See the module's docstring."""
 
-    __slots__ = ("_again", "_came", "_returned")
+    __slots__ = ("_again", "_came", "_returned", "put")
 
     def __init__(self) -> None:
         self._came: deque[Item] = deque()
+        self.put = self._came.append
         self._returned: deque[Item] = deque()
         self._again: deque[Item] = deque()
 
@@ -30,9 +31,6 @@ class Incoming:
         yield from self._again
         yield from self._returned
         yield from self._came
-
-    def put(self, item: Item) -> None:
-        self._came.append(item)
 
     def give_back(self, items: Iterable[Item]) -> None:
         """They were taken once, and had to wait. What is to be decided again may hold some of the same run that came

@@ -101,6 +101,9 @@ class Executor(Protocol):
         recovered."""
 
 
+MakeExecutor = Callable[[Report], Executor]
+
+
 class Courier(Protocol):
     """Tells the world outside: webhooks, outgoing events, reminders. One call per try; the coordinator owns retries and
     dead letters."""

@@ -38,7 +38,7 @@ class Progress:
         self._thread = threading.get_ident()
         self._streams: WeakValueDictionary[Identity, _Stream] = WeakValueDictionary()
         """Of those that have said something; each lives as long as its attempt, however that ends."""
-        self._has_spoken = False
+        self.has_spoken = False
         """Whether anybody ever has: most never do."""
 
     def teller(self, identity: Identity) -> Callable[[str, Json], None]:
@@ -47,10 +47,9 @@ class Progress:
 
     def ended(self, run: RunId, token: TokenId, attempt: int) -> None:
         """The attempt is about to report its result: what it has said comes before that."""
-        if self._has_spoken:
-            stream = self._streams.pop((run, token, attempt), None)
-            if stream is not None:
-                stream.write()
+        stream = self._streams.pop((run, token, attempt), None)
+        if stream is not None:
+            stream.write()
 
     def emit(self, teller: _Teller, name: str, data: Json) -> None:
         if threading.get_ident() == self._thread:
@@ -59,7 +58,7 @@ class Progress:
             self._loop.call_soon_threadsafe(self._say, teller, name, data)
 
     def _say(self, teller: _Teller, name: str, data: Json) -> None:
-        self._has_spoken = True
+        self.has_spoken = True
         if teller.stream is None:
             teller.stream = _Stream(self._report, self._clock, teller.identity)
             self._streams[teller.identity] = teller.stream

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from random import Random
 
-from treadle.runtime.claims import LEASE_MS, Claimant, MakeExecutor
+from treadle.runtime.claims import LEASE_MS, Claimant
 from treadle.runtime.commander import Commander
 from treadle.runtime.core import Core
 from treadle.runtime.executor import THREADS_MAX
 from treadle.runtime.offering import ENGINES, Sweep, shape, waking
-from treadle.runtime.ports import Clock
+from treadle.runtime.ports import Clock, MakeExecutor
 from treadle.runtime.unable import Unable
 from treadle.store.notices import CHANGED, MISSED, WORK, Notices
 from treadle.store.work import Work
