@@ -102,15 +102,14 @@ def w3(report: Report, home: Path) -> None:
     costs = {}
     for size in W3_SIZES:
         report.doing(f"W3: {size:,} branches")
-        rounds, peaks = [], []
+        rounds = []
         for place in laps(home / str(size), LAPS if size <= W3_SIZES[1] else LONG_LAPS):
-            seconds, peak = measured_alone(place, size)
+            seconds = timed(place, fan_out(size), lambda engine: runs_of(engine, f"fan{size}", 1))  # noqa: B023
             floor = branches(place / "floor.db", in_shares(steps_of(place / "treadle.db"), size))
             rounds.append(Round(size / seconds, size / floor))
-            peaks.append(peak)
         costs[size] = statistics.median(1 / one.value for one in rounds)
         report.rounds(f"W3 {size:,} branches", rounds, "branches/s", best=max)
-        report.figure(f"W5 peak memory with {size:,} branches", max(peaks), "MiB")
+        report.figure(f"W5 peak memory with {size:,} branches", peak_alone(home / f"alone{size}", size), "MiB")
     report.figure(
         f"W3 cost per branch, {W3_SIZES[-1]:,} against {W3_SIZES[0]:,}", costs[W3_SIZES[-1]] / costs[W3_SIZES[0]], "×"
     )
@@ -201,18 +200,18 @@ def timed(home: Path, workflow: Workflow, work: Callable[[Engine], Awaitable[Non
     return asyncio.run(whole())
 
 
-def measured_alone(home: Path, size: int) -> tuple[float, float]:
-    """Seconds and peak MiB of a fan-out in a process of its own."""
+def peak_alone(home: Path, size: int) -> float:
+    """Peak MiB of a fan-out in a process of its own."""
+    home.mkdir()
     done = subprocess.run(
         [sys.executable, "-m", "bench.bench_engine", str(home), str(size)], check=True, capture_output=True, text=True
     )
-    seconds, peak = done.stdout.split()
-    return float(seconds), float(peak)
+    return float(done.stdout)
 
 
 if __name__ == "__main__":
     flow = fan_out(int(sys.argv[2]))
-    elapsed = timed(Path(sys.argv[1]), flow, lambda engine: runs_of(engine, flow.workflow, 1))
-    print(elapsed, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    timed(Path(sys.argv[1]), flow, lambda engine: runs_of(engine, flow.workflow, 1))
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
     sys.stdout.flush()
     os._exit(0)
