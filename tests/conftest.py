@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from treadle.kernel import decide
+
 # No deadline: a loaded machine is not a bug. Fresh examples every time, in CI too: a property that holds
 # only for one seed does not hold. A failure prints the blob that reproduces it.
 settings.register_profile(
@@ -20,9 +22,18 @@ settings.register_profile(
 )
 settings.load_profile("treadle")
 
+IS_NATIVE = not str(decide.__file__).endswith(".py")
+"""Whether the kernel under test is compiled (`./dev native test`)."""
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A suite started in the background inherits deafness for Ctrl-C, and so would every process it tries that on.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if IS_NATIVE and item.get_closest_marker("interpreted"):
+            item.add_marker(pytest.mark.skip(reason="it reaches into the kernel, and this one is compiled"))
 
 
 @pytest.fixture(scope="session")

@@ -15,11 +15,15 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import environment
+import native
 from environment import ROOT, VENV
 
 PYTHON = str(environment.PYTHON)
 PYTEST = [PYTHON, "-m", "pytest"]
 RUFF = [str(VENV / "bin" / "ruff")]
+
+PACKAGE = "TREADLE_DEV_PACKAGE"
+"""Set for children of `native`: where they find the package."""
 
 
 class Stage(NamedTuple):
@@ -43,6 +47,10 @@ TEST = [
     Stage("torture", [PYTHON, "-m", "tests.torture", "--store", "postgres", "--minutes", "2"]),
 ]
 
+# What has to do with deciding and folding.
+KERNEL_TESTS = ["tests/unit/kernel", "tests/property", "tests/scenarios", "tests/patterns", "tests/sim"]
+NATIVE = Stage("compiled kernel", [sys.executable, __file__, "native", "test", "-n", "auto", *KERNEL_TESTS])
+
 FORMAT = [
     Stage("lint fixes", [*RUFF, "check", "--fix-only", "."]),
     Stage("format", [*RUFF, "format", "."]),
@@ -50,8 +58,9 @@ FORMAT = [
 
 HELP = """\
 ./dev run                              set everything up and show a workflow running
-./dev test [PYTEST ARGUMENTS…]         set everything up; all checks, all tests, a minute of simulation, two of torture.
-                                       With arguments: only pytest, with them
+./dev test [PYTEST ARGUMENTS…]         set everything up; all checks, all tests, a minute of simulation, two of torture,
+                                       the kernel's tests once more on the compiled one. With arguments: only pytest,
+                                       with them
 ./dev check                            format, lint, types, tidy
 ./dev fmt                              format, and fix what can be fixed
 ./dev sim [SEED | --seeds N | --seconds N] [--store sqlite|postgres]
@@ -63,6 +72,7 @@ HELP = """\
 ./dev torture --store postgres [--minutes M] [--seed S] [--json]
                                        many engines and workers on one PostgreSQL: kills, stops, crashes of the
                                        database, bad lines, wrong clocks
+./dev native [VERB …]                  compile the kernel; then the verb with it: `./dev native bench`
 ./dev treadle …                        the command line, in the project's own environment
 ./dev python …                         the project's interpreter
 ./dev lock [--upgrade]                 pin the dependencies anew in requirements.lock
@@ -106,7 +116,12 @@ def treadle(arguments: list[str]) -> int:
 
 
 def test(arguments: list[str]) -> int:
-    return stages([Stage("tests", [*PYTEST, *arguments])] if arguments else TEST)
+    if arguments:
+        return stages([Stage("tests", [*PYTEST, *arguments])])
+    missing = native.obstacle()
+    if missing is not None:
+        print(f"dev: the compiled kernel is not tested here: {missing}", file=sys.stderr, flush=True)
+    return stages([*TEST, *([] if missing is not None else [NATIVE])])
 
 
 def stages(todo: list[Stage]) -> int:
@@ -136,8 +151,18 @@ def mark(text: str, colour: str) -> str:
 
 
 def child_settings() -> dict[str, str]:
-    """Somebody's PYTHONPATH must not decide whether our tests pass."""
-    return {key: value for key, value in os.environ.items() if key not in ("PYTHONHOME", "PYTHONPATH")}
+    """Somebody's PYTHONPATH must not decide whether our tests pass; `native` chooses another package than `src`."""
+    settings = {key: value for key, value in os.environ.items() if key not in ("PYTHONHOME", "PYTHONPATH")}
+    return {**settings, "PYTHONPATH": package} if (package := os.environ.get(PACKAGE)) else settings
+
+
+def with_compiled_kernel(arguments: list[str]) -> int:
+    """Another verb, on the compiled kernel; without one it is only built."""
+    built = subprocess.run([PYTHON, native.__file__], cwd=ROOT, env=child_settings()).returncode
+    if built or not arguments:
+        return built
+    os.environ[PACKAGE] = str(native.PLACE)
+    return main(arguments)
 
 
 def lock(arguments: list[str]) -> int:
@@ -154,6 +179,7 @@ VERBS: dict[str, Callable[[list[str]], int]] = {
     "bench": become(PYTHON, "-m", "bench"),
     "mutants": become(PYTHON, "-m", "tests.mutants"),
     "torture": become(PYTHON, "-m", "tests.torture"),
+    "native": with_compiled_kernel,
     "treadle": treadle,
     "python": become(PYTHON),
     "lock": lock,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from copy import deepcopy
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,6 +51,7 @@ def test_the_stored_history_folds_to_the_state_after_every_command(random: Rando
     disturb(driven, random, shadow.follow)
 
 
+@pytest.mark.interpreted
 @examples(80)
 @given(randoms)
 def test_every_prefix_of_a_history_folds_to_the_state_it_had_then(random: Random) -> None:

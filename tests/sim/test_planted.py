@@ -79,6 +79,7 @@ def lost_work_stays_lost(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
     "plant",
     [

@@ -76,6 +76,7 @@ def counting(taken: Counter[str], patch: pytest.MonkeyPatch) -> None:
         counted(module, name)
 
 
+@pytest.mark.interpreted
 def test_short_and_long_ways_decide_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     taken: Counter[str] = Counter()
     with monkeypatch.context() as patch:

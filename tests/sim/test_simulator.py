@@ -88,6 +88,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> int:
     return next(seed for seed in range(2_000, 2_100) if simulate(seed).failure is not None)
 
 
+@pytest.mark.interpreted
 def test_a_failure_is_explained_and_made_smaller(broken: int) -> None:
     failed = simulate(broken)
     assert failed.failure is not None
@@ -101,6 +102,7 @@ def test_a_failure_is_explained_and_made_smaller(broken: int) -> None:
     assert failed.failure.rule in text
 
 
+@pytest.mark.interpreted
 def test_the_command_line_says_what_failed(broken: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(broken), "--json"]) == 1
     said = json.loads(capsys.readouterr().out)
