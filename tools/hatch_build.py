@@ -16,7 +16,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import native
 
-BUILT_WITH = ["mypy>=2.4", "setuptools>=80"]
+BUILT_WITH = ["msgspec>=0.22", "mypy>=2.4", "setuptools>=80"]
 
 
 class CompiledKernel(BuildHookInterface):  # type: ignore[type-arg]
