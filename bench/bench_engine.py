@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
-import resource
 import signal
 import statistics
 import subprocess
@@ -21,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.floors import branches, in_shares, one_by_one, steps_of, together
-from bench.report import Report, Round
+from bench.report import Report, Round, peak_mib
 from treadle.language import load_value
 from treadle.model.definition import Workflow
 from treadle.model.states import RunStatus
@@ -212,6 +211,6 @@ def peak_alone(home: Path, size: int) -> float:
 if __name__ == "__main__":
     flow = fan_out(int(sys.argv[2]))
     timed(Path(sys.argv[1]), flow, lambda engine: runs_of(engine, flow.workflow, 1))
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    print(peak_mib())
     sys.stdout.flush()
     os._exit(0)

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from bench.driver import Driver, compiled
-from bench.report import Report
+from bench.report import Report, peak_mib
 
 NAME = "kernel"
 
@@ -105,8 +105,7 @@ def lazy_peak_mib() -> float:
 
 
 def lazy_run() -> None:
-    import resource
 
     graph = compiled(fan_out(lazy=1_000))
     Driver().play(graph, "r", {"items": list(range(100_000))}, {"v": 1})
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+    print(peak_mib())

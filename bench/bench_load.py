@@ -24,7 +24,7 @@ from bench.bench_engine import FUNCTIONS, chain
 from bench.load_crowd import crowd
 from bench.load_poison import POISONS, Neighbours, Poison
 from bench.postgres_server import Server, Watch, running_server
-from bench.report import Report
+from bench.report import Report, peak_mib
 from treadle.runtime.engine import Engine
 from treadle.store.port import Batch, Fence, OutboxRow
 from treadle.store.postgres import PostgresStore
@@ -138,7 +138,7 @@ async def _avalanche(report: Report, server: Server, dsn: str, total: int) -> No
     report.figure("    CPU of the server", spent.cpu / total * 1e6, "µs/timer")
     report.figure("    a one-step run meanwhile, p50, against before", middle(late), "ms", middle(quiet))
     report.figure("    the slowest of them, against before", max(late) * 1e3, "ms", max(quiet) * 1e3)
-    report.figure("    peak memory of the process", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, "MiB")
+    report.figure("    peak memory of the process", peak_mib(), "MiB")
 
 
 async def _drained(connection: asyncpg.Connection) -> None:

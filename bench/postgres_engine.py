@@ -8,7 +8,6 @@ counted from the outside then.
 from __future__ import annotations
 
 import asyncio
-import resource
 import subprocess
 import sys
 import time
@@ -22,6 +21,7 @@ from bench.bench_engine import FUNCTIONS, chain, fan_out, runs_of
 from bench.floors import Step, in_shares
 from bench.floors_postgres import FLOORS, Bare, steps_of
 from bench.postgres_server import Server, Spent, Watch
+from bench.report import peak_mib
 from treadle.runtime.engine import Engine
 from treadle.store.postgres.store import SHARDS
 
@@ -183,7 +183,7 @@ async def lap(asked: Asked, watch: Watch, engine: Engine, workflow: str) -> Lap:
         await runs_of(engine, workflow, asked.runs)
     seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
     server = await watch.spent() - before
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = peak_mib()
     return Lap(seconds=seconds, engine_cpu=cpu, server=server, peak_mib=peak, times=times)
 
 
