@@ -77,3 +77,33 @@ def test_what_was_set_is_said_and_a_queue_nobody_knows_is_doubted(tmp_path: Path
             doubted = shell("queues", "set", "gup", "--concurrency", "1").stderr
             assert "did you mean gpu?" in doubted
             assert shell("queues", "set", "gpu", "--concurrency", "0", code=2).stderr
+
+
+NEEDS = """
+workflow: needs
+nodes:
+  a: {queue: gpu, task: {steps: [{ref: s, action: {kind: python, function: nobody_has_this}}]}}
+"""
+
+
+def test_work_that_nobody_can_do_is_told_with_what_they_lack(tmp_path: Path) -> None:
+    with new_database() as dsn:
+        shell = Shell(tmp_path)
+        shell.environment |= {"TREADLE_STORE": dsn, "TREADLE_ENGINE_LEASE_MS": "1000"}
+        shell("deploy", shell.write("needs.yaml", NEEDS))
+        with (
+            shell.going("engine", "--name", "desk", until="coordinates"),
+            shell.going("worker", "--queue", "gpu", "--name", "box", until="works for"),
+        ):
+            run = shell.json("run", "needs", "--no-wait")["run"]
+            for _ in range(100):
+                queue = shell.json("queues")[-1]
+                assert (queue["queue"], set(queue["workers"])) == ("gpu", {"box", "desk"})
+                if len(queue["lacks"]) == 2:  # each says so with its next beat
+                    break
+            assert queue["lacks"] == {name: ["function 'nobody_has_this'"] for name in ("box", "desk")}
+            assert "box (lacks function 'nobody_has_this')" in shell("queues").stdout
+            assert "function 'nobody_has_this'" in shell("nodes").stdout
+            (line,) = [one for one in shell.json("doctor", code=1) if one["check"] == "queues"]
+            assert line["verdict"] == "warn" and "lacks function 'nobody_has_this'" in line["remedy"]
+            assert "who works for it lacks function" in shell("runs", "show", run).stdout

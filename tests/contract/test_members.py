@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.contract.making import ONE, RUN, Spoken, begin, commit
 from tests.postgres import Database, run_all
@@ -71,6 +72,13 @@ def test_who_beats_is_listed_with_everybody_who_does(world: World) -> None:
     again = world.store.beat(Node("a", "host-a", behind=3), LONG)
     assert (again.nodes[0].started, again.nodes[0].behind) == (a.started, 3)
     assert again.nodes[0].beat == again.now >= a.beat
+
+
+def test_what_a_node_lacks_is_listed_until_it_says_otherwise(world: World) -> None:
+    lacks = {"gpu": ("function 'f'", "action kind 'llm'")}
+    assert world.store.beat(replace(A, lacks=lacks), LONG).nodes[0].lacks == lacks
+    assert world.store.standing().nodes[0].lacks == lacks
+    assert world.store.beat(A, LONG).nodes[0].lacks == {}
 
 
 def test_who_stops_beating_is_not_listed_and_who_leaves_is_gone_at_once(world: World) -> None:

@@ -21,7 +21,7 @@ from treadle.model.states import RunStatus
 from treadle.runtime.client import Client
 from treadle.runtime.engine import Engine, EngineSettings
 from treadle.runtime.run import Run
-from treadle.runtime.unable import Unable
+from treadle.runtime.unable import FORGOTTEN_S, Unable
 from treadle.store.memory_work import QueueMemoryStore
 from treadle.store.work import Claimed
 
@@ -95,6 +95,22 @@ async def test_a_node_says_once_what_it_lacks_and_what_to_do() -> None:
     assert said["event"].startswith("without lacks function 'work' of workflow 'w'")
     assert "--functions MODULE" in said["remedy"]
     assert "another queue" in said["remedy"]
+
+
+@on_loop
+async def test_what_a_node_lacks_is_told_while_work_waits_for_it() -> None:
+    store, now = Claims(), [0.0]
+    unable = Unable(lambda _task: Missing("function 'work'", "", ""), "me", elapsed=lambda: now[0])
+    assert unable.lacks == {}
+    async with node(store, "without") as without:
+        await started(without)
+        await until_refused(store)
+        (claimed,) = await store.claim("q", "me", 1, 1_000)
+    task = queued().nodes["n"].task
+    assert task is not None and unable.is_beyond(claimed, task)
+    assert unable.lacks == {"q": ("function 'work'",)}
+    now[0] += FORGOTTEN_S + 1
+    assert unable.lacks == {}, "nobody waits for it any more"
 
 
 @on_loop

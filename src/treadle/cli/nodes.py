@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from treadle.cli.tables import Gives
     from treadle.runtime.client import Client, NodeRow
 
-COLUMNS = ("node", "role", "queues", "shards", "since", "last_beat", "behind")
+COLUMNS = ("node", "role", "queues", "shards", "since", "last_beat", "behind", "lacks")
 GIVES: tuple[Gives, ...] = (
     ("cut", "shards"),
     ("leave", "since"),
@@ -25,6 +25,8 @@ GIVES: tuple[Gives, ...] = (
     ("front", "node"),
     ("cut", "behind"),
     ("leave", "behind"),
+    ("cut", "lacks"),
+    ("leave", "lacks"),
 )
 
 
@@ -50,6 +52,7 @@ async def _nodes(client: Client, out: Any) -> int:
             "since": clock_time(one.since) if one.since else "",
             "last_beat": f"{duration(one.silent_ms)} ago" if one.silent_ms is not None else "",
             "behind": behind(one),
+            "lacks": ", ".join(sorted({what for names in one.lacks.values() for what in names})),
         }
         rows.append({**builtins(one), **(words if out.text else {})})
     out.rows(COLUMNS, rows, "nobody coordinates the store: treadle engine", GIVES)

@@ -50,7 +50,7 @@ def list_(*, store: StoreOption = None, output: OutputOption = None) -> int:
                 "queue": one.queue or "(engines)",
                 "held": one.held or "",
                 "oldest": duration(one.oldest_ms) if one.waiting else "",
-                "workers": ", ".join(counted(one.workers)) or "nobody",
+                "workers": ", ".join(counted([_worker(name, one.lacks) for name in one.workers])) or "nobody",
                 "limits": ", ".join(limits(one.rules)),
                 "weights": ", ".join(_weights(one.rules)),
             }
@@ -149,6 +149,10 @@ def limits(rules: QueueRules) -> list[str]:
 
 def _weights(rules: QueueRules) -> list[str]:
     return [f"{key}={weight:g}" for key, weight in rules.weights.items()]
+
+
+def _worker(name: str, lacks: dict[str, tuple[str, ...]]) -> str:
+    return f"{name} (lacks {', '.join(lacks[name])})" if name in lacks else name
 
 
 def counted(names: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Why work of a queue does not begin: nobody works for it, or what is decided about it holds it back.
+"""Why work of a queue does not begin: nobody works for it, or can, or what is decided about it holds it back.
 
 Owns the words. Looks only where a visit waits in a queue, and where a store has queues.
 """
@@ -39,6 +39,9 @@ def why(queue: QueueView) -> str:
     """Empty if there is nothing in the way but the work before it."""
     if not queue.workers:
         return f"nobody works for it (treadle worker --queue {queue.queue})"
+    if queue.waiting and all(worker in queue.lacks for worker in queue.workers):
+        lacking = ", ".join(sorted({what for names in queue.lacks.values() for what in names}))
+        return f"who works for it lacks {lacking} (treadle worker --queue {queue.queue} --functions MODULE)"
     limit = queue.rules.concurrency
     if limit is not None and queue.claimed >= limit:
         return f"its limit is {limit} at once"

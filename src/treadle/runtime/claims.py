@@ -85,7 +85,7 @@ class Claimant:
         self._queues = queues
         self._lease_ms = lease_ms
         self._random = random
-        self._unable = unable if unable is not None else Unable(lambda _task: None, worker)
+        self.unable = unable if unable is not None else Unable(lambda _task: None, worker)
         self._rules = Rulebook(commander.store)
         self._executor = make_executor(self._report)
         self._progress = Progress(self._report, clock)
@@ -111,7 +111,7 @@ class Claimant:
     def wake(self, queue: str = "") -> None:
         """There may be work, or a place has become free."""
         if not queue or self._queues is None or queue in self._queues:
-            self._unable.woken(queue)
+            self.unable.woken(queue)
             self._awake.set()
 
     def changed(self) -> None:
@@ -176,7 +176,7 @@ class Claimant:
             free = self._places(queue) - sum(
                 entry.claimed.offer.queue == queue and not entry.finished for entry in self._in_hand.values()
             )
-            if free <= 0 or not self._unable.may_look(queue):
+            if free <= 0 or not self.unable.may_look(queue):
                 continue
             rules = await self._rules.of(queue)
             limited = limited or rules.rate is not None or rules.key_rate is not None
@@ -191,7 +191,7 @@ class Claimant:
             begun = await look(free, AT_ONCE, claim, self._begin, aside)
         finally:
             await self._work.give_back(aside)
-        self._unable.looked(queue, len(aside), begun)
+        self.unable.looked(queue, len(aside), begun)
         return begun
 
     async def _give_back_strays(self) -> None:
@@ -206,7 +206,7 @@ class Claimant:
         offer = claimed.offer
         identity = (claimed.run, offer.token, offer.attempt)
         attempt = await attempt_of(claimed, self._commander, self._progress.teller(identity), self._random)
-        if isinstance(attempt, Attempt) and self._unable.is_beyond(claimed, attempt.task):
+        if isinstance(attempt, Attempt) and self.unable.is_beyond(claimed, attempt.task):
             return False
         entry = Letters(claimed, self._commander, self._answered)
         before = self._in_hand.get(identity)

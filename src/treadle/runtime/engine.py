@@ -213,6 +213,7 @@ class Engine(Client):
         node = Node(self._owner, self.name, queues=queues)
         membership = Membership(members, core, node, clock, self._random, settings.lease_ms)
         membership.nudge = lambda: notices.say(NODES)
+        membership.lacks = lambda: self._queues.claimant.unable.lacks if self._queues is not None else {}
         membership.heard = lambda standing, took_ms: clock.hear(standing.now, took_ms)
         notices.hear(NODES, lambda _name: membership.look())
         notices.hear(MISSED, lambda _name: membership.look())

@@ -62,6 +62,8 @@ class Membership:
         self._ttl_ms = ttl_ms
         self.nudge: Callable[[], None] = lambda: None
         """Called when shards have become free: others should look."""
+        self.lacks: Callable[[], dict[str, tuple[str, ...]]] = dict
+        """What work that waits in queues needs and is not here: with every beat others are told."""
         self.heard: Callable[[Standing, int], None] = lambda _standing, _took_ms: None
         """Called with every standing, and how long it took: for a clock that follows the store's."""
         self._beating = asyncio.Lock()
@@ -125,7 +127,7 @@ class Membership:
 
     def _ring(self, planned: int) -> None:
         self._next = None
-        self._node = replace(self._node, behind=max(0, self._clock.elapsed() - planned))
+        self._node = replace(self._node, behind=max(0, self._clock.elapsed() - planned), lacks=self.lacks())
         self._core.coordinator.spawn(self._go_on())
 
     async def _go_on(self) -> None:

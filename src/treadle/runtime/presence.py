@@ -44,6 +44,8 @@ class NodeRow(Struct, frozen=True):
     """Whose time has come and that have not fired, in its shards."""
     oldest_ms: int = 0
     """For how long the oldest of them has been waiting."""
+    lacks: dict[str, tuple[str, ...]] = {}
+    """Queue → what work that waits there needs and this process does not have."""
 
 
 class Presence(Protocol):
@@ -131,4 +133,5 @@ def _row(node: Node, shards: tuple[int, ...], waiting: list[Backlog], now: int) 
         sum(one.requests for one in waiting),
         sum(one.timers_due for one in waiting),
         max((max(one.oldest_request_ms, one.oldest_timer_ms) for one in waiting), default=0),
+        node.lacks,
     )

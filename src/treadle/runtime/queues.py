@@ -86,6 +86,8 @@ class QueueView(Struct, frozen=True):
     workers: tuple[str, ...]
     """Nodes that claim from it."""
     rules: QueueRules
+    lacks: dict[str, tuple[str, ...]] = {}
+    """Of those nodes, what each would need for work that waits there and does not have."""
 
 
 async def queues_of(store: Store, nodes: Sequence[NodeRow]) -> list[QueueView]:
@@ -96,9 +98,18 @@ async def queues_of(store: Store, nodes: Sequence[NodeRow]) -> list[QueueView]:
     views = []
     for queue in sorted(rules.keys() | rows.keys() | served):
         row = rows.get(queue, QueueRow(queue, 0, 0, 0, 0))
-        serving = tuple(node.node for node in nodes if _serves(node, queue))
+        serving = [node for node in nodes if _serves(node, queue)]
         views.append(
-            QueueView(queue, row.waiting, row.claimed, row.held, row.oldest_ms, serving, rules.get(queue, NO_RULES))
+            QueueView(
+                queue,
+                row.waiting,
+                row.claimed,
+                row.held,
+                row.oldest_ms,
+                tuple(node.node for node in serving),
+                rules.get(queue, NO_RULES),
+                {node.node: node.lacks[queue] for node in serving if queue in node.lacks},
+            )
         )
     return views
 

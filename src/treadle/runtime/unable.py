@@ -29,6 +29,11 @@ REST_FIRST_S, REST_LAST_S = 1.0, 30.0
 """An operator who has started another worker, or this one with more functions, should not wait long; nor should the
 database be asked every second for what cannot be done."""
 
+FORGOTTEN_S = 3 * REST_LAST_S
+"""Work that still waits is met again at every look, at most one pause later."""
+NAMED_MAX = 8
+"""Of one queue: who has to be told more has another problem."""
+
 log = logger("treadle.claims")
 
 
@@ -80,6 +85,15 @@ class Unable:
         self._elapsed = elapsed
         self._rests: dict[str, _Rest] = {}
         self._warned: set[str] = set()
+        self._met: dict[str, dict[str, float]] = {}
+        """Queue → what was lacking there, and when that was last seen."""
+
+    @property
+    def lacks(self) -> dict[str, tuple[str, ...]]:
+        """Queue → what work that waits there needs and is not here. What was not met for a while waits no longer."""
+        since = self._elapsed() - FORGOTTEN_S
+        recent = {queue: sorted(what for what, at in met.items() if at >= since) for queue, met in self._met.items()}
+        return {queue: tuple(names[:NAMED_MAX]) for queue, names in recent.items() if names}
 
     def may_look(self, queue: str) -> bool:
         """Whether it is time to look into a queue."""
@@ -98,9 +112,10 @@ class Unable:
         missing = self._missing(task)
         if missing is None:
             return False
+        offer = claimed.offer
+        self._met.setdefault(offer.queue, {})[missing.what] = self._elapsed()
         if missing.what not in self._warned:
             self._warned.add(missing.what)
-            offer = claimed.offer
             log.warning(
                 f"{self._name} lacks {missing.what} of workflow {offer.workflow!r}: such work is left to others",
                 queue=offer.queue,

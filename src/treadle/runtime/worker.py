@@ -21,6 +21,7 @@ from random import Random
 from typing import Any, Self
 
 import uuid_utils
+from msgspec.structs import replace
 
 from treadle.actions.registry import Registry
 from treadle.errors import StorePlaceError, StoreUnavailable
@@ -112,7 +113,7 @@ class Worker:
         defer(self.registry.close)
         remote = Remote(store, clock, notices, presence.Shared(store))
         await remote.library.refresh()
-        self._claimant = Claimant(
+        self._claimant = claimant = Claimant(
             remote,
             store,
             executing(self.registry, clock, settings, self.name),
@@ -124,11 +125,11 @@ class Worker:
             unable=Unable(self.registry.missing, self.name, partial(notices.say, WORK)),
         )
         listen(notices, self._claimant)
-        await self._stay_listed(store)
+        await self._stay_listed(store, claimant.unable)
         defer(self._claimant.close, settings.grace_ms)
         self._claimant.open()
 
-    async def _stay_listed(self, members: Members) -> None:
+    async def _stay_listed(self, members: Members, unable: Unable) -> None:
         """In `treadle nodes`. Nothing hangs on it: what it holds, it holds by its claims."""
         node = Node(self.owner, self.name, coordinates=False, queues=tuple(self.queues))
         ttl_ms = self.settings.lease_ms
@@ -138,7 +139,7 @@ class Worker:
             while True:
                 await asyncio.sleep(ttl_ms / 4_000)
                 try:
-                    await members.beat(node, ttl_ms)
+                    await members.beat(replace(node, lacks=unable.lacks), ttl_ms)
                     OUTAGE.answered()
                 except StoreUnavailable as problem:
                     OUTAGE.failed("heartbeat", problem)

@@ -28,6 +28,8 @@ class Node(Struct, frozen=True):
     beat: int = 0
     behind: int = 0
     """How late it is, in milliseconds, as it says itself."""
+    lacks: dict[str, tuple[str, ...]] = {}
+    """Queue → what work waiting there needs and this process does not have: functions, action kinds."""
 
 
 class Lease(Struct, frozen=True):

@@ -17,7 +17,8 @@ _leases = msgspec.json.Decoder(list[Lease]).decode
 
 async def beat(connection: asyncpg.Connection, node: Node, ttl_ms: int) -> Standing:
     """How things stand once the node and its leases have been kept alive."""
-    given = (node.name, node.coordinates, node.queues, node.behind)
+    lacks = msgspec.json.encode(node.lacks).decode()
+    given = (node.name, node.coordinates, node.queues, node.behind, lacks)
     return _standing(await connection.fetchrow(SQL["beat"], node.owner, ttl_ms, *given))
 
 

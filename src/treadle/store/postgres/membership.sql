@@ -15,15 +15,16 @@ WITH clock AS MATERIALIZED (
 ), buried AS (
     DELETE FROM nodes USING clock WHERE nodes.until < clock.now - 10 * $2::bigint AND nodes.owner <> $1
 ), kept AS (
-    INSERT INTO nodes (owner, name, coordinates, queues, started, beat, until, behind)
-    SELECT $1, $3, $4, $5::text[], clock.now, clock.now, clock.now + $2::bigint, $6 FROM clock
+    INSERT INTO nodes (owner, name, coordinates, queues, started, beat, until, behind, lacks)
+    SELECT $1, $3, $4, $5::text[], clock.now, clock.now, clock.now + $2::bigint, $6, $7::jsonb FROM clock
     ON CONFLICT (owner) DO UPDATE SET name = excluded.name, coordinates = excluded.coordinates,
-        queues = excluded.queues, beat = excluded.beat, until = excluded.until, behind = excluded.behind
-    RETURNING owner, name, coordinates, queues, started, beat, behind
+        queues = excluded.queues, beat = excluded.beat, until = excluded.until, behind = excluded.behind,
+        lacks = excluded.lacks
+    RETURNING owner, name, coordinates, queues, started, beat, behind, lacks
 ), alive AS (
-    SELECT owner, name, coordinates, queues, started, beat, behind FROM nodes, clock
+    SELECT owner, name, coordinates, queues, started, beat, behind, lacks FROM nodes, clock
     WHERE until > clock.now AND owner <> $1
-    UNION ALL SELECT owner, name, coordinates, queues, started, beat, behind FROM kept
+    UNION ALL SELECT owner, name, coordinates, queues, started, beat, behind, lacks FROM kept
 ), held AS (
     SELECT shard, owner, epoch, until FROM leases, clock
     WHERE until > clock.now AND shard NOT IN (SELECT renewed.shard FROM renewed) AND owner <> $1
@@ -38,7 +39,7 @@ FROM clock;
 WITH clock AS MATERIALIZED (
     SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now
 ), alive AS (
-    SELECT owner, name, coordinates, queues, started, beat, behind FROM nodes, clock WHERE until > clock.now
+    SELECT owner, name, coordinates, queues, started, beat, behind, lacks FROM nodes, clock WHERE until > clock.now
 ), held AS (
     SELECT shard, owner, epoch, until FROM leases, clock WHERE until > clock.now
 )
