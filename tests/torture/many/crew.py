@@ -10,12 +10,13 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.postgres_server import Server, binaries
 from tests.torture.many.lines import Lines
+from tests.torture.many.roles import EXPLAIN
 from tests.torture.processes import Processes, Unexpected
 
 FAKETIME = "*/faketime/libfaketimeMT.so.1"
@@ -34,6 +35,7 @@ SKEWED = ("engine-3", "worker-4")
 START_S = 90.0
 """How long a start may take on a busy machine, while the database comes and goes."""
 GONE_S = 60.0
+EXPLAIN_S = 1.0
 
 
 @dataclass
@@ -103,9 +105,20 @@ class Crew:
 
     def wait_gone(self, victim: Victim, seconds: float = GONE_S) -> None:
         """It was asked to stop."""
-        gone = self._of(victim).wait("gone", seconds, victim.pid)
+        try:
+            gone = self._of(victim).wait("gone", seconds, victim.pid)
+        except Unexpected as problem:
+            raise Unexpected(f"{problem}; its tasks:\n{self._explanation(victim)}") from None
         if gone["code"] != 0:
             raise Unexpected(f"{victim.life} did not close properly: {gone}; see {self._place}/stderr.log")
+
+    def _explanation(self, victim: Victim) -> str:
+        log = self._place / "stderr.log"
+        before = log.stat().st_size
+        self.signal(victim, EXPLAIN)
+        with suppress(Unexpected):
+            self.rest(EXPLAIN_S)
+        return log.read_bytes()[before:].decode(errors="replace")
 
     def wait_quiet(self, victim: Victim, seconds: float) -> None:
         """An engine was asked to ask for nothing more, and has all its answers."""

@@ -69,11 +69,12 @@ class Nemesis:
         self._calm_down()
 
     def _calm_down(self) -> None:
-        """What was going to be healed is healed now; what was going to be struck is not."""
-        for _, _, what in sorted(self._agenda):
+        """What was going to be healed is healed now, and what follows from that is done; what was going to be struck is
+        not: one that was to die in its sleep dies, and is up again."""
+        while self._agenda:
+            _, _, what = heappop(self._agenda)
             if what not in (self._strike, self._crash_database):
                 what()
-        self._agenda.clear()
         self._crew.set_skew(0)
 
     def _in(self, seconds: float, what: Callable[[], None]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from pathlib import Path
@@ -30,6 +31,8 @@ LEASE_MS = 3_000
 """A third of what people have: two minutes shall see many take-overs."""
 CLAIM_MS = 3_000
 FAULTS = "faults.jsonl"
+EXPLAIN = signal.SIGUSR2
+"""Asks a process what its tasks wait for; it says so on stderr."""
 QUEUE, PLACES = "heavy", 4
 CLIENT_ACTORS = 12
 ENGINE_ACTORS = 3
@@ -43,6 +46,13 @@ def _asked_to_stop(number: signal.Signals = signal.SIGTERM) -> asyncio.Event:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(number, stop.set)
     return stop
+
+
+def _explain() -> None:
+    """Where everything stands, for whoever wonders why this process does not end."""
+    for task in asyncio.all_tasks():
+        task.print_stack(file=sys.stderr)
+    sys.stderr.flush()
 
 
 async def _surely(question: Callable[[], Awaitable[T]], stop: asyncio.Event) -> T:
@@ -141,6 +151,7 @@ def runs(role: Callable[[Path, str, str, int], Awaitable[int]]) -> Callable[[lis
     """A role as the nursery starts it."""
 
     async def play(arguments: list[str]) -> int:
+        asyncio.get_running_loop().add_signal_handler(EXPLAIN, _explain)
         place, database, name, seed = arguments
         return await role(Path(place), database, name, int(seed))
 
