@@ -45,6 +45,7 @@ NODE_ROW = {
     "since": "2026-11-16 04:10:12",
     "last_beat": "0.9 s ago",
     "behind": "",
+    "lacks": "",
 }
 
 
@@ -136,3 +137,12 @@ def test_a_narrow_terminal_shows_names_that_can_be_typed_again(tmp_path: Path) -
         assert shell.json("runs", "show", shown)["workflow"] == "a-rather-long-name-of-a-workflow"
         gate = on_a_terminal(shell, 60, "gates", "list").splitlines()[1].split()[0]
         shell("gates", "complete", gate)
+
+
+def test_settings_are_not_cut_but_go_on_below(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    shell.write("treadle.toml", 'store = "postgresql://a-rather-long-name.example.org/with_a_long_name"\n')
+    for words, shown in (("config",), "(PostgreSQL)"), (("config", "--origin"), "…treadle.toml"):
+        table = on_a_terminal(shell, 80, *words)
+        assert max(map(len, table.splitlines())) <= 80
+        assert shown in table and "with_a_long" in table

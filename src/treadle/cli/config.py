@@ -6,7 +6,7 @@ Exit codes: 0 · 3 treadle.toml or a variable is invalid.
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -14,6 +14,12 @@ from treadle.cli.configuration import SETTINGS
 from treadle.cli.emit import Out
 from treadle.cli.exits import OK
 from treadle.cli.options import OutputOption, StoreOption, configuration
+
+if TYPE_CHECKING:
+    from treadle.cli.tables import Gives
+
+GIVES: tuple[Gives, ...] = (("wrap", "meaning"), ("wrap", "value"))
+ORIGIN_GIVES: tuple[Gives, ...] = (("wrap", "value"), ("front", "origin"), ("leave", "variable"))
 
 _USER = re.compile(r"(?<=//)[^/@]*@")
 
@@ -49,5 +55,5 @@ def config(
         for one in SETTINGS
     ]
     columns = ("setting", "value", "origin", "variable") if origin else ("setting", "value", "meaning")
-    out.rows(columns, rows, "")
+    out.rows(columns, rows, "", ORIGIN_GIVES if origin else GIVES)
     return OK
