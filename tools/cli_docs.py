@@ -42,9 +42,9 @@ FIELDS = {
     "while it goes on), `key`, `tags`, `entity`, `parent`",
     "a gate": "`gate` (RUN/VISIT), `run`, `visit`, `node`, `workflow`, `opened`, `title`, `assign`, `due`",
     "a node": "`node` (its name), `owner` (this life of it), `coordinates`, `queues` (null: all), `shards`, `since`, "
-    "`beat`, `silent_ms`, `requests`, `timers_due`, `oldest_ms`",
+    "`beat`, `silent_ms`, `requests`, `timers_due`, `oldest_ms`, `lacks` (by queue: what work there would need)",
     "a queue": "`queue` (empty: the engines' own), `waiting`, `claimed`, `held` (of paused runs), `oldest_ms`, "
-    "`workers`, `rules`",
+    "`workers`, `rules`, `lacks` (by worker)",
 }
 """What lists have in JSON; tests/cli compares."""
 

@@ -222,13 +222,14 @@ class Writer(Reader):
                 self._carry(job)
 
     def _carry(self, job: Job[Any]) -> None:
-        """What goes wrong is nobody's in particular and is tried again, but for a disk that cannot be trusted."""
+        """What goes wrong is nobody's in particular and is tried again, but for a disk that cannot be trusted; not at
+        once, which would keep both threads busy while there is no room, but after the next transaction."""
         if self._broken is None:
             try:
                 job.work(self._connection)
             except apsw.Error as problem:
                 self._roll_back(problem)
-        job.tell(self._told)
+        job.tell(super()._told)
 
     def _transact_or_fail(self, jobs: list[Job[Any]]) -> None:
         if self._broken is not None:
