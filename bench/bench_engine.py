@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,7 @@ def w3(report: Report, home: Path) -> None:
         report.doing(f"W3: {size:,} branches")
         rounds = []
         for place in laps(home / str(size), LAPS if size <= W3_SIZES[1] else LONG_LAPS):
-            seconds = timed(place, fan_out(size), lambda engine: runs_of(engine, f"fan{size}", 1))  # noqa: B023
+            seconds = timed(place, fan_out(size), partial(runs_of, workflow=f"fan{size}", count=1))
             floor = branches(place / "floor.db", in_shares(steps_of(place / "treadle.db"), size))
             rounds.append(Round(size / seconds, size / floor))
         costs[size] = statistics.median(1 / one.value for one in rounds)

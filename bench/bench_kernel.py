@@ -105,7 +105,6 @@ def lazy_peak_mib() -> float:
 
 
 def lazy_run() -> None:
-
     graph = compiled(fan_out(lazy=1_000))
     Driver().play(graph, "r", {"items": list(range(100_000))}, {"v": 1})
     print(peak_mib())

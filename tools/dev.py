@@ -112,12 +112,15 @@ def become(*command: str) -> Callable[[list[str]], int]:
 def treadle(arguments: list[str]) -> int:
     """Like `become`, in the directory and with the PYTHONPATH of the caller: paths are theirs."""
     program = str(VENV / "bin" / "treadle")
-    os.execve(program, [program, *arguments], dict(os.environ))
+    places = filter(None, (os.environ.get(PACKAGE), os.environ.get("PYTHONPATH")))
+    os.execve(program, [program, *arguments], {**os.environ, "PYTHONPATH": os.pathsep.join(places)})
 
 
 def test(arguments: list[str]) -> int:
     if arguments:
         return stages([Stage("tests", [*PYTEST, *arguments])])
+    if PACKAGE in os.environ:
+        return stages(TEST)  # all of it is on the compiled kernel
     missing = native.obstacle()
     if missing is not None:
         print(f"dev: the compiled kernel is not tested here: {missing}", file=sys.stderr, flush=True)

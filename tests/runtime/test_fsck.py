@@ -88,6 +88,8 @@ def test_a_sound_store_has_no_findings_and_everything_was_looked_at(sound: Path)
         ("UPDATE timers SET due = due + 1", "timer", "its row says"),
         ("UPDATE timers SET timer = timer + 50", "timer", "unknown to the run"),
         ("UPDATE runs SET seq = seq + 1 WHERE workflow = 'quick'", "file", "its history ends at"),
+        ("UPDATE history SET block = x'c1'", "replay", "cannot be read: MessagePack data is malformed"),
+        ("UPDATE history SET block = x'78ff'", "replay", "cannot be read: a compressed block is damaged"),
     ],
 )
 def test_what_does_not_agree_is_found(place: Path, statement: str, check: str, words: str) -> None:
@@ -107,6 +109,7 @@ def test_what_does_not_agree_is_found(place: Path, statement: str, check: str, w
         ("DELETE FROM history WHERE seq = (SELECT min(seq) FROM history)", "gap", "does not begin with"),
         ("UPDATE runs SET seq = seq + 1 WHERE workflow = 'quick'", "file", "its history ends at"),
         ("DELETE FROM runs WHERE workflow = 'quick'", "file", "which does not exist"),
+        (r"UPDATE history SET block = '\x78ff'", "replay", "cannot be read: a compressed block is damaged"),
     ],
 )
 def test_what_does_not_agree_in_a_database_is_found(place: Path, statement: str, check: str, words: str) -> None:

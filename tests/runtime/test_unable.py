@@ -20,6 +20,8 @@ from treadle.model.definition import Workflow
 from treadle.model.states import RunStatus
 from treadle.runtime.client import Client
 from treadle.runtime.engine import Engine, EngineSettings
+from treadle.runtime.presence import NodeRow
+from treadle.runtime.queues import QueueView, queues_of
 from treadle.runtime.run import Run
 from treadle.runtime.unable import FORGOTTEN_S, Unable
 from treadle.store.memory_work import QueueMemoryStore
@@ -111,6 +113,21 @@ async def test_what_a_node_lacks_is_told_while_work_waits_for_it() -> None:
     assert unable.lacks == {"q": ("function 'work'",)}
     now[0] += FORGOTTEN_S + 1
     assert unable.lacks == {}, "nobody waits for it any more"
+
+
+@on_loop
+async def test_of_two_with_one_name_one_may_have_what_the_other_lacks() -> None:
+    def row(name: str, lacks: bool) -> NodeRow:
+        return NodeRow(name, name, False, ("q",), (), 0, 0, 0, lacks={"q": ("function 'work'",)} if lacks else {})
+
+    async def view(*nodes: NodeRow) -> QueueView:
+        (one,) = await queues_of(QueueMemoryStore(1), nodes)
+        return one
+
+    assert (await view(row("box", True), row("box", True))).lacks == {"box": ("function 'work'",)}
+    mixed = await view(row("box", True), row("box", False))
+    assert mixed.lacks == {} and not mixed.is_left_alone
+    assert (await view(row("box", True), row("desk", True))).is_left_alone
 
 
 @on_loop

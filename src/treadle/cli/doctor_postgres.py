@@ -60,7 +60,7 @@ async def _queues(place: Place) -> list[Line]:
             queues = await client.queues()
     except TreadleError:  # moved, or on the move: said above
         return []
-    left = [one for one in queues if one.waiting and one.queue and all(name in one.lacks for name in one.workers)]
+    left = [one for one in queues if one.waiting and one.queue and one.is_left_alone]
     if not left:
         return [Line("queues", "ok", f"{sum(one.waiting for one in queues):,} waiting, somebody works for all of them")]
     return [Line("queues", "warn", f"{one.waiting:,} waiting in {one.queue!r}", why(one)) for one in left]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from treadle.cli.exits import NO, OK
 from treadle.cli.options import OutputOption, StoreOption, configuration
+from treadle.cli.queues import lacking
 from treadle.display import numbers
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ async def _nodes(client: Client, out: Any) -> int:
             "since": clock_time(one.since) if one.since else "",
             "last_beat": f"{duration(one.silent_ms)} ago" if one.silent_ms is not None else "",
             "behind": behind(one),
-            "lacks": ", ".join(sorted({what for names in one.lacks.values() for what in names})),
+            "lacks": lacking(one.lacks),
         }
         rows.append({**builtins(one), **(words if out.text else {})})
     out.rows(COLUMNS, rows, "nobody coordinates the store: treadle engine", GIVES)

@@ -151,6 +151,11 @@ def _weights(rules: QueueRules) -> list[str]:
     return [f"{key}={weight:g}" for key, weight in rules.weights.items()]
 
 
+def lacking(lacks: dict[str, tuple[str, ...]]) -> str:
+    """What is lacking, whosoever lacks it or wherever."""
+    return ", ".join(sorted({what for names in lacks.values() for what in names}))
+
+
 def _worker(name: str, lacks: dict[str, tuple[str, ...]]) -> str:
     return f"{name} (lacks {', '.join(lacks[name])})" if name in lacks else name
 

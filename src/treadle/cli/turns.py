@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from treadle.cli.queues import limits
+from treadle.cli.queues import lacking, limits
 from treadle.errors import CommandRefused
 from treadle.model.states import Waiting
 
@@ -39,9 +39,9 @@ def why(queue: QueueView) -> str:
     """Empty if there is nothing in the way but the work before it."""
     if not queue.workers:
         return f"nobody works for it (treadle worker --queue {queue.queue})"
-    if queue.waiting and all(worker in queue.lacks for worker in queue.workers):
-        lacking = ", ".join(sorted({what for names in queue.lacks.values() for what in names}))
-        return f"who works for it lacks {lacking} (treadle worker --queue {queue.queue} --functions MODULE)"
+    if queue.waiting and queue.is_left_alone:
+        remedy = f"treadle worker --queue {queue.queue} --functions MODULE"
+        return f"who works for it lacks {lacking(queue.lacks)} ({remedy})"
     limit = queue.rules.concurrency
     if limit is not None and queue.claimed >= limit:
         return f"its limit is {limit} at once"

@@ -18,7 +18,7 @@ _EVENT_TYPES = [
 ]
 _AnyEvent: Any = reduce(or_, _EVENT_TYPES)
 
-COMPRESSED = 0x78
+COMPRESSED = b"\x78"
 """What zlib begins with. A block of msgpack does not: it is an array."""
 
 _encoder = msgspec.msgpack.Encoder()
@@ -42,8 +42,13 @@ def compressed(block: bytes) -> bytes:
 
 
 def uncompressed(block: bytes) -> bytes:
-    """A block as it was packed, however it was kept."""
-    return zlib.decompress(block) if block[0] == COMPRESSED else block
+    """A block as it was packed, however it was kept. Raises `msgspec.DecodeError`, as unpacking does."""
+    if block[:1] != COMPRESSED:
+        return block
+    try:
+        return zlib.decompress(block)
+    except zlib.error as problem:
+        raise msgspec.DecodeError(f"a compressed block is damaged: {problem}") from None
 
 
 def _opened(block: bytes) -> tuple[int, memoryview]:

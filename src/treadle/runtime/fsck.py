@@ -1,10 +1,10 @@
 """Checks a whole store against what its histories say: the invariant checker over a database.
 
-For every run: the history has no gap, folds without an error, and leads to the status, sequence number and version its
-row has; the folded state violates no invariant (`kernel.invariants`); timers and gates are rows exactly where the state
-has them. Runs are taken a page at a time with the rows beside them, and a few histories are in memory at once, so the
-cost is that of the largest runs, however many there are. A run that changes while it is looked at (an engine is
-working) is read again; what still disagrees then is a finding.
+For every run: the history can be read, has no gap, folds without an error, and leads to the status, sequence number and
+version its row has; the folded state violates no invariant (`kernel.invariants`); timers and gates are rows exactly
+where the state has them. Runs are taken a page at a time with the rows beside them, and a few histories are in memory
+at once, so the cost is that of the largest runs, however many there are. A run that changes while it is looked at (an
+engine is working) is read again; what still disagrees then is a finding.
 
 Owns the comparison. Must not repair: whoever finds something needs the evidence.
 """
@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from treadle.errors import InvalidTransition
@@ -82,7 +83,7 @@ async def check_store(store: Store, *, progress: Progress | None = None, finding
     async for page in _pages(store, report):
         beside = await checking.beside([row.run for row in page])
         for some in _some(page):
-            histories = await asyncio.gather(*(store.history(row.run) for row in some))
+            histories = await asyncio.gather(*(checking.history(row.run) for row in some))
             for row, history in zip(some, histories, strict=True):
                 report.findings += await checking.run(row, history, beside)
             report.runs += len(some)
@@ -157,8 +158,17 @@ class _Checking:
         self.report.outbox += sum(len(rows) for rows in found.outbox.values())
         return found
 
-    async def run(self, row: RunRow, history: Sequence[e.Event], beside: Beside) -> list[Finding]:
+    async def history(self, run: RunId) -> list[e.Event] | Finding:
+        """A run's history, or that it cannot be read."""
+        try:
+            return await self._store.history(run)
+        except (msgspec.DecodeError, ValueError) as problem:
+            return Finding(run, "replay", f"its history cannot be read: {problem}")
+
+    async def run(self, row: RunRow, history: list[e.Event] | Finding, beside: Beside) -> list[Finding]:
         """What is wrong with a run."""
+        if isinstance(history, Finding):
+            return [history]
         self.report.events += len(history)
         if _is_trimmed(row, history):
             self.report.trimmed += 1
@@ -167,7 +177,9 @@ class _Checking:
             return []
         for _ in range(LOOKS):
             before = await self._store.find_runs(RunQuery(run=row.run))
-            beside, history = await self._rows.beside([row.run]), await self._store.history(row.run)
+            beside, history = await self._rows.beside([row.run]), await self.history(row.run)
+            if isinstance(history, Finding):
+                return [history]
             after = await self._store.find_runs(RunQuery(run=row.run))
             if not after:
                 return []  # forgotten meanwhile

@@ -89,6 +89,11 @@ class QueueView(Struct, frozen=True):
     lacks: dict[str, tuple[str, ...]] = {}
     """Of those nodes, what each would need for work that waits there and does not have."""
 
+    @property
+    def is_left_alone(self) -> bool:
+        """Whether nobody works for it, or nobody who does has all that its work needs."""
+        return all(worker in self.lacks for worker in self.workers)
+
 
 async def queues_of(store: Store, nodes: Sequence[NodeRow]) -> list[QueueView]:
     """Every queue with work, rules, or somebody who works for it by name. Raises CommandRefused where nobody claims."""
@@ -99,6 +104,7 @@ async def queues_of(store: Store, nodes: Sequence[NodeRow]) -> list[QueueView]:
     for queue in sorted(rules.keys() | rows.keys() | served):
         row = rows.get(queue, QueueRow(queue, 0, 0, 0, 0))
         serving = [node for node in nodes if _serves(node, queue)]
+        able = {node.node for node in serving if queue not in node.lacks}  # of two with one name, one may be
         views.append(
             QueueView(
                 queue,
@@ -108,7 +114,7 @@ async def queues_of(store: Store, nodes: Sequence[NodeRow]) -> list[QueueView]:
                 row.oldest_ms,
                 tuple(node.node for node in serving),
                 rules.get(queue, NO_RULES),
-                {node.node: node.lacks[queue] for node in serving if queue in node.lacks},
+                {node.node: node.lacks[queue] for node in serving if node.node not in able},
             )
         )
     return views

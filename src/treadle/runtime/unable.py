@@ -84,7 +84,6 @@ class Unable:
         self._offered = offered
         self._elapsed = elapsed
         self._rests: dict[str, _Rest] = {}
-        self._warned: set[str] = set()
         self._met: dict[str, dict[str, float]] = {}
         """Queue → what was lacking there, and when that was last seen."""
 
@@ -113,9 +112,9 @@ class Unable:
         if missing is None:
             return False
         offer = claimed.offer
+        is_new = all(missing.what not in met for met in self._met.values())
         self._met.setdefault(offer.queue, {})[missing.what] = self._elapsed()
-        if missing.what not in self._warned:
-            self._warned.add(missing.what)
+        if is_new:
             log.warning(
                 f"{self._name} lacks {missing.what} of workflow {offer.workflow!r}: such work is left to others",
                 queue=offer.queue,
