@@ -30,7 +30,8 @@ HEAD = """\
 `treadle VERB --help` says what is said here. Data goes to stdout, everything about the work itself to stderr.
 `--output json` prints one value, `--output jsonl` one per line; instants in them are milliseconds since 1970. An error
 is one line that names the culprit, the place and a remedy; `--debug`, anywhere, adds the traceback. A run may be named
-by the last characters of its id, also as a narrow terminal shows it (`…1cc11c8940fc`). On a pipe nothing is cut.
+by the last six or more characters of its id, if they fit no other run, also as a narrow terminal shows it
+(`…1cc11c8940fc`). On a pipe nothing is cut.
 
 A store is a SQLite file or a PostgreSQL database (`--store postgresql://HOST/DATABASE`). One process coordinates a
 file, any number of them share a database; any other may read it and ask for things. If nobody coordinates it, `run`,

@@ -22,7 +22,7 @@ app = App(name="artifacts", help="What runs have kept: list, get.", help_format=
 
 @app.command(name="list")
 def list_(
-    run: Annotated[str, Parameter(help="The run's id, or the last characters of it.")],
+    run: Annotated[str, Parameter(help="The run's id, or the last six or more characters of it.")],
     /,
     *,
     store: StoreOption = None,
@@ -40,7 +40,7 @@ def list_(
 
 @app.command
 def get(
-    run: Annotated[str, Parameter(help="The run's id, or the last characters of it.")],
+    run: Annotated[str, Parameter(help="The run's id, or the last six or more characters of it.")],
     name: Annotated[str, Parameter(help="The artifact's name.")],
     /,
     *,
@@ -69,9 +69,7 @@ def get(
 
 
 async def _artifacts(client: Client, run: str) -> dict[str, dict[str, Any]]:
-    from treadle.cli.watching import find_run
-
-    state = await (await find_run(client, run)).state()
+    state = await (await client.find_run(run)).state()
     return {name: dict(facts) for name, facts in state.artifacts.items()}
 
 

@@ -50,9 +50,8 @@ def list_(
 
     async def act(client: Client, out: Any) -> int:
         from treadle.cli.emit import clock_time, duration, now_ms
-        from treadle.cli.watching import find_run
 
-        wanted = (await find_run(client, run)).id if run is not None else None
+        wanted = (await client.find_run(run)).id if run is not None else None
         rows = []
         for gate in await client.gates(wanted, limit):
             words = {"open_for": duration(now_ms() - gate.opened), "due_at": clock_time(gate.due)}
@@ -173,14 +172,12 @@ def _row(gate: GateRow) -> dict[str, Any]:
 
 
 async def _find(client: Client, text: str) -> tuple[str, int]:
-    from treadle.cli.watching import find_run
-
     name, slash, visit = text.rpartition("/")
-    if slash:
+    if slash and not await client.gates(text, 1):  # else it is a run whose own id has a slash
         if not visit.isdigit():
             raise Failure(USAGE, f"{text}: expected RUN/VISIT, as `treadle gates list` shows it")
-        return (await find_run(client, name)).id, int(visit)
-    run = (await find_run(client, text)).id
+        return (await client.find_run(name)).id, int(visit)
+    run = (await client.find_run(text)).id
     gates = await client.gates(run)
     if len(gates) != 1:
         some = ", ".join(f"{run}/{gate.token}" for gate in gates[:5])

@@ -28,7 +28,7 @@ app = App(
     help_format="plaintext",
 )
 
-RunOption = Annotated[str, Parameter(help="The run's id, or the last characters of it.")]
+RunOption = Annotated[str, Parameter(help="The run's id, or the last six or more characters of it.")]
 ByOption = Annotated[str, Parameter(help="Who says so.")]
 COLUMNS = ("run", "workflow", "version", "status", "started_at", "took", "tags")
 GIVES: tuple[Gives, ...] = (
@@ -55,15 +55,17 @@ def list_(
     output: OutputOption = None,
 ) -> int:
     """List runs, newest first."""
-    wanted = {"workflow": workflow, "statuses": status, "tag": tag, "entity": entity, "parent": parent, "after": after}
+    wanted: dict[str, Any] = {"workflow": workflow, "statuses": status, "tag": tag, "entity": entity}
 
     async def act(client: Client, out: Any) -> int:
         from treadle.cli.emit import clock_time, duration, now_ms
         from treadle.cli.showing import run_row
         from treadle.model.states import RUN_ENDED
 
+        for name, text in (("parent", parent), ("after", after)):
+            wanted[name] = (await client.find_run(text)).id if text is not None else None
         rows = []
-        for row in await client.runs(limit=limit, **wanted):  # type: ignore[arg-type]
+        for row in await client.runs(limit=limit, **wanted):
             until = row.changed if row.status in RUN_ENDED else now_ms()
             words = {"started_at": clock_time(row.started), "took": duration(until - row.started)}
             rows.append({**run_row(row), **(words if out.text else {})})
@@ -80,7 +82,7 @@ def show(run: RunOption, /, *, store: StoreOption = None, output: OutputOption =
     async def act(client: Client, out: Any) -> int:
         from treadle.cli.showing import show_run
 
-        return await show_run(client, await _find(client, run), out)
+        return await show_run(client, await client.find_run(run), out)
 
     return _ask(act, store, output)
 
@@ -101,7 +103,7 @@ def history(
     async def act(client: Client, out: Any) -> int:
         from treadle.cli.showing import show_history
 
-        return await show_history(await _find(client, run), out, after, limit, warnings)
+        return await show_history(await client.find_run(run), out, after, limit, warnings)
 
     return _ask(act, store, output)
 
@@ -115,7 +117,7 @@ def watch(run: RunOption, /, *, store: StoreOption = None, output: OutputOption 
         from treadle.cli.watching import watch as look
 
         try:
-            return await look(client, await _find(client, run), out)
+            return await look(client, await client.find_run(run), out)
         except asyncio.CancelledError:
             say("\nno longer watching; the run goes on")
             return INTERRUPTED
@@ -225,7 +227,7 @@ def _tell(run: str, done: str, speak: Callable[[Run], Awaitable[Any]], store: An
     async def act(client: Client, out: Any) -> int:
         from treadle.cli.progress import no_answer_yet
 
-        found = await _find(client, run)
+        found = await client.find_run(run)
         with no_answer_yet():
             result = await speak(found)
         row = {"run": found.id, "done": done, **({"visits": result} if result is not None else {})}
@@ -233,12 +235,6 @@ def _tell(run: str, done: str, speak: Callable[[Run], Awaitable[Any]], store: An
         return OK
 
     return _ask(act, store, output)
-
-
-async def _find(client: Client, text: str) -> Run:
-    from treadle.cli.watching import find_run
-
-    return await find_run(client, text)
 
 
 def _ask(act: Callable[[Client, Any], Awaitable[int]], store: Any, output: Any) -> int:

@@ -18,7 +18,7 @@ from treadle.cli.exits import NO, OK
 from treadle.cli.narration import Narrator
 from treadle.cli.overview import Overview
 from treadle.cli.turns import turns_of
-from treadle.errors import CommandRefused, StoreUnavailable, TreadleError
+from treadle.errors import StoreUnavailable, TreadleError
 from treadle.model.states import RUN_ENDED, RunStatus
 
 if TYPE_CHECKING:
@@ -191,20 +191,3 @@ def event_row(event: Event) -> dict[str, Any]:
     """An event with named parts: history itself is kept as arrays."""
     parts = {name: builtins(getattr(event, name)) for name in event.__struct_fields__ if name not in ("seq", "at")}
     return {"seq": event.seq, "at": event.at, "type": event.type, **{k: v for k, v in parts.items() if v is not None}}
-
-
-async def find_run(client: Client, text: str) -> Run:
-    """A run by its id or by the end of it, also as a narrow table shows it. Raises CommandRefused."""
-    text = text.removeprefix("…")
-    if len(text) < 32:
-        for row in await client.runs(limit=1_000):
-            if row.run.endswith(text) and row.run != text:
-                return client.run(row.run)
-    run = client.run(text)
-    try:
-        await run.info()
-    except CommandRefused as refused:
-        if "there is no run" not in refused.message:
-            raise  # it is only asked for
-        raise CommandRefused(refused.kind, f"there is no run {text!r}: `treadle runs list` shows them") from None
-    return run

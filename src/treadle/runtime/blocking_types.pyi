@@ -103,6 +103,9 @@ class Client:
         """An id nobody has: for whoever wants to know it before the run is started."""
     def run(self, run_id: str) -> Run:
         """A handle on a run that exists."""
+    def find_run(self, text: str) -> Run:
+        """A run as people name it: by its id, or by the last six or more characters of it if they fit no other run.
+        Raises CommandRefused(NOT_FOUND) with the runs that fit."""
     def runs(
         self,
         *,

@@ -20,6 +20,7 @@ from treadle.model.ids import RunId, TokenId
 from treadle.model.references import EntityRef
 from treadle.model.states import RunStatus
 from treadle.runtime.commander import Commander
+from treadle.runtime.finding import find_run
 from treadle.runtime.fsck import Report, check_store
 from treadle.runtime.library import KIND
 from treadle.runtime.presence import NodeRow as NodeRow
@@ -150,6 +151,11 @@ class Client:
     def run(self, run_id: str) -> Run:
         """A handle on a run that exists."""
         return Run(self._commander, RunId(run_id))
+
+    async def find_run(self, text: str) -> Run:
+        """A run as people name it: by its id, or by the last six or more characters of it if they fit no other run.
+        Raises CommandRefused(NOT_FOUND) with the runs that fit."""
+        return self.run(await find_run(self._commander, text))
 
     async def runs(
         self,

@@ -22,8 +22,8 @@ from treadle.model.states import RUN_ENDED, RunStatus, TokenState
 from treadle.runtime.artifacts import Artifact, artifacts_of
 from treadle.runtime.commander import Commander, patiently
 from treadle.runtime.feed import News
+from treadle.runtime.finding import unknown
 from treadle.store.port import RunQuery, RunRow
-from treadle.store.rows import shard_of
 
 if TYPE_CHECKING:
     from treadle.display.views import TimelineView
@@ -79,7 +79,7 @@ class Run:
         """What is known of it; raises CommandRefused(NOT_FOUND)."""
         rows = await self._commander.store.find_runs(RunQuery(run=self.id))
         if not rows:
-            raise await self._unknown()
+            raise await unknown(self._commander.store, self.id)
         self._seen = f"{rows[0].workflow}, {rows[0].status}"
         return rows[0]
 
@@ -90,17 +90,8 @@ class Run:
         """Everything, folded: visits, context, timers, what each visit waits for. For reading only."""
         state = await self._commander.state(self.id)
         if state is None:
-            raise await self._unknown()
+            raise await unknown(self._commander.store, self.id)
         return state
-
-    async def _unknown(self) -> CommandRefused:
-        """Why there is nothing to be seen of it."""
-        store = self._commander.store
-        asked = await store.inbox(shard_of(self.id, store.shards))
-        if any(request.run == self.id and isinstance(request.command, c.StartRun) for request in asked):
-            text = f"run {self.id!r} is asked for and has not begun: an engine of the store begins it"
-            return CommandRefused("NOT_FOUND", text)
-        return CommandRefused("NOT_FOUND", f"there is no run {self.id!r}")
 
     async def history(self, after: int = 0, limit: int | None = None) -> list[e.Event]:
         """Its events so far, from any point on."""

@@ -73,6 +73,7 @@ class KeptRun:
         started = self.started
         return (
             (query.run is None or query.run == started.run)
+            and (query.run_ending is None or started.run.endswith(query.run_ending))
             and (query.workflow is None or query.workflow == started.workflow)
             and (query.idempotency_key is None or query.idempotency_key == started.idempotency_key)
             and (not query.statuses or self.status in query.statuses)

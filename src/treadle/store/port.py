@@ -153,6 +153,8 @@ class RunQuery(Struct, frozen=True):
     """Which runs: every condition that is set must hold."""
 
     run: RunId | None = None
+    run_ending: str | None = None
+    """The last characters of its id. Nothing is indexed by them: only for people, who ask rarely."""
     workflow: str | None = None
     idempotency_key: str | None = None
     statuses: tuple[RunStatus, ...] = ()

@@ -180,6 +180,8 @@ SELECT run, workflow, version, status, seq, idempotency_key, started, changed, b
 -- The conditions of a query, joined by AND; each has its own parameter, numbered anew when they are joined.
 -- name: if_run
 run = $1
+-- name: if_run_ending
+right(run, length($1::text)) = $1::text
 -- name: if_workflow
 workflow = $1
 -- name: if_idempotency_key

@@ -28,7 +28,18 @@ from treadle.store.rows import each, run_row
 from treadle.store.spill import Resolver
 
 NEVER = (1 << 63) - 1
-_FIELDS = ("workflow", "idempotency_key", "run", "tag", "entity", "parent", "shard", "started_from", "started_until")
+_FIELDS = (
+    "workflow",
+    "idempotency_key",
+    "run",
+    "run_ending",
+    "tag",
+    "entity",
+    "parent",
+    "shard",
+    "started_from",
+    "started_until",
+)
 """Of a query, each with a condition of its name."""
 
 T = TypeVar("T")

@@ -93,6 +93,8 @@ SELECT run, workflow, version, status, seq, idempotency_key, started, changed, b
 -- planner sees an index for what is asked.
 -- name: if_run
 run = :run
+-- name: if_run_ending
+substr(run, -length(:run_ending)) = :run_ending
 -- name: if_workflow
 workflow = :workflow
 -- name: if_idempotency_key

@@ -25,6 +25,19 @@ NEVER = (1 << 63) - 1
 
 Rows = list[tuple[Any, ...]]
 
+_FIELDS = (
+    "run",
+    "run_ending",
+    "workflow",
+    "idempotency_key",
+    "tag",
+    "entity",
+    "parent",
+    "started_from",
+    "started_until",
+)
+"""Of a query, each with a condition of its name."""
+
 
 class Values:
     """Decoders of one connection: values that were kept elsewhere are fetched through it."""
@@ -72,11 +85,7 @@ def is_point(query: RunQuery) -> bool:
 
 
 def _runs_query(query: RunQuery) -> tuple[str, dict[str, Any]]:
-    given = {
-        name: value
-        for name in ("run", "workflow", "idempotency_key", "tag", "entity", "parent", "started_from", "started_until")
-        if (value := getattr(query, name)) is not None
-    }
+    given = {name: value for name in _FIELDS if (value := getattr(query, name)) is not None}
     conditions = [SQL[f"if_{name}"] for name in given]
     if query.statuses:
         conditions.append(SQL["if_statuses"])

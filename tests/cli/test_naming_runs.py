@@ -1,0 +1,69 @@
+"""Everywhere a run is named on the command line: an exact id wins, and a name that fits several runs does nothing."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.cli.shell import Shell
+from tests.cli.test_engine_verbs import REVIEW
+from treadle import Engine
+from treadle.cli.exits import REFUSED
+from treadle.cli.main import run_verb
+from treadle.language import load_text
+from treadle.model.states import RunStatus
+
+NAMES = ("order-1", "reorder-1", "preorder-1")
+NAMING = [
+    "runs show RUN",
+    "runs history RUN",
+    "runs watch RUN",
+    "runs cancel RUN",
+    "runs pause RUN",
+    "runs resume RUN",
+    "runs abort RUN",
+    "runs retry RUN",
+    "runs signal RUN news",
+    "runs list --after RUN",
+    "runs list --parent RUN",
+    "gates list --run RUN",
+    "gates show RUN",
+    "gates complete RUN/2",
+    "gates claim RUN --by Ada",
+    "gates delegate RUN Bob --by Ada",
+    "artifacts list RUN",
+    "artifacts get RUN report",
+]
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    """Runs of similar names that wait for a person; nobody coordinates them any more."""
+    shell = Shell(tmp_path_factory.mktemp("names"))
+
+    async def begin() -> None:
+        async with Engine(shell.folder / "treadle.db") as engine:
+            for name in NAMES:
+                await engine.start(load_text(REVIEW), {"draft": name}, run_id=name)
+
+    asyncio.run(begin())
+    return shell
+
+
+@pytest.mark.parametrize("words", NAMING)
+def test_a_name_that_fits_several_runs_is_refused_with_them(
+    shell: Shell, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(shell.folder)
+    assert run_verb(words.replace("RUN", "eorder-1").split(), debug=False) == REFUSED
+    assert "several runs end in 'eorder-1': preorder-1, reorder-1" in capsys.readouterr().err
+
+
+def test_an_exact_id_is_the_one_that_is_answered(shell: Shell) -> None:
+    with shell.going("engine", until="coordinates"):
+        assert "from 6 characters on" in shell("runs", "cancel", "1", code=4).stderr
+        shell("gates", "complete", "order-1", '{"publish": true}')
+        shell("runs", "watch", "order-1")
+        left = {row["run"]: row["status"] for row in shell.json("runs", "list")}
+    assert left == {"order-1": RunStatus.COMPLETED, "reorder-1": RunStatus.RUNNING, "preorder-1": RunStatus.RUNNING}
