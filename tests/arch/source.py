@@ -20,7 +20,7 @@ UNTRACKED_FOLDERS = {
     "__pycache__", "node_modules", "dist", "build",
 }  # fmt: skip
 UNTRACKED_SUFFIXES = {".pyc", ".db", ".so"}
-UNTRACKED_FILES = {"uv.lock"}
+UNTRACKED_FILES = {"uv.lock", ".git"}  # of a linked work tree `.git` is a file
 
 
 class Import(NamedTuple):
