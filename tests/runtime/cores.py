@@ -19,6 +19,7 @@ from treadle.runtime.core import Core
 from treadle.runtime.engine import Direct
 from treadle.runtime.executor import LocalExecutor
 from treadle.runtime.ports import Clock
+from treadle.runtime.workshop import Workshop
 from treadle.store.memory import MemoryStore
 from treadle.store.port import Batch, Fence, OutboxRow, Store
 from treadle.store.rows import SHARD
@@ -99,10 +100,12 @@ async def running(
     registry = Registry()
     registry.functions.update(functions)
     letters = Letters()
-    core = Core(store, clock, lambda report: LocalExecutor(registry, report, clock, name=owner), letters)
+    shop = Workshop(registry, clock, name=owner)
+    core = Core(store, clock, lambda report: LocalExecutor(shop, report, name=owner), letters)
     await core.open()
     await core.gain(fence)
     try:
         yield Running(core, letters)
     finally:
         await core.close()
+        await shop.close()

@@ -18,6 +18,7 @@ from treadle.model.effects import Slot
 from treadle.model.ids import RunId, TokenId
 from treadle.runtime.executor import LocalExecutor
 from treadle.runtime.ports import Attempt
+from treadle.runtime.workshop import Workshop
 
 DEADLINE_S = 30
 """No test comes near it; one that does hangs."""
@@ -101,7 +102,11 @@ class Bench:
         self.clock = VirtualClock()
         self.reports: list[tuple[str, Command]] = []
         self._reported = asyncio.Event()
-        self.executor = LocalExecutor(self.registry, self._report, self.clock, **{"name": "bench", **limits})
+        of_shop = {
+            name: limits.pop(name) for name in ("attempts_max", "threads_max", "processes_max") if name in limits
+        }
+        self.shop = Workshop(self.registry, self.clock, name="bench", **of_shop)
+        self.executor = LocalExecutor(self.shop, self._report, **{"name": "bench", **limits})
 
     def _report(self, run: RunId, command: Command) -> None:
         self.reports.append((run, command))
@@ -112,6 +117,7 @@ class Bench:
 
     async def __aexit__(self, *_: object) -> None:
         await self.executor.close(0)
+        await self.shop.close()
 
     def begin(
         self,

@@ -36,10 +36,10 @@ class AtWork:
 class Hall:
     """An engine on a store whose clock the test moves; workers are played by hand where it has no places."""
 
-    def __init__(self, places: dict[str, int] | None, **functions: Any) -> None:
+    def __init__(self, places: dict[str, int] | None, limits: dict[str, int] | None = None, **functions: Any) -> None:
         self.now = 1_000_000
         self.store = QueueMemoryStore(now=lambda: self.now)
-        settings = EngineSettings(queues=places, grace_ms=0)
+        settings = EngineSettings(queues=places, grace_ms=0, **(limits or {}))
         self.engine = Engine(self.store, functions=functions, settings=settings)
 
     async def claim(self, worker: str = "hand", limit: int = 10, ttl_ms: int = 1_000) -> list[Claimed]:
@@ -64,8 +64,10 @@ class Hall:
 
 
 @asynccontextmanager
-async def hall(places: dict[str, int] | None = HERE, **functions: Any) -> AsyncIterator[Hall]:
-    made = Hall(places, **functions)
+async def hall(
+    places: dict[str, int] | None = HERE, limits: dict[str, int] | None = None, **functions: Any
+) -> AsyncIterator[Hall]:
+    made = Hall(places, limits, **functions)
     async with made.engine:
         yield made
 

@@ -28,6 +28,7 @@ from treadle.runtime.library import Library
 from treadle.runtime.membership import Membership
 from treadle.runtime.ports import Alarm
 from treadle.runtime.shards import Moved
+from treadle.runtime.workshop import Workshop
 from treadle.store.members import Node
 from treadle.store.memory import MemoryStore
 from treadle.store.port import Answer, Request, RunQuery, Store
@@ -126,10 +127,11 @@ class Here:
         registry = Registry()
         registry.functions.update({name: self._mine(function) for name, function in world.functions.items()})
         self.letters = Letters()
+        self.shop = Workshop(registry, self.clock, name=name)
         self.core = Core(
             store,
             self.clock,
-            lambda report: LocalExecutor(registry, report, self.clock, name=name),
+            lambda report: LocalExecutor(self.shop, report, name=name),
             self.letters,
         )
         node = Node(name, name, coordinates)
@@ -186,6 +188,7 @@ class Here:
 
     async def close(self, grace_ms: int = 0) -> None:
         await self.membership.close(grace_ms)
+        await self.shop.close()
         self.is_open = False
         self.world.nodes.pop(self.name, None)
 

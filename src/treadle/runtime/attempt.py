@@ -35,11 +35,9 @@ from msgspec.structs import replace
 from treadle.actions.current import CurrentAttempt
 from treadle.actions.failure import error_of
 from treadle.actions.protocol import Done, Failed, Later, Work
-from treadle.actions.registry import Registry
-from treadle.runtime.effort import ABANDONED, Begun, Coroutines, Effort, checked
+from treadle.runtime.effort import ABANDONED, Begun, Effort, checked
 from treadle.runtime.plan import TaskPlan
-from treadle.runtime.ports import Alarm, Attempt, Clock
-from treadle.runtime.processes import Processes
+from treadle.runtime.ports import Alarm, Attempt
 from treadle.runtime.task import (
     Answer,
     Invoke,
@@ -52,21 +50,10 @@ from treadle.runtime.task import (
     sole_outcome,
     sole_plan,
 )
-from treadle.runtime.threads import Threads
+from treadle.runtime.workshop import Workshop
 
 PATIENCE_S = 1.0
 """For a coroutine's `finally` and a process's last breath; longer would hold the room of an attempt nobody wants."""
-
-
-class Workshop(Struct, frozen=True):
-    """Where attempts find what they need to run."""
-
-    loop: asyncio.AbstractEventLoop
-    clock: Clock
-    registry: Registry
-    coroutines: Coroutines
-    threads: Threads
-    processes: Processes
 
 
 class Execution(Struct, eq=False):

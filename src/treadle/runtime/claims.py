@@ -7,8 +7,8 @@
 
 Owns every offer this process has claimed, from the claim until its result was answered or somebody else has it.
 Promises:
- 1. It claims no more than it can begin: at most so many of each queue, results under way not counted. What it lacks a
-    function for it gives back unbegun (`unable`).
+ 1. It claims no more than it can begin: at most so many of each queue, results under way not counted, and as many as
+    the process has room for. What it lacks a function for it gives back unbegun (`unable`).
  2. All it says about a claim goes by the claim's own name (`Claimed.holder`): a run listens to the newest holder
     only, so what a worker says that was presumed dead is refused, and its work stops.
  3. A claim is renewed at a third of its lease, until the result has been answered. Who could not renew for a whole
@@ -37,7 +37,6 @@ from treadle.model.errors import Rejection
 from treadle.model.ids import RunId
 from treadle.runtime.claimed import attempt_of
 from treadle.runtime.commander import Commander
-from treadle.runtime.executor import THREADS_MAX
 from treadle.runtime.letters import Identity, Letters, ended
 from treadle.runtime.logs import logger
 from treadle.runtime.outage import OUTAGE
@@ -45,6 +44,7 @@ from treadle.runtime.ports import Attempt, Clock, MakeExecutor
 from treadle.runtime.progress import Progress
 from treadle.runtime.queues import Rulebook
 from treadle.runtime.unable import Unable, look
+from treadle.runtime.workshop import THREADS_MAX
 from treadle.store.work import Claim, Claimed, QueueRules, Work
 
 LEASE_MS = 15_000
@@ -53,7 +53,7 @@ cancelled work may go on."""
 IDLE_S = 1.0
 """How long an idle worker trusts that it would have been woken."""
 LIMITED_S = 0.2
-"""The same where a rate lets work begin as time passes."""
+"""The same where a rate lets work begin as time passes, or the room is full."""
 AT_ONCE = 32
 """Of one claim: what one worker takes, others cannot."""
 LAST_WORDS_S = 5.0
@@ -173,14 +173,13 @@ class Claimant:
         served = await self._work.waiting_queues() if self._queues is None else self._queues
         claimed, limited = 0, False
         for queue in served:
-            free = self._places(queue) - sum(
-                entry.claimed.offer.queue == queue and not entry.finished for entry in self._in_hand.values()
-            )
-            if free <= 0 or not self.unable.may_look(queue):
+            free, room = self._free(queue), self._room()
+            limited = limited or room <= 0 < free
+            if min(free, room) <= 0 or not self.unable.may_look(queue):
                 continue
             rules = await self._rules.of(queue)
             limited = limited or rules.rate is not None or rules.key_rate is not None
-            claimed += await self._claim_from(queue, free, rules)
+            claimed += await self._claim_from(queue, min(free, room), rules)
         return claimed, limited
 
     async def _claim_from(self, queue: str, free: int, rules: QueueRules) -> int:
@@ -198,8 +197,14 @@ class Claimant:
         await self._work.give_back_strays(self._worker, [entry.claimed.claim for entry in self._in_hand.values()])
         self._has_strays = False
 
-    def _places(self, queue: str) -> int:
-        return THREADS_MAX if self._queues is None else self._queues.get(queue, 0)
+    def _room(self) -> int:
+        """How many it may claim now: as many as would begin. Where own runs fill the room, one claim stands in line, so
+        that queue work gets its turn; more would keep work from others who could begin it."""
+        return self._executor.places or 1
+
+    def _free(self, queue: str) -> int:
+        at_work = sum(one.claimed.offer.queue == queue and not one.finished for one in self._in_hand.values())
+        return (THREADS_MAX if self._queues is None else self._queues.get(queue, 0)) - at_work
 
     async def _begin(self, claimed: Claimed) -> bool:
         """Nothing is said about it before it can be begun: what cannot is given back (False), or fails."""

@@ -39,14 +39,13 @@ from treadle.runtime.core import Core
 from treadle.runtime.courier import WebhookCourier
 from treadle.runtime.direct import Direct as Direct
 from treadle.runtime.direct import Shared
-from treadle.runtime.equipment import equip, executing
-from treadle.runtime.executor import LocalExecutor
+from treadle.runtime.equipment import equip, executing, workshop
 from treadle.runtime.garbage import spare_collector
 from treadle.runtime.holding import Held, hold
 from treadle.runtime.keep import Keep, Rules
 from treadle.runtime.lookout import Lookout
 from treadle.runtime.membership import TTL_MS, Membership
-from treadle.runtime.ports import Clock, Report
+from treadle.runtime.ports import Clock, MakeExecutor
 from treadle.runtime.queueing import Queueing
 from treadle.runtime.retention import Retention
 from treadle.runtime.scheduler import Scheduler
@@ -69,7 +68,8 @@ transaction."""
 
 
 class EngineSettings(Struct, frozen=True, kw_only=True):
-    """What an operator decides; everything has a default."""
+    """What an operator decides; everything has a default. The three limits hold for the whole process: for runs it owns
+    and queue work it claims together."""
 
     attempts_max: int = 1_000
     threads_max: int | None = None
@@ -165,7 +165,10 @@ class Engine(Client):
         outside = equip(self.registry, self.settings.outside, self.settings.llm, self.settings.mcp)
         self._closing.append(self.registry.close)
         courier = WebhookCourier(outside, await _callback_key(store))
-        self._core = core = Core(store, clock, self._executor(clock), courier, self._random)
+        shop = workshop(self.registry, clock, self.settings, self._owner)
+        self._closing.append(shop.close)
+        execute = executing(shop, self.settings, self._owner)
+        self._core = core = Core(store, clock, execute, courier, self._random)
         coordinator = core.coordinator
         lookout = Lookout(core, notices, self._look_beside)
         who = (self.name, clock.now())
@@ -180,7 +183,7 @@ class Engine(Client):
             store, core.shards, clock, coordinator.feed, rules, core.library.names, coordinator.spawn
         )
         core.on_moved = self._moved
-        self._queues = queueing = self._queueing(store, notices, clock)
+        self._queues = queueing = self._queueing(store, notices, clock, execute)
         await core.open()
         if held.members is not None and isinstance(clock, SharedClock):
             await self._join(held.members, notices, clock)
@@ -225,10 +228,7 @@ class Engine(Client):
         self._retention.moved()
         self._core.coordinator.spawn(self._look_beside())
 
-    def _executor(self, clock: Clock) -> Callable[[Report], LocalExecutor]:
-        return executing(self.registry, clock, self.settings, self._owner)
-
-    def _queueing(self, store: Store, notices: Notices, clock: Clock) -> Queueing | None:
+    def _queueing(self, store: Store, notices: Notices, clock: Clock, execute: MakeExecutor) -> Queueing | None:
         """Where workers claim queue work, this engine is one of them; else that work is its own."""
         if not isinstance(store, Work):
             return None
@@ -237,7 +237,7 @@ class Engine(Client):
             self._commander,
             store,
             notices,
-            self._executor(clock),
+            execute,
             clock,
             worker=f"{self.name}:{secrets.token_hex(4)}",
             queues=self.settings.queues,

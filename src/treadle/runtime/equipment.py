@@ -16,6 +16,7 @@ from treadle.actions.outside import Outside, OutsideSettings, install_outside
 from treadle.actions.registry import Registry
 from treadle.runtime.executor import LocalExecutor
 from treadle.runtime.ports import Clock, Report
+from treadle.runtime.workshop import Workshop
 
 if TYPE_CHECKING:
     from treadle.runtime.engine import EngineSettings
@@ -33,12 +34,13 @@ def equip(
     return made
 
 
-def executing(
-    registry: Registry, clock: Clock, settings: EngineSettings, name: str
-) -> Callable[[Report], LocalExecutor]:
-    """An executor as the settings want it, for whoever takes its reports."""
+def workshop(registry: Registry, clock: Clock, settings: EngineSettings, name: str) -> Workshop:
+    """The one workshop of a process, with the limits of the settings."""
     limits = {"threads_max": settings.threads_max, "processes_max": settings.processes_max}
     given = {limit: value for limit, value in limits.items() if value is not None}
-    return lambda report: LocalExecutor(
-        registry, report, clock, name=name, attempts_max=settings.attempts_max, queues=settings.queues, **given
-    )
+    return Workshop(registry, clock, name=name, attempts_max=settings.attempts_max, **given)
+
+
+def executing(shop: Workshop, settings: EngineSettings, name: str) -> Callable[[Report], LocalExecutor]:
+    """An executor in that workshop, for whoever takes its reports."""
+    return lambda report: LocalExecutor(shop, report, name=name, queues=settings.queues)

@@ -5,8 +5,8 @@
                └── whose turn it is
 
 Owns every attempt this process has in hand, from `begin` until it has been reported or stopped. Promises:
- 1. At most `attempts_max` run at once, at most `limit` per slot, at most so many per queue. Who waits in a line holds
-    only places of lines before it, always in this order: nobody waits in a circle.
+ 1. At most as many run at once as its workshop has room for, at most `limit` per slot, at most so many per queue. An
+    attempt that waits in a line holds only places of lines before it, always in this order: no circle of waiting.
  2. Nothing is reported from inside `begin` or `stop`, and nothing for an attempt after its `stop`.
  3. Places are given back when the work has really ended or patience with it has (`attempt.PATIENCE_S`).
  4. A burst does not block the loop: attempts begin in slices, whatever they can do at once included. A lone one begins
@@ -20,7 +20,6 @@ and a turn of the loop; about 50 µs for a function in a thread.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections import deque
 from collections.abc import Mapping
 from contextvars import Context, copy_context
@@ -29,26 +28,15 @@ from time import perf_counter
 
 from msgspec import Struct
 
-from treadle.actions.registry import Registry
 from treadle.model.commands import ExtendLease, StartAttempt
 from treadle.model.ids import RunId, TokenId
 from treadle.runtime.answer import result_command
-from treadle.runtime.attempt import Execution, Workshop
-from treadle.runtime.effort import Coroutines
-from treadle.runtime.ports import Alarm, Attempt, Clock, Report
-from treadle.runtime.processes import Processes
+from treadle.runtime.attempt import Execution
+from treadle.runtime.ports import Alarm, Attempt, Report
 from treadle.runtime.slots import Line, Slots
 from treadle.runtime.task import Outcome
-from treadle.runtime.threads import Threads
+from treadle.runtime.workshop import Workshop
 
-CORES = os.cpu_count() or 1
-ATTEMPTS_MAX = 1_000
-"""Mostly coroutines that wait for a network: some 10 kB each, and as many sockets as a process usually may open. Also
-counts attempts that wait for a thread, for a process, or between two tries of an action."""
-THREADS_MAX = 2 * CORES + 16
-"""Threads are for blocking I/O; those that compute share one interpreter lock: more than a few only cost."""
-PROCESSES_MAX = CORES
-"""Processes are for computing: one per core."""
 SLICE_S = 0.005
 """How long a burst may keep the loop before others get a turn: half a frame, a hundred attempts."""
 
@@ -59,27 +47,22 @@ class LocalExecutor:
 
     def __init__(
         self,
-        registry: Registry,
+        shop: Workshop,
         report: Report,
-        clock: Clock,
         *,
-        attempts_max: int = ATTEMPTS_MAX,
-        threads_max: int = THREADS_MAX,
-        processes_max: int = PROCESSES_MAX,
         queues: Mapping[str, int] | None = None,
         name: str = "local",
         lease_ms: int = 30_000,
     ) -> None:
         self._report = report
-        self._clock = clock
+        self._clock = shop.clock
         self._name = name
         self._lease_ms = lease_ms
-        self._loop = loop = asyncio.get_running_loop()
+        self._loop = shop.loop
         self._context = copy_context()
         """What every attempt sees: the variables of whoever opened the engine, not of whoever caused the attempt."""
-        threads, processes = Threads(loop, threads_max, name), Processes(loop, processes_max, name)
-        self._shop = Workshop(loop, clock, registry, Coroutines(loop), threads, processes)
-        self._room: Line[_Entry] = Line(attempts_max)
+        self._shop = shop
+        self._room: Line[_Entry] = shop.room
         self._only_room = (self._room,)
         self._queues = None if queues is None else {queue: Line[_Entry](limit) for queue, limit in queues.items()}
         self._slots: Slots[_Entry] = Slots()
@@ -105,6 +88,12 @@ class LocalExecutor:
         """Whether it will still report for this attempt."""
         return (run, token, attempt) in self._in_hand
 
+    @property
+    def places(self) -> int:
+        """How many more would begin at once; less than 1: that many wait here for room already."""
+        waiting = sum(entry.waiting is not None for entry in self._in_hand.values())
+        return -waiting if waiting else max(0, self._room.limit - self._room.held - len(self._ready))
+
     def serves(self, queue: str | None) -> bool:
         """Whether it would begin work of that queue."""
         return queue is None or self._queues is None or queue in self._queues
@@ -116,7 +105,7 @@ class LocalExecutor:
         is_plain = attempt.queue is None and attempt.slot is None
         if self._closing or identity in self._in_hand or not (is_plain or self.serves(attempt.queue)):
             return
-        entry = self._in_hand[identity] = _Entry(attempt, identity, self._context.copy())
+        entry = self._in_hand[identity] = _Entry(attempt, identity, self._context.copy(), self)
         if is_plain:
             entry.lines = self._only_room
         if self._awake or not is_plain:
@@ -143,8 +132,8 @@ class LocalExecutor:
             entry.execution.stop(partial(self._release, entry))
 
     async def close(self, grace_ms: int) -> None:
-        """Drops what has not begun, lets the rest end for so long, then stops it. Everything it started is gone
-        afterwards, but for threads that do not return."""
+        """Drops what has not begun, lets the rest end for so long, then stops it. Nothing of it runs afterwards, except
+        threads that do not return. The workshop stays open: others may work in it."""
         self._closing = True
         for entry in [entry for entry in self._in_hand.values() if entry.execution is None]:
             self.stop(*entry.identity)
@@ -154,9 +143,6 @@ class LocalExecutor:
             for identity in tuple(self._in_hand):
                 self.stop(*identity)
             await self._wait_quiet(None)
-            self._shop.coroutines.close()
-            self._shop.threads.close()
-            await self._shop.processes.close()
 
     def _lines(self, attempt: Attempt) -> tuple[Line[_Entry], ...]:
         """What it has to pass, in order. The slot comes first: a place in a queue must not idle while its holder
@@ -200,9 +186,11 @@ class LocalExecutor:
         for entry in line.turns():
             entry.waiting = None
             entry.places += 1
-            self._ready.append(entry)
-        if self._ready:
-            self._wake()
+            entry.executor._go_on(entry)  # not always this one: executors share the room
+
+    def _go_on(self, entry: _Entry) -> None:
+        self._ready.append(entry)
+        self._wake()
 
     def _start(self, entry: _Entry) -> None:
         attempt = entry.attempt
@@ -272,6 +260,7 @@ class _Entry(Struct, eq=False):
     identity: tuple[RunId, TokenId, int]
     context: Context
     """Its own: what its code sets is seen by nobody else."""
+    executor: LocalExecutor
     lines: tuple[Line[_Entry], ...] = ()
     """What it has to pass; empty until it is known."""
     places: int = 0

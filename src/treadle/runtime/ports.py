@@ -93,6 +93,10 @@ class Executor(Protocol):
     def in_hand(self) -> Sequence[Attempt]:
         """Those it will still report for, waiting ones included."""
 
+    @property
+    def places(self) -> int:
+        """How many more attempts would begin at once; less than 1: so many wait for room already."""
+
     def has_in_hand(self, run: RunId, token: TokenId, attempt: int) -> bool:
         """Whether it will still report for this attempt."""
 

@@ -12,10 +12,10 @@ from random import Random
 from treadle.runtime.claims import LEASE_MS, Claimant
 from treadle.runtime.commander import Commander
 from treadle.runtime.core import Core
-from treadle.runtime.executor import THREADS_MAX
 from treadle.runtime.offering import ENGINES, Sweep, shape, waking
 from treadle.runtime.ports import Clock, MakeExecutor
 from treadle.runtime.unable import Unable
+from treadle.runtime.workshop import THREADS_MAX
 from treadle.store.notices import CHANGED, MISSED, WORK, Notices
 from treadle.store.work import Work
 

@@ -30,14 +30,14 @@ from treadle.runtime.claims import Claimant
 from treadle.runtime.clock import SystemClock
 from treadle.runtime.commander import Remote
 from treadle.runtime.engine import EngineSettings
-from treadle.runtime.equipment import equip, executing
-from treadle.runtime.executor import CORES
+from treadle.runtime.equipment import equip, executing, workshop
 from treadle.runtime.garbage import spare_collector
 from treadle.runtime.holding import open_channel, open_database
 from treadle.runtime.logs import logger
 from treadle.runtime.outage import OUTAGE
 from treadle.runtime.queueing import listen
 from treadle.runtime.unable import Unable
+from treadle.runtime.workshop import CORES
 from treadle.store.members import Members, Node
 from treadle.store.notices import WORK
 from treadle.store.places import Place, place_of
@@ -111,12 +111,14 @@ class Worker:
         defer(notices.close)
         equip(self.registry, settings.outside, settings.llm, settings.mcp)
         defer(self.registry.close)
+        shop = workshop(self.registry, clock, settings, self.name)
+        defer(shop.close)
         remote = Remote(store, clock, notices, presence.Shared(store))
         await remote.library.refresh()
         self._claimant = claimant = Claimant(
             remote,
             store,
-            executing(self.registry, clock, settings, self.name),
+            executing(shop, settings, self.name),
             clock,
             worker=self.owner,
             queues=self.queues,

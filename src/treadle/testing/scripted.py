@@ -87,6 +87,10 @@ class ScriptedExecutor:
     def in_hand(self) -> list[Attempt]:
         return list(self._in_hand.values())
 
+    @property
+    def places(self) -> int:
+        return 1 << 30  # virtual work needs no room
+
     def has_in_hand(self, run: RunId, token: TokenId, attempt: int) -> bool:
         return (run, token, attempt) in self._in_hand
 
