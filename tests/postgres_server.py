@@ -1,4 +1,4 @@
-"""A PostgreSQL of one's own: started, crashed, started again.
+"""A PostgreSQL of one's own: started, crashed, started again, copied to a standby, promoted.
 
 Owns one data directory and the processes on it. The binaries are the wheel's or the system's. Syncs are off: a
 crashed server loses what it had in its own memory, which is what `-m immediate` is about; a machine that loses power is
@@ -21,6 +21,8 @@ Binaries = tuple[Path, str | None]
 """Where they are, and who runs them: PostgreSQL refuses to be run by root."""
 
 USER = "postgres"
+STANDBY = "standby"
+"""What a standby calls itself, for `synchronous_standby_names`."""
 SETTINGS = {"fsync": "off", "max_connections": "200", "log_min_messages": "fatal", "unix_socket_directories": "''"}
 
 
@@ -32,9 +34,10 @@ def free_port() -> int:
 
 
 class Server:
-    """See the module's docstring."""
+    """See the module's docstring. `of`: a standby of that server, asynchronous until somebody waits for it."""
 
-    def __init__(self, binaries: Binaries) -> None:
+    def __init__(self, binaries: Binaries, of: Server | None = None) -> None:
+        self._binaries = binaries
         self._bin, self._user = binaries
         self._home = Path(tempfile.mkdtemp(prefix="treadle-postgres-server-"))
         self._home.chmod(0o755)
@@ -43,7 +46,11 @@ class Server:
             shutil.chown(self._home, self._user)
         self.port = free_port()
         self.restarts = 0
-        self._run("initdb", "--auth=trust", "--encoding=utf8", "-U", USER, "-D", str(self._data))
+        if of is None:
+            self._run("initdb", "--auth=trust", "--encoding=utf8", "-U", USER, "-D", str(self._data))
+        else:
+            primary = f"host=127.0.0.1 port={of.port} user={USER} application_name={STANDBY}"
+            self._run("pg_basebackup", "-R", "-X", "stream", "-c", "fast", "-d", primary, "-D", str(self._data))
         options = " ".join(f"-c {name}={value}" for name, value in SETTINGS.items())
         self._options = f"-h 127.0.0.1 -p {self.port} {options}"
         self.start()
@@ -51,6 +58,22 @@ class Server:
     def address(self, port: int | None = None) -> str:
         """Of its database, directly or through a line of the proxy."""
         return f"postgresql://{USER}@127.0.0.1:{port or self.port}/postgres"
+
+    def standby(self) -> Server:
+        """Another server that follows this one."""
+        return Server(self._binaries, of=self)
+
+    def promote(self) -> None:
+        """A standby becomes a primary, on a timeline of its own."""
+        self._ctl("promote")
+
+    def configure(self, **settings: str) -> None:
+        """From the next start on, or at once (`reload`)."""
+        with (self._data / "postgresql.auto.conf").open("a") as file:
+            file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
+
+    def reload(self) -> None:
+        self._run("pg_ctl", "reload", "-D", str(self._data))
 
     def start(self) -> None:
         self._ctl("start", "-o", self._options, "-l", str(self._home / "log"))

@@ -24,6 +24,13 @@ SECRET = "s3cr3t"
             f"postgresql://ada:{SECRET}@db.example/shop?search_path=billing&application_name={SECRET}",
             "postgresql://db.example/shop?search_path=billing",
         ),
+        (f"postgresql://ada:{SECRET}@red:5432,blue:5433/shop", "postgresql://red:5432,blue:5433/shop"),
+        (f"postgresql://ada:{SECRET}@red,blue:5433/shop", "postgresql://red,blue:5433/shop"),
+        (f"postgresql://{SECRET}@[::1]:5432,[::2],red/shop", "postgresql://[::1]:5432,[::2],red/shop"),
+        ("postgresql:///shop?host=red,blue&port=5432,5433", "postgresql://red:5432,blue:5433/shop"),
+        ("postgresql:///shop?host=red,blue&port=5433", "postgresql://red:5433,blue:5433/shop"),
+        ("postgresql://%2Frun%2Fpostgresql/shop", "postgresql:///run/postgresql/shop"),
+        ("postgresql://red:,:5433/shop", "postgresql://red,localhost:5433/shop"),
     ],
 )
 def test_an_address_is_shown_without_user_password_and_options(text: str, shown: str) -> None:
@@ -34,7 +41,15 @@ def test_an_address_is_shown_without_user_password_and_options(text: str, shown:
 
 
 @pytest.mark.parametrize(
-    "text", [f"postgresql://ada:{SECRET}/x@db.example/shop", f"postgresql://ada:{SECRET}@[::1/shop"]
+    "text",
+    [
+        f"postgresql://ada:{SECRET}/x@db.example/shop",
+        f"postgresql://ada:{SECRET}@[::1/shop",
+        f"postgresql://ada:{SECRET}@x@db.example/shop",
+        f"postgresql://ada@red:{SECRET},blue/shop",
+        f"postgresql:///shop?host=red,blue,green&port=1,2&password={SECRET}",
+        f"postgresql://ada:{SECRET}@red:65536/shop",
+    ],
 )
 def test_an_address_that_cannot_be_read_is_refused_without_quoting_it(text: str) -> None:
     with pytest.raises(StorePlaceError, match="percent-encoded") as refused:

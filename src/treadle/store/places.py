@@ -9,13 +9,18 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from typing import NamedTuple
+from urllib.parse import parse_qs, unquote
 
 from treadle.errors import StorePlaceError
 
 SCHEMES = ("postgresql://", "postgres://")
 MEMORY = ":memory:"
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):/")
+_ADDRESS = re.compile(
+    r"(?P<scheme>\w+://)(?P<user>[^/?#]*@)?(?P<hosts>[^/?#@]*)(?P<path>[^?#]*)\??(?P<query>[^#]*)(#.*)?"
+)
+_HOST = re.compile(r"(?P<name>\[[0-9a-fA-F:.%]+\]|[^:\[\]]*)(:(?P<port>\d*))?")
 
 
 class Place:
@@ -65,16 +70,74 @@ def place_of(text: str | os.PathLike[str] | Place) -> Place:
 def shown(dsn: str) -> str:
     """The address of a database without what is secret about it: neither user nor password nor options, but the schema,
     where one is named: two stores in one database are two places."""
+    address = address_of(dsn)
+    hosts = ",".join(str(host) for host in address.hosts) or "localhost"
+    schema = "".join(f"?search_path={name}" for name in address.options.get("search_path", ())[-1:])
+    return f"postgresql://{hosts}{address.path}{schema}"
+
+
+class Host(NamedTuple):
+    """One server of an address."""
+
+    name: str
+    """A name, a number, or the directory of a Unix socket; "" is the one every client takes without a name."""
+    port: int | None = None
+
+    def __str__(self) -> str:
+        name = f"[{self.name}]" if ":" in self.name else self.name or "localhost"
+        return f"{name}:{self.port}" if self.port else name
+
+
+class Address(NamedTuple):
+    """The parts of `postgresql://…` that Treadle reads itself, as libpq reads them. Secret."""
+
+    hosts: tuple[Host, ...]
+    """In the order they are written. None: the client's own default."""
+    path: str
+    options: dict[str, list[str]]
+    without_hosts: str
+    """The address with its hosts left out: user, password, database and options."""
+
+
+def address_of(dsn: str) -> Address:
+    """Raises StorePlaceError, which quotes nothing: any part of an address that cannot be read may be a password."""
+    parts = _ADDRESS.fullmatch(dsn)
+    if parts is None or (parts["user"] or "").count("@") > 1:
+        raise _unreadable()
+    options = parse_qs(parts["query"])
     try:
-        parts = urlsplit(dsn)
-        options = parse_qs(parts.query)
-        host = parts.hostname or options.get("host", ["localhost"])[0]
-        schema = "".join(f"?search_path={name}" for name in options.get("search_path", ())[-1:])
-        return f"postgresql://{host}{f':{parts.port}' if parts.port else ''}{parts.path}{schema}"
-    except ValueError:  # its text may quote the password, or a part of it
-        raise StorePlaceError(
-            "postgresql://…",
-            "the address cannot be read",
-            "write postgresql://USER@HOST:PORT/DATABASE; a password is best in PGPASSWORD or ~/.pgpass, and one in the"
-            " address has its / : @ # ? % percent-encoded",
-        ) from None
+        hosts = _hosts(parts["hosts"]) if parts["hosts"] else _hosts_of(options)
+    except ValueError:
+        raise _unreadable() from None
+    query = f"?{parts['query']}" if parts["query"] else ""
+    return Address(hosts, parts["path"], options, f"{parts['scheme']}{parts['user'] or ''}{parts['path']}{query}")
+
+
+def _hosts(text: str) -> tuple[Host, ...]:
+    """`h1,h2:5433,[::1]:5434`. Raises ValueError."""
+    found = []
+    for one in text.split(","):
+        host = _HOST.fullmatch(one)
+        port = int(host["port"]) if host is not None and host["port"] else None
+        if host is None or (port is not None and not 0 < port < 65_536):
+            raise ValueError("neither a host nor a host with its port")
+        found.append(Host(unquote(host["name"].strip("[]")), port))
+    return tuple(found)
+
+
+def _hosts_of(options: dict[str, list[str]]) -> tuple[Host, ...]:
+    """`?host=h1,h2&port=5432,5433`. One port is for all of them. Raises ValueError."""
+    names = [name for name in options.get("host", [""])[-1].split(",") if name]
+    ports = [int(port) if port else None for port in options.get("port", [""])[-1].split(",")]
+    if len(ports) not in (1, len(names)) and names:
+        raise ValueError("as many ports as hosts, or one")
+    return tuple(Host(name, ports[place if len(ports) > 1 else 0]) for place, name in enumerate(names))
+
+
+def _unreadable() -> StorePlaceError:
+    return StorePlaceError(
+        "postgresql://…",
+        "the address cannot be read",
+        "write postgresql://USER@HOST:PORT/DATABASE, or HOST:PORT,HOST:PORT for several servers; a password is best in"
+        " PGPASSWORD or ~/.pgpass, and one in the address has its / : @ # ? % percent-encoded",
+    )

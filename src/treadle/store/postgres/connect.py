@@ -20,10 +20,10 @@ import asyncpg
 
 from treadle.errors import StorePlaceError
 from treadle.store.places import shown
-from treadle.store.postgres.faults import WRONG_OPTIONS, misplaced
+from treadle.store.postgres.faults import WRONG_OPTIONS, misplaced, said
+from treadle.store.postgres.hosts import NEXT, Way, way_to
 from treadle.store.postgres.queries import SQL
 
-CONNECT_S = 10.0
 ANSWER_S = 30.0
 """Statements take milliseconds. Half a minute of silence is a blackholed connection: the caller learns it."""
 ALMOST_S = 1.0
@@ -63,7 +63,6 @@ async def tidy(connection: asyncpg.Connection) -> None:
 def settings() -> dict[str, Any]:
     """For every connection of the store."""
     return {
-        "timeout": CONNECT_S,
         "command_timeout": ANSWER_S,
         "target_session_attrs": "read-write",
         "server_settings": {"application_name": "treadle"},
@@ -71,12 +70,12 @@ def settings() -> dict[str, Any]:
 
 
 async def reach(dsn: str, **other: Any) -> asyncpg.Connection:
-    """A new connection, with settings beside the usual ones. Raises what `asyncpg.connect` raises, and
-    StorePlaceError for an address that cannot be meant.
+    """A new connection to the primary among the hosts of the address, with settings beside the usual ones. Raises what
+    `asyncpg.connect` raises for the last of them, and StorePlaceError for an address that cannot be meant.
 
     Who is interrupted leaves when it has come about, or after ALMOST_S: interrupted while it asks a server for TLS,
     asyncpg leaves a future behind whose error nobody ever takes, and Python says so on the user's screen."""
-    opening = asyncio.get_running_loop().create_task(asyncpg.connect(dsn, **{**settings(), **other}))
+    opening = asyncio.get_running_loop().create_task(_first_that_fits(way_to(dsn), {**settings(), **other}))
     try:
         return await asyncio.shield(opening)
     except WRONG_OPTIONS as problem:
@@ -89,6 +88,27 @@ async def reach(dsn: str, **other: Any) -> asyncpg.Connection:
             opening.add_done_callback(_drop)
             opening.cancel()
         raise
+
+
+async def _first_that_fits(way: Way, chosen: dict[str, Any]) -> asyncpg.Connection:
+    problems: dict[str, Exception] = {}
+    for host in way.in_order():
+        try:
+            connection = await asyncpg.connect(**{**chosen, **way.settings(host)})
+        except NEXT as problem:
+            problems[str(host)] = problem
+        else:
+            way.found(host)
+            return connection
+    raise _together(problems)
+
+
+def _together(problems: dict[str, Exception]) -> Exception:
+    """Why none of the hosts would do."""
+    *_, last = problems.values()
+    if len(problems) == 1 or all(isinstance(one, asyncpg.TargetServerAttributeNotMatched) for one in problems.values()):
+        return last
+    return ConnectionError("; ".join(f"{host}: {said(problem)}" for host, problem in problems.items()))
 
 
 def _drop(opening: asyncio.Task[asyncpg.Connection]) -> None:

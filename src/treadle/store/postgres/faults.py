@@ -36,6 +36,7 @@ _REMEDIES: dict[type[BaseException], str] = {
     asyncpg.LockNotAvailableError: "a lock was not given in time: look for long transactions",
     asyncpg.IdleInTransactionSessionTimeoutError: "this process stood still in the middle of a transaction",
     asyncpg.ReadOnlySQLTransactionError: "the server only reads: is it a standby?",
+    asyncpg.TargetServerAttributeNotMatched: "name the primary, or promote a standby; the store goes on by itself then",
     # asyncpg's word for a connection whose server has said goodbye in between two statements.
     asyncpg.InternalClientError: "the connection is gone: try again",
     asyncpg.PostgresConnectionError: "the connection is gone: try again",
@@ -75,6 +76,13 @@ def _remedy_of(problem: BaseException, remedy: str) -> str:
         if isinstance(problem, asyncpg.TooManyConnectionsError) and f"for {word}" in str(problem):
             return f"this {word} may have no more connections: raise its limit ({statement}), or use fewer"
     return remedy
+
+
+def said(problem: BaseException) -> str:
+    """In the words of the problem, except where those name parts of a library."""
+    if isinstance(problem, asyncpg.TargetServerAttributeNotMatched):
+        return "it only reads"
+    return str(problem) or type(problem).__name__
 
 
 def unavailable(problem: BaseException, place: str, *, outcome_unknown: bool = False) -> BaseException:
@@ -117,7 +125,7 @@ def misplaced(problem: BaseException, place: str) -> BaseException:
 
 
 def _made(problem: BaseException, place: str, remedy: str, outcome_unknown: bool) -> StoreUnavailable:
-    text = str(problem) or type(problem).__name__
+    text = said(problem)
     made = StoreUnavailable(f"{place}: {text}: {remedy}", outcome_unknown=outcome_unknown)
     made.__cause__ = problem
     return made

@@ -1,0 +1,71 @@
+"""The servers an address names, and the order they are tried in.
+
+Owns what this process has learned about an address: which of its servers was the primary last. Promises that a server
+that cannot be reached, starts, or only reads does not keep the next one from being tried, and that all tries together
+take no longer than one may. Must not say anything on a connection.
+
+libpq gives each host its whole `connect_timeout` and begins with the first one every time. Here the hosts share the
+time, and the last one that was the primary comes first: when the first machine is gone without a word, every new
+connection would else wait for it.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from typing import Any
+
+import asyncpg
+
+from treadle.store.places import Host, address_of
+
+CONNECT_S = 10.0
+"""For one try of an address, whatever number of hosts it has."""
+NEXT = (OSError, asyncpg.CannotConnectNowError, asyncpg.TargetServerAttributeNotMatched)
+"""Why the next host is tried, as libpq does: unreachable, starting or stopping, only reading. A refused password is
+none of them."""
+
+
+class Way:
+    """What is known of the servers of one address. One for each address in a process (`way_to`)."""
+
+    def __init__(self, dsn: str) -> None:
+        address = address_of(dsn)
+        self._dsn = dsn
+        self._address = address
+        self.hosts = address.hosts or _of_environment(address.options)
+        self._primary: Host | None = None
+        """The host that took the last connection."""
+
+    def in_order(self) -> list[Host | None]:
+        """The last primary first, then as they are written. [None]: the client's own default."""
+        if not self.hosts:
+            return [None]
+        return sorted(self.hosts, key=lambda host: host != self._primary)
+
+    def settings(self, host: Host | None) -> dict[str, Any]:
+        """How asyncpg is told to reach this host and no other."""
+        found: dict[str, Any] = {"dsn": self._dsn, "timeout": CONNECT_S / max(1, len(self.hosts))}
+        if host is not None:
+            found["dsn"] = self._address.without_hosts
+            found["host"] = host.name or "localhost"
+            found["port"] = host.port or int(os.environ.get("PGPORT") or 5432)
+        return found
+
+    def found(self, host: Host | None) -> None:
+        """This one is the primary."""
+        self._primary = host
+
+
+@cache
+def way_to(dsn: str) -> Way:
+    """Raises StorePlaceError for an address that cannot be read."""
+    return Way(dsn)
+
+
+def _of_environment(options: dict[str, list[str]]) -> tuple[Host, ...]:
+    """PGHOST and PGPORT with several hosts; a single one is left to asyncpg, as is a service."""
+    names, ports = os.environ.get("PGHOST", ""), os.environ.get("PGPORT", "")
+    if "," not in names or "service" in options or "PGSERVICE" in os.environ:
+        return ()
+    return address_of(f"postgresql:///?host={names}&port={ports}").hosts
