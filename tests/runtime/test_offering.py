@@ -48,6 +48,20 @@ async def test_an_offer_nobody_wants_is_cleared_away() -> None:
         assert await here.store.queue_rows() == []
 
 
+@on_loop
+async def test_work_that_the_same_decision_cancels_is_not_offered() -> None:
+    """A sibling that needs no work ends the run before anybody could begin."""
+    async with hall({}, work=nothing) as here:
+        document = {
+            "workflow": "w",
+            "nodes": {"begin": {}, "n": calls("work", queue="q"), "end": {"terminates": True}},
+            "transitions": [{"from": "begin", "to": "n"}, {"from": "begin", "to": "end"}],
+        }
+        run = await here.engine.start(load_value(document).require())
+        assert (await run.wait()).status is RunStatus.COMPLETED
+        assert await here.claim() == []
+
+
 def _row_of(here: Hall, offer: f.OfferWork) -> Any:
     from treadle.store.memory_work import _Row
 

@@ -55,7 +55,8 @@ def shape(state: RunState, command: c.Command, events: Sequence[e.Event], effect
     shaped: list[f.Effect] = []
     for effect in effects:
         if isinstance(effect, f.RunTask) and (effect.queue is not None or effect.slot is not None):
-            shaped.append(offer_of(state, effect))
+            if _is_still_wanted(state, effect):
+                shaped.append(offer_of(state, effect))
             continue
         shaped.append(effect)
         if isinstance(effect, f.StopTask) and _may_be_offered(state, effect.token):
@@ -69,6 +70,11 @@ def shape(state: RunState, command: c.Command, events: Sequence[e.Event], effect
     elif isinstance(command, PAUSING):
         shaped += [f.HoldWork(isinstance(event, e.RunPaused)) for event in events if isinstance(event, _STANDING)]
     return shaped
+
+
+def _is_still_wanted(state: RunState, effect: f.RunTask) -> bool:
+    """False if the same decision went on to cancel the visit: a sibling that needed no work may have ended the run."""
+    return is_wanted(state, effect.token) and state.tokens[effect.token].attempt == effect.attempt
 
 
 def _may_be_offered(state: RunState, token_id: TokenId) -> bool:
