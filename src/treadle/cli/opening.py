@@ -16,21 +16,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from treadle.cli.configuration import Configuration
-from treadle.cli.emit import Out
+from treadle.cli.emit import Out, say
 from treadle.cli.exits import INVALID, STORE, Failure
 
 if TYPE_CHECKING:
     from treadle.runtime.client import Client
     from treadle.runtime.engine import Engine, EngineSettings
+    from treadle.runtime.standby import StandBy
 
 
 class Reached(NamedTuple):
-    """A client, and whether this process coordinates the store."""
+    """A client, and who coordinates the store."""
 
     client: Client
-    engine: Engine | None
-    owner: str | None
-    """Who coordinates it, if it is somebody else."""
+    owner: str | None = None
+    """If it is somebody else, at first."""
+    standby: StandBy | None = None
+    """What takes over when they are gone."""
+
+    @property
+    def executes(self) -> bool:
+        """Whether this process coordinates the store by now."""
+        return self.standby is None or self.standby.engine is not None
 
 
 def drive(verb: Coroutine[Any, Any, int]) -> int:
@@ -54,34 +61,56 @@ async def reach(config: Configuration) -> AsyncIterator[Client]:
     """The face of a store that exists. Nothing is executed here: its owner does that."""
     from treadle.runtime.connecting import connect
 
-    if config.store.is_missing:
-        raise Failure(STORE, f"there is no store {config.store}: `treadle run` or `treadle engine` makes one (--store)")
+    require_store(config)
     async with connect(config.store) as client:
         yield client
 
 
+def require_store(config: Configuration) -> None:
+    """Raises Failure where there is none."""
+    if config.store.is_missing:
+        raise Failure(STORE, f"there is no store {config.store}: `treadle run` or `treadle engine` makes one (--store)")
+
+
 @asynccontextmanager
 async def own_or_reach(config: Configuration) -> AsyncIterator[Reached]:
-    """An engine of our own if nobody coordinates the store, else a way to whoever does."""
+    """An engine of our own if nobody coordinates the store, else a way to whoever does; when they are gone, this
+    process takes over."""
+    from treadle.runtime.standby import StandBy
+
+    engine = new_engine(config)
+    owner = await _owner(config, engine)
+    if owner is None:
+        try:
+            yield Reached(engine)
+        finally:
+            await engine.close()
+        return
+    async with StandBy(config.store, new_engine(config, wait=True), _taken) as standby:
+        yield Reached(standby.client, owner, standby)
+
+
+async def _owner(config: Configuration, engine: Engine) -> str | None:
+    """Who coordinates the store; nobody else, and then the engine is open."""
     from treadle.errors import OwnedElsewhere
     from treadle.runtime.connecting import connect
 
     if config.store.dsn is not None:
         async with connect(config.store, create=True) as client:
             if await client.is_owned():  # else nobody would execute it
-                yield Reached(client, None, f"the nodes of {config.store}")
-                return
-    engine = new_engine(config)
+                return f"the nodes of {config.store}"
     try:
         await engine.__aenter__()
     except OwnedElsewhere as elsewhere:
-        async with connect(config.store, create=True) as client:  # its owner may be about to
-            yield Reached(client, None, elsewhere.owner)
-        return
-    try:
-        yield Reached(engine, engine, None)
-    finally:
-        await engine.close()
+        return elsewhere.owner
+    return None
+
+
+def _taken(problem: Exception | None) -> None:
+    if problem is None:
+        say("nobody else coordinates the store any more: this process takes over and executes")
+    else:
+        say(f"nobody coordinates the store any more, and this process cannot take over: {problem}")
 
 
 def new_engine(
@@ -136,11 +165,18 @@ def importable(*files: Path) -> None:
             sys.path.append(str(folder))
 
 
-def ask(config: Configuration, act: Callable[[Client, Out], Awaitable[int]]) -> int:
-    """One question or command about a store that exists, to its exit code."""
+def ask(config: Configuration, act: Callable[[Client, Out], Awaitable[int]], *, execute: bool = False) -> int:
+    """One question or command about a store that exists, to its exit code. `execute`: as long as it takes, this process
+    coordinates the store while nobody else does."""
 
     async def verb() -> int:
-        async with reach(config) as client:
-            return await act(client, Out(config["output"]))
+        out = Out(config["output"])
+        if not execute:
+            async with reach(config) as client:
+                return await act(client, out)
+        require_store(config)
+        importable()
+        async with own_or_reach(config) as reached:
+            return await act(reached.client, out)
 
     return drive(verb())

@@ -1,9 +1,9 @@
 """`treadle run FILE|WORKFLOW`: starts a run and watches it.
 
-If somebody coordinates the store, the run is theirs and this process looks on; else this process coordinates and
-executes until the run has ended. With --no-wait the run is only asked for, and nothing is executed here. Exit codes: 0
-completed (or asked for, with --no-wait) · 1 it ended otherwise · 3 the definition or the input is invalid · 4 no such
-workflow · 5 the store cannot be used · 130 interrupted.
+If somebody coordinates the store, the run is theirs and this process looks on, until they are gone; else this process
+coordinates and executes until the run has ended. With --no-wait the run is only asked for, and nothing is executed
+here. Exit codes: 0 completed (or asked for, with --no-wait) · 1 it ended otherwise · 3 the definition or the input is
+invalid · 4 no such workflow · 5 the store cannot be used · 130 interrupted.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ async def _run(config: Configuration, workflow: str, value: Any, wait: bool, opt
         return await _hand_in(config, definitions, workflow, value, options, out)
     async with own_or_reach(config) as reached:
         if reached.owner is not None:
-            say(f"the run is executed by {reached.owner}")
+            say(f"the run is executed by {reached.owner}; this process takes over when that ends")
         name = await _deployed(reached.client, definitions, workflow, options)
         with no_answer_yet():
             started = await reached.client.start(name, value, **options)
@@ -116,6 +116,6 @@ def _is_file(text: str) -> bool:
 
 
 def _goes_on(reached: Reached, started: Run) -> str:
-    if reached.engine is None:
+    if not reached.executes:
         return f"\nno longer watching; run {started.id} goes on (treadle runs watch {started.id})"
     return f"\nstopping; run {started.id} goes on when an engine opens the store again (treadle engine)"

@@ -109,7 +109,14 @@ def history(
 
 
 @app.command
-def watch(run: RunOption, /, *, store: StoreOption = None, output: OutputOption = None) -> int:
+def watch(
+    run: RunOption,
+    /,
+    *,
+    execute: Annotated[bool, Parameter(help="Coordinate and execute while nobody else does.", negative="")] = False,
+    store: StoreOption = None,
+    output: OutputOption = None,
+) -> int:
     """Watch a run until it ends."""
 
     async def act(client: Client, out: Any) -> int:
@@ -119,10 +126,12 @@ def watch(run: RunOption, /, *, store: StoreOption = None, output: OutputOption 
         try:
             return await look(client, await client.find_run(run), out)
         except asyncio.CancelledError:
-            say("\nno longer watching; the run goes on")
+            say("\nno longer watching; the run goes on" + (" when an engine opens the store again" if execute else ""))
             return INTERRUPTED
 
-    return _ask(act, store, output)
+    from treadle.cli.opening import ask
+
+    return ask(configuration(store, output), act, execute=execute)
 
 
 @app.command

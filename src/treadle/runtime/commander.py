@@ -108,7 +108,7 @@ class Remote:
         self.store = store
         self.clock = clock
         self.library = Library(store)
-        self.presence = presence
+        self.presence: Presence = presence
         self._notices = notices
         self._feed = feed if feed is not None else Feed()
         notices.hear(NEWS, self._news)

@@ -35,7 +35,8 @@ class connect:  # used as a function is: `async with connect(…) as client`
 
     async def __aenter__(self) -> Client:
         try:
-            return Client(await self._remote())
+            self.remote = await self._remote()
+            return Client(self.remote)
         except BaseException:
             await self._open.aclose()
             raise
