@@ -8,29 +8,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Struct
-
 from treadle.model.errors import Error
-from treadle.model.ids import ArrivalId, Frame, Frames, GroupId, RecordId, RunId, TimerId, TokenId
+from treadle.model.event import Event as Event
+from treadle.model.ids import ArrivalId, Frame, Frames, GroupId, RecordId, RunId, TokenId
 from treadle.model.references import EntityRef, ParentLink
-from treadle.model.requests import AnyRequest
 from treadle.model.states import Mode, Waiting
+from treadle.model.wait_events import CallbackReceived as CallbackReceived
+from treadle.model.wait_events import CallbackRefused as CallbackRefused
+from treadle.model.wait_events import ChildEnded as ChildEnded
+from treadle.model.wait_events import ChildStarted as ChildStarted
+from treadle.model.wait_events import GateCompleted as GateCompleted
+from treadle.model.wait_events import GateExpired as GateExpired
+from treadle.model.wait_events import GateOpened as GateOpened
+from treadle.model.wait_events import SignalReceived as SignalReceived
+from treadle.model.wait_events import SignalTaken as SignalTaken
+from treadle.model.wait_events import TimerFired as TimerFired
+from treadle.model.wait_events import TimerSet as TimerSet
 
 Json = Any
 Write = tuple[tuple[str | int, ...], Json]
 """(path beginning with "state", "output" or "nodes", value)."""
-
-
-class Event(Struct, tag_field="type", array_like=True, gc=False):
-    """One line of history. Stored as an array: a new field is appended with a default, never inserted."""
-
-    seq: int
-    at: int
-
-    @property
-    def type(self) -> str:
-        """The stored name, e.g. `token.created`."""
-        return str(self.__struct_config__.tag)
 
 
 class RunStarted(Event, tag="run.started"):
@@ -339,90 +336,6 @@ class ResultIgnored(Event, tag="result.ignored"):
     token: TokenId
     attempt: int
     reason: str
-
-
-class GateOpened(Event, tag="gate.opened"):
-    token: TokenId
-    input: Json = None
-    title: str | None = None
-    form: Json = None
-    assign: Json = None
-    due: int | None = None
-
-
-class GateCompleted(Event, tag="gate.completed"):
-    token: TokenId
-    data: Json
-    by: str | None = None
-
-
-class GateExpired(Event, tag="gate.expired"):
-    token: TokenId
-    default: Json = None
-
-
-class TimerSet(Event, tag="timer.set"):
-    timer: TimerId
-    due: int
-    purpose: str
-    """wait | retry | attempt | lease | trigger | gate_due | gate_remind | sync | run"""
-    token: TokenId | None = None
-    group: GroupId | None = None
-    target: str | None = None
-    """A sync timer's join, or a trigger's transition."""
-
-
-class TimerFired(Event, tag="timer.fired"):
-    timer: TimerId
-    purpose: str
-    token: TokenId | None = None
-
-
-class SignalReceived(Event, tag="signal.received"):
-    signal: int
-    name: str
-    key: Json = None
-    data: Json = None
-    command: str | None = None
-
-
-class SignalTaken(Event, tag="signal.taken"):
-    signal: int
-    token: TokenId
-
-
-class ChildStarted(Event, tag="child.started"):
-    token: TokenId
-    run: RunId
-    workflow: str
-    version: int | None = None
-
-
-class ChildEnded(Event, tag="child.ended"):
-    token: TokenId
-    run: RunId
-    status: str
-    output: Json = None
-    error: Error | None = None
-    compensable: bool = False
-
-
-class CallbackReceived(Event, tag="callback.received"):
-    """An answer to a visit: a webhook worker's, or any task's that came while the run was paused and is applied
-    later."""
-
-    token: TokenId
-    attempt: int
-    output: Json = None
-    error: Error | None = None
-    tries: int = 0
-    requests: tuple[AnyRequest, ...] = ()
-
-
-class CallbackRefused(Event, tag="callback.refused"):
-    token: TokenId
-    attempt: int
-    kind: str
 
 
 class CompensationRecorded(Event, tag="compensation.recorded"):

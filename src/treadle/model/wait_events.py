@@ -1,0 +1,97 @@
+"""What happens to those who wait: gates, timers, signals, child runs, callbacks. Part of the closed set of `events`,
+which gives every name on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.model.errors import Error
+from treadle.model.event import Event
+from treadle.model.ids import GroupId, RunId, TimerId, TokenId
+from treadle.model.requests import AnyRequest
+
+Json = Any
+
+
+class GateOpened(Event, tag="gate.opened"):
+    token: TokenId
+    input: Json = None
+    title: str | None = None
+    form: Json = None
+    assign: Json = None
+    due: int | None = None
+
+
+class GateCompleted(Event, tag="gate.completed"):
+    token: TokenId
+    data: Json
+    by: str | None = None
+
+
+class GateExpired(Event, tag="gate.expired"):
+    token: TokenId
+    default: Json = None
+
+
+class TimerSet(Event, tag="timer.set"):
+    timer: TimerId
+    due: int
+    purpose: str
+    """wait | retry | attempt | lease | trigger | gate_due | gate_remind | sync | run"""
+    token: TokenId | None = None
+    group: GroupId | None = None
+    target: str | None = None
+    """A sync timer's join, or a trigger's transition."""
+
+
+class TimerFired(Event, tag="timer.fired"):
+    timer: TimerId
+    purpose: str
+    token: TokenId | None = None
+
+
+class SignalReceived(Event, tag="signal.received"):
+    signal: int
+    name: str
+    key: Json = None
+    data: Json = None
+    command: str | None = None
+
+
+class SignalTaken(Event, tag="signal.taken"):
+    signal: int
+    token: TokenId
+
+
+class ChildStarted(Event, tag="child.started"):
+    token: TokenId
+    run: RunId
+    workflow: str
+    version: int | None = None
+
+
+class ChildEnded(Event, tag="child.ended"):
+    token: TokenId
+    run: RunId
+    status: str
+    output: Json = None
+    error: Error | None = None
+    compensable: bool = False
+
+
+class CallbackReceived(Event, tag="callback.received"):
+    """An answer to a visit: a webhook worker's, or any task's that came while the run was paused and is applied
+    later."""
+
+    token: TokenId
+    attempt: int
+    output: Json = None
+    error: Error | None = None
+    tries: int = 0
+    requests: tuple[AnyRequest, ...] = ()
+
+
+class CallbackRefused(Event, tag="callback.refused"):
+    token: TokenId
+    attempt: int
+    kind: str
