@@ -132,8 +132,18 @@ def test_no_connection_and_no_answer_are_worth_another_try() -> None:
     run(whole())
 
 
-def test_an_empty_address_calls_nobody() -> None:
-    run(carry(CALL, {"action": {"url": ""}}, settings()))
+@pytest.mark.parametrize(
+    ("action", "says"),
+    [
+        ({"url": ""}, "it is empty"),
+        ({}, "it is not there"),
+        ({"url": "$.input.n"}, "it is not int"),
+        ({"url": "/jobs"}, "'/jobs' is no address: it must begin with https://"),
+    ],
+)
+def test_an_address_a_run_got_wrong_is_said_instead_of_waited_for(action: Any, says: str) -> None:
+    with pytest.raises(Undeliverable, match=says):
+        run(carry(CALL, {"action": action}, settings()))
 
 
 def subscribers(effect: f.Effect, context: Any, handlers: list[Handler], types: list[tuple[str, ...]]) -> list[Peer]:

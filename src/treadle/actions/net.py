@@ -28,6 +28,8 @@ Address = IPv4Address | IPv6Address
 _NUMERIC = re.compile(r"(?:0[xX][0-9a-fA-F]*|[0-9]+)\Z")
 _HOST = re.compile(r"[A-Za-z0-9_.-]{1,253}\Z")
 _AUTHORITY = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?//([^/?#]*)")
+_PATH = re.compile(r"[^?#]{0,60}")
+"""What of an address may be shown: its query may hold what is nobody else's business."""
 _GLOBAL_6 = ip_network("2000::/3")
 _NEVER_PUBLIC = tuple(
     map(
@@ -119,8 +121,11 @@ class Gate:
             port = url.port
         except (ValueError, TypeError):
             raise Refused("the address cannot be read as a URL") from None
+        if not url.scheme:
+            shown = _PATH.match(str(text))
+            raise Refused(f"{shown[0] if shown else ''!r} is no address: it must begin with https:// or http://")
         if url.scheme not in ("http", "https"):
-            raise Refused(f"only http and https are spoken, not {url.scheme or 'nothing'!r}")
+            raise Refused(f"only http and https are spoken, not {url.scheme!r}")
         host = url.raw_host
         if not host or port is None or not 0 < port < 65536:
             raise Refused("the address has no host or no usable port")

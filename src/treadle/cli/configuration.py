@@ -41,6 +41,10 @@ SETTINGS = (
     Setting("store", str, "treadle.db", "where everything is kept: a SQLite file, or postgresql://HOST/DATABASE"),
     Setting("output", str, "text", "what answers look like", ("text", "json", "jsonl")),
     Setting("workflows", str, "workflows", "the folder `treadle dev` deploys from"),
+    Setting("library", str, None, "a file with `tasks` and `actions` that definitions use by name"),
+    Setting(
+        "workers", dict, {}, "what a canvas's `workerType` stands for: type → an action, with a queue if it has one"
+    ),
     Setting(
         "log.level", str, "warning", "from what on an engine or worker logs, on stderr", ("info", "warning", "error")
     ),
@@ -116,7 +120,15 @@ class Configuration:
     @property
     def workflows(self) -> Path:
         """As with the store."""
-        value, origin = self.values["workflows"]
+        return self._beside("workflows")
+
+    @property
+    def library(self) -> Path | None:
+        """As with the store."""
+        return self._beside("library") if self["library"] is not None else None
+
+    def _beside(self, name: str) -> Path:
+        value, origin = self.values[name]
         return self.file.parent / value if self.file is not None and origin == str(self.file) else Path(value)
 
     def _resolve(
@@ -173,7 +185,8 @@ class Configuration:
             raise Failure(INVALID, f"{self.file}: {problem}") from problem
         flat: dict[str, Any] = {}
         for name, value in document.items():
-            flat |= {f"{name}.{inner}": v for inner, v in value.items()} if isinstance(value, dict) else {name: value}
+            room = isinstance(value, dict) and name not in BY_NAME
+            flat |= {f"{name}.{inner}": v for inner, v in value.items()} if room else {name: value}
         for name in flat.keys() - BY_NAME.keys():
             self._problems.append(f"{self.file}: there is no setting {name!r}{_near(name)}")
         return flat

@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from treadle.cli.configuration import Configuration
 from treadle.cli.exits import OK
-from treadle.cli.options import OutputOption, StoreOption, configuration
+from treadle.cli.options import LibraryOption, OutputOption, StoreOption, configuration
 
 
 def deploy(
@@ -20,24 +20,26 @@ def deploy(
     /,
     *,
     check: Annotated[bool, Parameter(help="Look for the functions they name, as an engine would.")] = True,
+    library: LibraryOption = None,
     store: StoreOption = None,
     output: OutputOption = None,
 ) -> int:
     """Make versions of workflows."""
     from treadle.cli.opening import drive
 
-    return drive(_deploy(configuration(store, output), files, check))
+    return drive(_deploy(configuration(store, output, library), files, check))
 
 
 async def _deploy(config: Configuration, paths: list[Path], check: bool) -> int:
     from treadle.cli.emit import Out, builtins
-    from treadle.cli.loading import definition_paths, read_definitions
+    from treadle.cli.loading import definition_paths, read_definitions, shared
     from treadle.cli.opening import importable
     from treadle.runtime.connecting import connect
 
-    files = definition_paths(paths)
+    files = definition_paths(paths, config.library)
     importable(*files)
-    definitions = [definition for file in files for definition in read_definitions(file, functions=check)]
+    known = shared(config)
+    definitions = [definition for file in files for definition in read_definitions(file, known, functions=check)]
     out = Out(config["output"])
     async with connect(config.store, create=True) as client:
         before = {one.workflow: one.version for one in await client.workflows()}

@@ -17,7 +17,7 @@ from cyclopts import Parameter
 from treadle.cli.configuration import Configuration
 from treadle.cli.emit import duration, now_ms, say
 from treadle.cli.exits import OK, REFUSED, Failure
-from treadle.cli.options import StoreOption, configuration
+from treadle.cli.options import LibraryOption, StoreOption, configuration
 from treadle.errors import TreadleError
 from treadle.model.states import RunStatus, Waiting
 
@@ -43,12 +43,13 @@ def dev(
     ] = None,
     /,
     *,
+    library: LibraryOption = None,
     store: StoreOption = None,
 ) -> int:
     """Coordinate, execute, and redeploy workflow files as they change."""
     from treadle.cli.opening import drive
 
-    config = configuration(store)
+    config = configuration(store, library=library)
     place = folder if folder is not None else config.workflows
     if not place.is_dir():
         raise Failure(REFUSED, f"there is no folder {place}: `treadle init` makes a project, or name a folder")
@@ -63,29 +64,31 @@ async def _develop(config: Configuration, folder: Path) -> int:
         async with new_engine(config) as engine:
             say(f"{folder} → {config.store}; Ctrl-C stops")
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(_keep_deployed(engine, folder))
+                tasks.create_task(_keep_deployed(engine, folder, config))
                 tasks.create_task(_show(engine) if sys.stderr.isatty() else _tell(engine))
     except asyncio.CancelledError:
         say("stopped; what was under way goes on when an engine opens the store again")
     return OK
 
 
-async def _keep_deployed(engine: Engine, folder: Path) -> None:
+async def _keep_deployed(engine: Engine, folder: Path, config: Configuration) -> None:
     known: Stamp = {}
+    library = config.library.resolve() if config.library is not None else None
     while True:
-        now = await asyncio.to_thread(_stamps, folder)
+        now = await asyncio.to_thread(_stamps, folder, library)
+        again = library is not None and known.get(library) != now.get(library)  # every file may use it
         for file, stamp in now.items():
-            if known.get(file) != stamp:
-                await _deploy(engine, file)
+            if file != library and (again or known.get(file) != stamp):
+                await _deploy(engine, file, config)
         known = now
         await asyncio.sleep(LOOK_S)
 
 
-def _stamps(folder: Path) -> Stamp:
+def _stamps(folder: Path, library: Path | None) -> Stamp:
     from treadle.cli.loading import definition_files
 
     found: Stamp = {}
-    for file in definition_files(folder):
+    for file in [*([library] if library is not None else []), *definition_files(folder, library)]:
         try:
             status = file.stat()
         except OSError:  # gone between listing and looking
@@ -94,11 +97,11 @@ def _stamps(folder: Path) -> Stamp:
     return found
 
 
-async def _deploy(engine: Engine, file: Path) -> None:
-    from treadle.cli.loading import read_definitions
+async def _deploy(engine: Engine, file: Path, config: Configuration) -> None:
+    from treadle.cli.loading import read_definitions, shared
 
     try:
-        for definition in await asyncio.to_thread(read_definitions, file, functions=True):
+        for definition in await asyncio.to_thread(read_definitions, file, shared(config), functions=True):
             before = {one.workflow: one.version for one in await engine.workflows()}
             deployed = await engine.deploy(definition)
             if before.get(deployed.workflow) != deployed.version:

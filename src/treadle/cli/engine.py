@@ -16,7 +16,7 @@ from cyclopts import Parameter
 
 from treadle.cli.configuration import Configuration
 from treadle.cli.exits import OK, STORE, Failure
-from treadle.cli.options import FunctionsOption, NodeNameOption, StoreOption, configuration
+from treadle.cli.options import FunctionsOption, LibraryOption, NodeNameOption, StoreOption, configuration
 
 if TYPE_CHECKING:
     from treadle.runtime.engine import Engine
@@ -34,28 +34,30 @@ def engine(
         Parameter(help="Deploy these files first, or those of these folders.", negative="", consume_multiple=True),
     ] = (),
     functions: FunctionsOption = (),
+    library: LibraryOption = None,
     name: NodeNameOption = None,
     store: StoreOption = None,
 ) -> int:
     """Coordinate and execute until stopped."""
     from treadle.cli.opening import drive
 
-    return drive(_serve(configuration(store), wait, deploy, functions, name))
+    return drive(_serve(configuration(store, library=library), wait, deploy, functions, name))
 
 
 async def _serve(
     config: Configuration, wait: bool, paths: tuple[Path, ...], modules: tuple[str, ...], name: str | None
 ) -> int:
     from treadle.cli.emit import duration, say
-    from treadle.cli.loading import definition_paths, read_definitions
+    from treadle.cli.loading import definition_paths, read_definitions, shared
     from treadle.cli.opening import importable, new_engine
     from treadle.cli.progress import said_later
     from treadle.cli.worker import functions_in
     from treadle.errors import OwnedElsewhere
 
-    files = definition_paths(paths)
+    files = definition_paths(paths, config.library)
     importable(*files)
-    definitions = [definition for file in files for definition in read_definitions(file, functions=True)]
+    given = shared(config)
+    definitions = [definition for file in files for definition in read_definitions(file, given, functions=True)]
     known = {key: function for module in modules for key, function in functions_in(module).items()}
     goes_on = ALONE
     try:

@@ -27,11 +27,12 @@ def graph(
     store: StoreOption = None,
 ) -> int:
     """Draw a workflow."""
-    from treadle.cli.loading import read_definitions
+    from treadle.cli.loading import read_definitions, shared
     from treadle.cli.opening import drive
 
     if Path(workflow).is_file() or workflow.endswith((".yaml", ".yml", ".json")):
-        drawings = [draw(definition, format) for definition in read_definitions(Path(workflow))]
+        known = shared(configuration(store))
+        drawings = [draw(definition, format) for definition in read_definitions(Path(workflow), known)]
     else:
         found: list[Workflow] = []
         drive(_fetch(workflow, version, store, found))

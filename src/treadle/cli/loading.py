@@ -9,31 +9,49 @@ from typing import Any
 
 import msgspec
 
+from treadle.cli.configuration import Configuration
 from treadle.cli.emit import say
 from treadle.cli.exits import INVALID, REFUSED, USAGE, Failure
+from treadle.errors import DefinitionError
 from treadle.language import Loaded, load_documents
+from treadle.language.library import library_in
+from treadle.language.load import Known
 from treadle.model.definition import Workflow
 
 SUFFIXES = (".yaml", ".yml", ".json")
 SCENARIO = ".scenario"
 
 
-def definition_paths(paths: Sequence[Path]) -> list[Path]:
-    """Files as they are given; of folders, those that may hold definitions."""
-    return [file for path in paths for file in (definition_files(path) if path.is_dir() else [path])]
+def definition_paths(paths: Sequence[Path], library: Path | None = None) -> list[Path]:
+    """Files as they are given; of folders, those that may hold definitions, which the project's library does not."""
+    return [file for path in paths for file in (definition_files(path, library) if path.is_dir() else [path])]
 
 
-def read_definitions(file: Path, *, functions: bool = False) -> list[Workflow]:
+def shared(config: Configuration) -> Known:
+    """What the project gives to all its definitions: the library, and what worker types stand for."""
+    known: Known = {"workers": config["workers"]}
+    if config.library is None:
+        return known
+    if not config.library.is_file():
+        raise Failure(REFUSED, f"there is no file {config.library}, which `library` names")
+    try:
+        known["library"] = library_in(config.library.read_bytes(), str(config.library))
+    except DefinitionError as wrong:
+        raise Failure(INVALID, str(wrong)) from None
+    return known
+
+
+def read_definitions(file: Path, known: Known, *, functions: bool = False) -> list[Workflow]:
     """The workflows of one file. Problems are shown on stderr, with their lines; errors end the verb. `functions`:
     those it names are imported and their signatures checked; who deploys wants that."""
     if not file.is_file():
         raise Failure(REFUSED, f"there is no file {file}")
-    loaded = load_documents(file.read_bytes(), str(file))
+    loaded = load_documents(file.read_bytes(), str(file), **known)
     if functions and not any(one.errors for one in loaded):
         from treadle.language.functions import finder
 
-        found = finder([one.require() for one in loaded])
-        loaded = load_documents(file.read_bytes(), str(file), signatures=found)
+        checked: Known = {**known, "signatures": finder([one.require() for one in loaded])}
+        loaded = load_documents(file.read_bytes(), str(file), **checked)
     show_problems(file, loaded)
     errors = sum(len(one.errors) for one in loaded)
     if errors:
@@ -52,8 +70,9 @@ def show_problems(file: Path, loaded: Sequence[Loaded]) -> None:
     render.show_problems(console(stderr=True), problems, file.read_text("utf-8", "replace"))
 
 
-def definition_files(folder: Path) -> list[Path]:
-    """Files of a folder that may hold definitions; scenarios and hidden ones are left alone."""
+def definition_files(folder: Path, library: Path | None = None) -> list[Path]:
+    """Files of a folder that may hold definitions; the library, scenarios and hidden ones are left alone."""
+    shared = library.resolve() if library is not None else None
     return sorted(
         file
         for file in folder.rglob("*")
@@ -61,6 +80,7 @@ def definition_files(folder: Path) -> list[Path]:
         and SCENARIO not in file.name
         and not any(part.startswith(".") for part in file.relative_to(folder).parts)
         and file.is_file()
+        and (shared is None or file.resolve() != shared)
     )
 
 

@@ -23,9 +23,13 @@ StoreOption = Annotated[
     ),
 ]
 OutputOption = Annotated[Output | None, Parameter(name=["--output", "-o"], help="What the answer looks like.")]
+LibraryOption = Annotated[
+    str | None,
+    Parameter(name="--library", help="A file with shared `tasks` and `actions`; else `library` of the settings."),
+]
 LimitOption = Annotated[int, Parameter(name=["--limit", "-n"], help="At most so many.")]
 
 
-def configuration(store: str | None, output: str | None = None) -> Configuration:
+def configuration(store: str | None, output: str | None = None, library: str | None = None) -> Configuration:
     """The settings, with the flags that were given."""
-    return Configuration({"store": store, "output": output})
+    return Configuration({"store": store, "output": output, "library": library})

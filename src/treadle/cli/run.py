@@ -16,7 +16,7 @@ from cyclopts import Parameter
 
 from treadle.cli.configuration import Configuration
 from treadle.cli.exits import INTERRUPTED, OK, STORE, Failure
-from treadle.cli.options import OutputOption, StoreOption, configuration
+from treadle.cli.options import LibraryOption, OutputOption, StoreOption, configuration
 
 if TYPE_CHECKING:
     from treadle.cli.emit import Out
@@ -40,6 +40,7 @@ def run(
     key: Annotated[str | None, Parameter(help="The same key gives the same run again.")] = None,
     tag: Annotated[tuple[str, ...], Parameter(help="What to find it by; may be repeated.", negative="")] = (),
     version: Annotated[int | None, Parameter(help="Of a workflow given by name; else the newest.")] = None,
+    library: LibraryOption = None,
     store: StoreOption = None,
     output: OutputOption = None,
 ) -> int:
@@ -47,14 +48,14 @@ def run(
     from treadle.cli.loading import read_json
     from treadle.cli.opening import drive
 
-    config = configuration(store, output)
+    config = configuration(store, output, library)
     value = read_json(input, "--input")
     return drive(_run(config, workflow, value, wait, {"key": key, "tags": tag, "version": version}))
 
 
 async def _run(config: Configuration, workflow: str, value: Any, wait: bool, options: dict[str, Any]) -> int:
     from treadle.cli.emit import Out, say
-    from treadle.cli.loading import read_definitions
+    from treadle.cli.loading import read_definitions, shared
     from treadle.cli.opening import importable, own_or_reach
     from treadle.cli.progress import no_answer_yet
     from treadle.cli.watching import watch
@@ -62,7 +63,7 @@ async def _run(config: Configuration, workflow: str, value: Any, wait: bool, opt
     out = Out(config["output"])
     file = Path(workflow)
     importable(*([file] if _is_file(workflow) else []))
-    definitions = read_definitions(file, functions=True) if _is_file(workflow) else []
+    definitions = read_definitions(file, shared(config), functions=True) if _is_file(workflow) else []
     if not definitions and config.store.is_missing:
         raise Failure(STORE, f"there is no store {config.store}, so nothing is deployed: name a file, or --store")
     if not wait:

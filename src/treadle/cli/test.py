@@ -22,9 +22,12 @@ from rich.console import Console
 
 from treadle.cli.configuration import Output
 from treadle.cli.exits import INVALID, NO, REFUSED, STORE, USAGE, Failure
+from treadle.cli.loading import shared
+from treadle.cli.options import LibraryOption, configuration
 from treadle.cli.progress import patiently
 from treadle.cli.render import plain_console
 from treadle.errors import ScenarioError
+from treadle.language.load import Known
 from treadle.testing.documents import Document, read_file
 from treadle.testing.many import run_documents
 from treadle.testing.report import paint
@@ -45,6 +48,7 @@ def test(
         Parameter(help="memory: fast and virtual; sqlite, postgres: the real engine on a file, on a server."),
     ] = "memory",
     jobs: Annotated[int, Parameter(help="Processes (default: all cores, where playing takes long).")] = 0,
+    library: LibraryOption = None,
 ) -> int:
     """Play scenarios on a virtual clock and say which of them hold.
 
@@ -57,9 +61,10 @@ def test(
     if not files:
         return _misused(f"there is no *{SUFFIX} in {', '.join(map(str, paths))}")
     sys.path.insert(0, str(Path.cwd()))  # functions that `python` actions name are looked for where the user stands
+    known = shared(configuration(None, library=library))
     began = time.perf_counter()
     try:
-        results = list(_play(files, match, store, jobs, quiet=output != "text"))
+        results = list(_play(_found(files, match, known), store, jobs, quiet=output != "text"))
     except NoPostgres as problem:
         raise Failure(STORE, str(problem)) from None
     if not results:
@@ -89,17 +94,22 @@ def _scenario_files(paths: Iterable[Path]) -> Iterator[Path]:
             yield path
 
 
-def _play(files: Sequence[Path], match: str, store: StoreName, jobs: int, *, quiet: bool) -> Iterator[ScenarioResult]:
-    found = [document for file in files for document in _read(file, match)]
+def _found(files: Sequence[Path], match: str, known: Known) -> list[Document | ScenarioResult]:
+    return [document for file in files for document in _read(file, match, known)]
+
+
+def _play(
+    found: Sequence[Document | ScenarioResult], store: StoreName, jobs: int, *, quiet: bool
+) -> Iterator[ScenarioResult]:
     played = run_documents([item for item in found if isinstance(item, Document)], store, jobs)
     for item in patiently(found, lambda item: Path(item.file).name, quiet=quiet):
         yield item if isinstance(item, ScenarioResult) else next(played)
 
 
-def _read(file: Path, match: str) -> list[Document | ScenarioResult]:
+def _read(file: Path, match: str, known: Known) -> list[Document | ScenarioResult]:
     """The documents of a file that are asked for, or the result of one that cannot be read."""
     try:
-        documents = read_file(file)
+        documents = read_file(file, known)
     except ScenarioError as problem:
         return [unreadable(str(file), problem)]
     return [document for document in documents if match in document.title]

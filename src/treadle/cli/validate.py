@@ -20,9 +20,11 @@ from cyclopts import Parameter
 
 from treadle.cli.configuration import Output
 from treadle.cli.exits import INVALID, REFUSED, USAGE, Failure
+from treadle.cli.loading import shared
+from treadle.cli.options import LibraryOption, configuration
 from treadle.cli.progress import patiently
 from treadle.language import Loaded
-from treadle.language.load import load_sources, refused
+from treadle.language.load import load_sources, refused, settled
 from treadle.language.reading import Settings
 from treadle.language.source import Refusal
 from treadle.language.text import read_text
@@ -45,22 +47,20 @@ def validate(
     *,
     output: Annotated[Output, Parameter(name=["--output", "-o"], help="What the answer looks like.")] = "text",
     strict: Annotated[bool, Parameter(negative="", help="Warnings are errors.")] = False,
-    library: Annotated[Path | None, Parameter(help="A file with shared `tasks` and `actions`.")] = None,
+    library: LibraryOption = None,
 ) -> int:
     """Check definitions and say all that is wrong with them, with line and column."""
     options = [path for path in paths if path.startswith("-") and path != "-"]
     if options:
         _misused(f"there is no option {options[0]}")
     missing = [path for path in paths if path != "-" and not Path(path).exists()]
-    if missing or (library is not None and not library.is_file()):
-        raise Failure(REFUSED, f"there is no file {missing[0] if missing else library}")
+    if missing:
+        raise Failure(REFUSED, f"there is no file {missing[0]}")
     files = list(_files(paths))
     if not files:
         _misused(f"there is no {', '.join(SUFFIXES)} file in {', '.join(paths)}")
-    shared = _library(library) if library is not None else None
-    if isinstance(shared, str):
-        _misused(shared)
-    checked = list(_check(files, shared, strict))
+    known = shared(configuration(None, library=library))
+    checked = list(_check(files, settled({**known, "strict": strict})))
     show = {"json": _show_json, "jsonl": _show_lines, "text": _show_text}[output]
     show(checked)
     return INVALID if any(one.loaded.errors for one in checked) else 0
@@ -83,30 +83,19 @@ def _files(paths: Sequence[str]) -> Iterator[tuple[str, bool]]:
                     yield str(Path(folder, name)), True
 
 
-def _library(path: Path) -> dict[str, Any] | str:
-    """The shared tasks and actions, or what is wrong with the file."""
-    try:
-        documents = [source.value for source in read_text(path.read_bytes(), str(path))]
-    except (OSError, Refusal) as problem:
-        return f"{path}: {problem}"
-    if len(documents) != 1 or not isinstance(documents[0], dict):
-        return f"{path}: expected one document with `tasks` and `actions`"
-    return {key: documents[0].get(key) or {} for key in ("tasks", "actions")}
-
-
-def _check(files: Sequence[tuple[str, bool]], library: dict[str, Any] | None, strict: bool) -> Iterator[Checked]:
+def _check(files: Sequence[tuple[str, bool]], settings: Settings) -> Iterator[Checked]:
     for path, found in patiently(files, lambda file: file[0]):
-        yield from _check_file(path, found, library, strict)
+        yield from _check_file(path, found, settings)
 
 
-def _check_file(path: str, found: bool, library: dict[str, Any] | None, strict: bool) -> Iterator[Checked]:
+def _check_file(path: str, found: bool, settings: Settings) -> Iterator[Checked]:
     """A named file is checked whatever is in it; one found in a folder only if it looks like a definition."""
     content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     if found and not any(word in content for word in (b"nodes", b"definitions")):
         return
     name = "<stdin>" if path == "-" else path
     text = content.decode("utf-8", "replace")
-    for loaded in _loaded(content, name, Settings(library=library, strict=strict)):
+    for loaded in _loaded(content, name, settings):
         yield Checked(name, loaded, text)
 
 

@@ -18,9 +18,11 @@ the tables).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack
 
 from treadle.language.called import compensating, node_fields
+from treadle.language.library import Library
 from treadle.language.load import Known, Loaded, load_value
 from treadle.model.definition import Workflow
 from treadle.tasks.decorator import name_of
@@ -115,8 +117,12 @@ class NodeHandle:
 class Flow:
     """A workflow under construction. Nothing is checked before `load`, `build` or `document`."""
 
-    def __init__(self, name: str, **options: Unpack[FlowOptions]) -> None:
+    def __init__(
+        self, name: str, *, library: Library | str | Path | None = None, **options: Unpack[FlowOptions]
+    ) -> None:
         self.name = name
+        self.library = library
+        """Shared tasks and actions its nodes may name, or the file they stand in."""
         self.functions: dict[str, Callable[..., Any]] = {}
         """The functions its nodes call, by the names the document gives them. An engine takes them from here: those of
         a notebook or a script can be found in no other way."""
@@ -166,6 +172,7 @@ class Flow:
     def load(self, **known: Unpack[Known]) -> Loaded:
         """The definition, read and checked; inputs also against the signatures of the flow's own functions."""
         known.setdefault("signatures", self.functions.get)
+        known.setdefault("library", self.library)
         return load_value(self.source(), f"<flow {self.name}>", **known)
 
     def build(self, **known: Unpack[Known]) -> Workflow:

@@ -20,6 +20,7 @@ from treadle.language.assemble import assemble
 from treadle.language.canvas import is_canvas, read_canvas
 from treadle.language.document import document_of
 from treadle.language.grammar.workflow import WORKFLOW
+from treadle.language.library import Library, read_library
 from treadle.language.plain import refuse_value
 from treadle.language.problem import Problem
 from treadle.language.reading import NOTHING_KNOWN, ROOT, Reading, Settings
@@ -33,12 +34,14 @@ Json = Any
 class Known(TypedDict, total=False):
     """What a caller may know beside the document itself; every `load_…` takes these by name."""
 
-    library: Mapping[str, Mapping[str, Json]] | None
-    """Shared `tasks` and `actions`, written as in a document."""
+    library: Library | str | FilePath | None
+    """Shared `tasks` and `actions`, written as in a document; or the file they stand in."""
     functions: Callable[[str], bool] | None
     """Whether a Python function exists; without it `python` actions are not looked up."""
     kinds: Mapping[str, Collection[str] | None] | None
     """Third-party action kinds and their config keys (None: any)."""
+    workers: Mapping[str, Json] | None
+    """What a canvas's `workerType` stands for: type → an action as in a document, with a `queue` if it has one."""
     strict: bool
     """Authoring warnings are errors, whatever the document says."""
     signatures: Callable[[str], Callable[..., Any] | None] | None
@@ -77,7 +80,11 @@ class Loaded(Struct, frozen=True):
 
 def load_text(text: str | bytes, name: str = "<text>", **known: Unpack[Known]) -> Loaded:
     """The one definition in a text. A text with several is a problem here: `load_documents` takes those."""
-    settings = Settings(**known)
+    return load_settled(text, name, settled(known))
+
+
+def load_settled(text: str | bytes, name: str, settings: Settings) -> Loaded:
+    """The same, for whoever knows more than the public options say."""
     try:
         sources = definitions_in(read_text(text, name, settings.bounds))
         if len(sources) != 1:
@@ -95,17 +102,22 @@ def load_file(path: str | FilePath, **known: Unpack[Known]) -> Loaded:
 
 def load_value(value: Json, name: str = "<value>", **known: Unpack[Known]) -> Loaded:
     """A definition that somebody else has parsed: plain JSON values."""
-    return load_source(Source(value, name), Settings(**known))
+    return load_source(Source(value, name), settled(known))
 
 
 def load_documents(text: str | bytes, name: str = "<text>", **known: Unpack[Known]) -> list[Loaded]:
     """Every definition in a text: documents apart by `---`, and lists under `definitions`."""
-    settings = Settings(**known)
+    settings = settled(known)
     try:
         sources = read_text(text, name, settings.bounds)
     except Refusal as refusal:
         return [refused(name, refusal)]
     return load_sources(sources, name, settings)
+
+
+def settled(known: Known) -> Settings:
+    """What a caller knows, ready to be used. A library's file is read here: raises OSError, DefinitionError."""
+    return Settings(**{**known, "library": read_library(known.get("library"))})  # type: ignore[arg-type]
 
 
 def load_sources(sources: list[Source], name: str, settings: Settings = NOTHING_KNOWN) -> list[Loaded]:

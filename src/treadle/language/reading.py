@@ -43,6 +43,10 @@ class Settings(NamedTuple):
     """Whether a Python function exists; None: not checked."""
     kinds: Mapping[str, Collection[str] | None] | None = None
     """Third-party action kinds and their config keys (None: any)."""
+    workers: Mapping[str, Json] | None = None
+    """What a canvas's `workerType` stands for: an action each, as in a document, with a `queue` if it has one."""
+    answered: bool = False
+    """Whoever loads it answers for its Workers, as a scenario does: one without an address is no mistake."""
     bounds: Bounds = BOUNDS
     strict: bool = False
     """Authoring warnings are errors, whatever the document says."""
@@ -82,6 +86,11 @@ class Reading:
     def problem_in(self, code: str, canonical: Path, message: str, hint: str | None = None) -> None:
         """Records a problem at a place of the canonical definition."""
         self.problem(code, self.written(canonical), message, hint)
+
+    def is_known_wrong(self, canonical: Path) -> bool:
+        """Whether something was said of exactly this place before: that it is also missing would only confuse."""
+        at = path_text((*self.source.root, *self.written(canonical)))
+        return any(problem.at == at for problem in self.problems)
 
     def refused(self, refusal: Refusal) -> None:
         """Records that a document could not even be read."""

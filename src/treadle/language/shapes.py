@@ -117,6 +117,36 @@ class AnyText(Shape):
         return {"type": "string"}
 
 
+class WebAddress(Shape):
+    """An absolute http or https address. An empty or relative one reaches nobody, and its token would wait for ever."""
+
+    wants = "an address such as `https://host/path`"
+
+    def read(self, value: Json, at: Place, reading: Reading) -> Any:
+        if isinstance(value, str) and is_web_address(value):
+            return value
+        return self.wrong(value, at, reading, self._hint(value))
+
+    def _hint(self, value: Json) -> str | None:
+        if not isinstance(value, str) or not value.strip():
+            return None
+        if _SCHEME.match(value):
+            return "only http and https are spoken"
+        return "write it in full, or `$.input.…` if a run decides it"
+
+    def describe(self) -> Schema:
+        return {"type": "string", "pattern": _WEB_ADDRESS.pattern}
+
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_WEB_ADDRESS = re.compile(r"^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\s]+[^\s]*$")
+
+
+def is_web_address(text: str) -> bool:
+    """Whether it has a scheme we speak and a host; where it leads is the network policy's business."""
+    return _WEB_ADDRESS.match(text) is not None
+
+
 class Whole(Shape):
     """A whole number. Out of range is its own problem code where the specification has one."""
 

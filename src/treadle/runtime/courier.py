@@ -78,8 +78,6 @@ class WebhookCourier:
     async def _call_worker(self, run: RunId, effect: f.CallWebhook, context: Json) -> None:
         action = context["action"]
         url = _setting(action, effect.input, "url")
-        if url == "":
-            return  # nobody is called: the answer comes by callback alone
         token = callback_token(self._key, run, effect.token, effect.attempt)
         body = {
             "run_id": run,
@@ -133,8 +131,9 @@ class WebhookCourier:
         return (await fetch({"secret": name}, self._settings.secrets))[name]
 
     async def _exchange(self, url: Json, message: tuple[dict[str, str], bytes]) -> int:
-        if not isinstance(url, str):
-            raise TaskFailure("the `url` of a webhook must be text")
+        if not isinstance(url, str) or not url:
+            found = "empty" if url == "" else f"not {'there' if url is None else type(url).__name__}"
+            raise TaskFailure(f"the `url` of a webhook must be an address such as https://host/path; it is {found}")
         target = self._client.gate.check_url(url)
         headers, body = message
         try:

@@ -11,6 +11,7 @@ from typing import Any
 
 from treadle.errors import ScenarioError
 from treadle.language.limits import Bounds
+from treadle.language.load import Known
 from treadle.language.source import Refusal, Source, Spot
 from treadle.language.text import read_text
 
@@ -25,10 +26,12 @@ bounds only stop accidents such as an alias bomb."""
 class Document:
     """One document of a file: its value, and where everything in it stands."""
 
-    __slots__ = ("_source",)
+    __slots__ = ("_source", "known")
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, known: Known) -> None:
         self._source = source
+        self.known = known
+        """What its definitions may use beside what stands in it: a project's library, its worker types."""
 
     @property
     def file(self) -> str:
@@ -61,16 +64,16 @@ class Document:
         return Source(part.value, part.file, part.mark)
 
 
-def read_file(path: str | FilePath) -> list[Document]:
+def read_file(path: str | FilePath, known: Known | None = None) -> list[Document]:
     """Every document of a file; one that cannot be read is refused like one that makes no sense."""
     try:
         text = FilePath(path).read_bytes()
     except OSError as problem:
         raise ScenarioError(f"{path}: cannot be read: {problem}") from None
-    return read_documents(text, str(path))
+    return read_documents(text, str(path), known)
 
 
-def read_documents(text: str | bytes, file: str) -> list[Document]:
+def read_documents(text: str | bytes, file: str, known: Known | None = None) -> list[Document]:
     """Every document of a file; empty ones do not count. Raises `ScenarioError` on text that is not YAML."""
     try:
         sources = read_text(text, file, BOUNDS, relaxed=True)
@@ -78,4 +81,4 @@ def read_documents(text: str | bytes, file: str) -> list[Document]:
         place = f":{refusal.spot.line}:{refusal.spot.column}" if refusal.spot is not None else ""
         hint = f" ({refusal.hint})" if refusal.hint else ""
         raise ScenarioError(f"{file}{place}: {refusal.message}{hint}") from None
-    return [Document(source) for source in sources if source.value is not None]
+    return [Document(source, known or {}) for source in sources if source.value is not None]

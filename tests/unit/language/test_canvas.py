@@ -16,8 +16,13 @@ Nodes = dict[str, Any]
 
 
 def drawn(nodes: Nodes, *edges: Any, **fields: Any) -> Loaded:
-    """A canvas in few words: id → type or {type, data}; edges as pairs or triples with a mapping."""
-    rows = [{"id": ref, **({"type": kind} if isinstance(kind, str) else kind)} for ref, kind in nodes.items()]
+    """A canvas in few words: id → type or {type, data}; edges as pairs or triples with a mapping. Workers get an
+    address unless their `data` is given."""
+    kinds = {"Worker": {"type": "Worker", "data": {"webhookUrl": "https://w.example"}}}
+    rows = [
+        {"id": ref, **(kinds.get(kind, {"type": kind}) if isinstance(kind, str) else kind)}
+        for ref, kind in nodes.items()
+    ]
     wires = [{"id": f"e{number}", **_edge(*edge)} for number, edge in enumerate(edges)]
     return load_value({"workflow": "drawing", "nodes": rows, "edges": wires, **fields})
 
@@ -138,45 +143,6 @@ def test_ids_survive_exactly(ref: str) -> None:
     assert load_value(found.document).workflow == found.workflow
 
 
-def action_of(data: dict[str, Any], kind: str = "Worker", **known: Any) -> d.Action:
-    row = {"id": "a", "type": kind, "data": data}
-    task = load_value({"workflow": "w", "nodes": [row], "edges": [], **known}).require().nodes["a"].task
-    assert task is not None
-    return task.steps[0].action
-
-
-@pytest.mark.parametrize(
-    ("data", "action"),
-    [
-        ({}, d.Action("webhook", {"url": ""})),
-        (
-            {"webhookUrl": "https://x.example/w", "model": "m1", "label": "Draw", "secret": "hook"},
-            d.Action("webhook", {"url": "https://x.example/w", "secret": "hook", "config": {"model": "m1"}}),
-        ),
-        ({"workerType": "claude"}, d.Action("webhook", {"url": "", "config": {"workerType": "claude"}})),
-        (
-            {"workerType": "http", "config": {"url": "https://x.example", "method": "POST"}},
-            d.Action("http", {"url": "https://x.example", "method": "POST"}),
-        ),
-        ({"action": {"kind": "emit", "type": "x"}}, d.Action("emit", {"type": "x"})),
-    ],
-)
-def test_a_worker_is_a_webhook_or_an_integrated_action(data: dict[str, Any], action: d.Action) -> None:
-    assert action_of(data) == action
-
-
-def test_a_worker_type_may_be_an_action_of_the_document() -> None:
-    actions = {"narrate": {"kind": "llm", "prompt": "Tell"}}
-    assert action_of({"workerType": "narrate"}, actions=actions) == d.Action("llm", {"prompt": "Tell"})
-
-
-def test_a_ux_node_asks_a_person() -> None:
-    form = {"type": "object"}
-    assert action_of({"label": "Approve?", "form": form}, "UX") == d.Action(
-        "human", {"form": form, "title": "Approve?"}
-    )
-
-
 def test_the_movement_of_entities_is_read_as_the_canvas_writes_it() -> None:
     data = {
         "entityMovement": {
@@ -184,12 +150,12 @@ def test_the_movement_of_entities_is_read_as_the_canvas_writes_it() -> None:
             "onFailure": {"targetSectionId": "nurture", "completeAs": "neutral"},
         }
     }
-    node = drawn({"a": {"type": "Worker", "data": data}}).require().nodes["a"]
+    node = drawn({"a": {"type": "Worker", "data": {**data, "webhookUrl": "https://x.example"}}}).require().nodes["a"]
     assert node.entity == d.EntityMoves(
         on_success=d.EntityMove("customers", "success", "customer"), on_failure=d.EntityMove("nurture", "neutral")
     )
     assert node.task is not None
-    assert node.task.steps[0].action == d.Action("webhook", {"url": ""})
+    assert node.task.steps[0].action == d.Action("webhook", {"url": "https://x.example"})
 
 
 def test_a_node_may_carry_fields_of_the_language_in_its_data() -> None:
@@ -206,20 +172,37 @@ def test_edge_mappings_are_kept_as_written() -> None:
 
 
 def test_what_is_for_the_eye_is_kept_apart_and_can_be_drawn_again() -> None:
+    looks = {"label": "A", "color": "#fff", "icon": "star", "style": {"opacity": 1}}
+    address = {"webhookUrl": "https://x.example", "model": "m", "style": "watercolour"}
     nodes = {
-        "a": {"type": "Worker", "position": {"x": 1, "y": 2}, "selected": True, "data": {"label": "A", "model": "m"}},
+        "a": {
+            "type": "Worker",
+            "position": {"x": 1, "y": 2},
+            "selected": True,
+            "data": {**address, "label": "A", "color": "#fff", "icon": "star"},
+        },
+        "u": {"type": "UX", "data": {**looks, "form": {"type": "object"}, "hotkey": "x"}},
+        "s": {"type": "Splitter", "data": {**looks, "arrayPath": "items"}},
+        "c": {"type": "Collector", "data": looks},
         "box": {"type": "section", "position": {"x": 0, "y": 0}, "data": {"title": "Leads"}},
         "card": {"type": "section-item", "parentId": "box"},
     }
-    found = drawn(nodes, ("a", "box"), viewport={"x": 0, "y": 0, "zoom": 2}).require()
-    assert list(found.nodes) == ["a"]
-    assert found.transitions == []
-    assert found.nodes["a"].description == "A"
-    assert found.canvas["nodes"]["a"] == {
-        "type": "Worker",
-        "position": {"x": 1, "y": 2},
-        "selected": True,
-        "label": "A",
+    edges = (("a", "box"), ("a", "u"), ("u", "s"), ("s", "c"))
+    found = drawn(nodes, *edges, viewport={"x": 0, "y": 0, "zoom": 2}).require()
+    assert list(found.nodes) == ["a", "u", "s", "c"]
+    task = found.nodes["a"].task
+    assert task is not None
+    assert task.steps[0].action.config["config"] == {"model": "m", "style": "watercolour"}
+    assert found.canvas["nodes"] == {
+        "a": {
+            "type": "Worker",
+            "position": {"x": 1, "y": 2},
+            "selected": True,
+            "data": {"label": "A", "color": "#fff", "icon": "star"},
+        },
+        "u": {"type": "UX", "data": {**looks, "hotkey": "x"}},
+        "s": {"type": "Splitter", "data": looks},
+        "c": {"type": "Collector", "data": looks},
     }
     assert [row["id"] for row in found.canvas["sections"]] == ["box", "card"]
     assert found.canvas["viewport"]["zoom"] == 2
@@ -254,7 +237,7 @@ def test_a_splitter_whose_items_are_never_collected_is_a_warning() -> None:
 
 @pytest.mark.parametrize(("file", "name"), [("Lead Flow.json", "lead-flow"), ("<text>", "canvas"), ("x/y.json", "y")])
 def test_a_drawing_without_a_name_is_called_like_its_file(file: str, name: str) -> None:
-    text = json.dumps({"nodes": [{"id": "a", "type": "Worker", "data": {}}], "edges": []})
+    text = json.dumps({"nodes": [{"id": "a", "type": "UX", "data": {}}], "edges": []})
     assert load_text(text, file).require().workflow == name
 
 

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from typing import Any
 
+from treadle.language.canvas.nodes import for_the_eye
+from treadle.model.definition import Node
+
 Json = Any
 
 
-def drawing_of(value: dict[str, Json], executing: set[str]) -> dict[str, Json]:
-    """Positions, sizes, labels and sections of a saved canvas, without what the execution graph holds."""
+def drawing_of(value: dict[str, Json], executing: dict[str, Node]) -> dict[str, Json]:
+    """Positions, sizes, labels, colours and sections of a saved canvas, without what the execution graph holds."""
     nodes: dict[str, Json] = {}
     sections: list[Json] = []
     for row in value["nodes"]:
         if not isinstance(row, dict):
             continue
         if row.get("id") in executing:
-            nodes[row["id"]] = {key: part for key, part in row.items() if key not in ("id", "data")} | _label(row)
+            nodes[row["id"]] = _looks_of(row, "id") | _seen(row, executing[row["id"]])
         else:
             sections.append(row)
     rows = value.get("edges")
     edges = [
-        {key: part for key, part in row.items() if key != "data"}
+        _looks_of(row) | _rest(row.get("data"), "mapping")
         for row in (rows if isinstance(rows, list) else ())
         if isinstance(row, dict)
     ]
@@ -28,6 +31,16 @@ def drawing_of(value: dict[str, Json], executing: set[str]) -> dict[str, Json]:
     return {key: part for key, part in drawing.items() if part}
 
 
-def _label(row: dict[str, Json]) -> dict[str, Json]:
-    data = row.get("data")
-    return {"label": data["label"]} if isinstance(data, dict) and "label" in data else {}
+def _looks_of(row: dict[str, Json], *left_out: str) -> dict[str, Json]:
+    return {key: part for key, part in row.items() if key not in ("data", *left_out)}
+
+
+def _seen(row: dict[str, Json], node: Node) -> dict[str, Json]:
+    data, kind = row.get("data"), row.get("type")
+    seen = for_the_eye(kind.lower(), data, node) if isinstance(data, dict) and isinstance(kind, str) else None
+    return {"data": seen} if seen else {}
+
+
+def _rest(data: Json, executed: str) -> dict[str, Json]:
+    rest = {key: part for key, part in data.items() if key != executed} if isinstance(data, dict) else None
+    return {"data": rest} if rest else {}

@@ -1,7 +1,8 @@
 """One canvas node → one canonical node: which action a Worker is, what a person at a UX node sees.
 
-`data` may carry some fields of page 1 by their own names (retry, timeout_ms, …). Everything else in a Worker's
-`data` is its configuration and reaches the external worker as it is.
+`data` may carry some fields of page 1 by their own names (retry, timeout_ms, …). What in it is for the eye (label,
+colour, icon) is left to the drawing; everything else in the `data` of a Worker with an address is its configuration
+and reaches the external worker as it is.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 from treadle.language.grammar.kinds import KINDS
 from treadle.language.grammar.node import NODE
 from treadle.language.grammar.task import ACTION_OR_NAME, ONLY_STEP
+from treadle.language.problem import did_you_mean
 from treadle.language.reading import Place, Reading
 from treadle.language.shapes import BAD, Json
 from treadle.model import definition as d
@@ -22,30 +24,86 @@ FIELDS = (
 """Node fields that `data` may carry under their own names."""
 _SPELLINGS = {**{name: name for name in FIELDS}, "entityMovement": "entity"}
 _HUMAN = ("title", "form", "assign", "due_ms", "remind_ms", "on_expiry")
-_NOT_CONFIG = {*_SPELLINGS, "webhookUrl", "secret", "label", "action"}
+_OF_A_WORKER = frozenset({"webhookUrl", "secret", "action"})
+_FOR_THE_EYE = frozenset(
+    {"label", "color", "colour", "backgroundColor", "borderColor", "textColor"}
+    | {"icon", "emoji", "className", "collapsed", "expanded"}
+)
+"""Keys of `data` that drawing tools keep looks in. A worker that wants one of them gets it inside `data.config`."""
+
+
+def for_the_eye(kind: str, data: dict[str, Json], node: d.Node) -> dict[str, Json]:
+    """What of a node's `data` is not executed. `kind` is its type in lower case, `node` what it became."""
+    executed = {"ux": set(_HUMAN), "splitter": {"arrayPath"}}.get(kind, set())
+    if kind == "worker":
+        takes_all = node.task is not None and node.task.steps[0].action.kind == "webhook" and "action" not in data
+        executed = data.keys() - _looks(data) if takes_all else {*_OF_A_WORKER, "workerType", "config"}
+    return {key: value for key, value in data.items() if key not in executed and key not in _SPELLINGS}
+
+
+def _looks(data: dict[str, Json]) -> set[str]:
+    """`style` is looks where it is a map, as React has it; a worker may well take one as text."""
+    return (data.keys() & _FOR_THE_EYE) | ({"style"} if isinstance(data.get("style"), dict) else set())
 
 
 def worker_node(data: dict[str, Json], at: Place, reading: Reading) -> d.Node:
-    """A Worker: an action written in place, an integrated one by `workerType`, or a webhook."""
+    """A Worker: an action written in place, a webhook to its address, or what its `workerType` stands for."""
     if data.get("action") is not None:
         return _node(data, at, reading, data["action"], ("data", "action"))
+    if data.get("webhookUrl"):
+        return _node(data, at, reading, _webhook(data, {"url": data["webhookUrl"]}), ("data",))
     kind = data.get("workerType")
-    named = isinstance(kind, str) and kind in reading.known_names("actions")
-    if named and not data.get("webhookUrl"):
+    if not isinstance(kind, str) or not kind:
+        return _nobody(data, at, reading)
+    if kind in reading.known_names("actions"):
         return _node(data, at, reading, kind, ("data", "workerType"))
-    known = isinstance(kind, str) and (kind in KINDS or kind in (reading.settings.kinds or {}))
-    if known and not data.get("webhookUrl"):
-        config = data.get("config")
-        action = {**(config if isinstance(config, dict) else {}), "kind": kind}
-        return _node(data, at, reading, action, ("data", "config"))
-    return _node(data, at, reading, _webhook(data), ("data",))
+    config = data.get("config")
+    config = config if isinstance(config, dict) else {}
+    workers = reading.settings.workers or {}
+    if kind in workers:
+        return _configured(workers[kind], config, data, at, reading)
+    if kind in KINDS or kind in (reading.settings.kinds or {}):
+        return _node(data, at, reading, {**config, "kind": kind}, ("data", "config"))
+    known = [*reading.known_names("actions"), *workers, *KINDS, *(reading.settings.kinds or {})]
+    hint = did_you_mean(kind, known) or "map it in the setting `workers`, or give the Worker a `webhookUrl`"
+    message = f"there is no worker type `{kind[:60]}`, and the Worker has no `webhookUrl`"
+    reading.problem("BAD_VALUE", Place((*at.written, "data", "workerType"), at.canonical), message, hint)
+    return _node(data, at, reading, None, ())
 
 
-def _webhook(data: dict[str, Json]) -> dict[str, Json]:
-    action: dict[str, Json] = {"kind": "webhook", "url": data.get("webhookUrl") or ""}
+def _configured(worker: Json, config: dict[str, Json], data: dict[str, Json], at: Place, reading: Reading) -> d.Node:
+    """What the project's setting `workers` says of a type; the node's own `config` is added to it, and wins."""
+    if not isinstance(worker, dict):
+        message = f"the setting `workers` must give an action for `{data['workerType']}`: a table with `kind`"
+        reading.problem("BAD_VALUE", Place((*at.written, "data", "workerType"), at.canonical), message)
+        return _node(data, at, reading, None, ())
+    action = {key: value for key, value in worker.items() if key != "queue"}
+    if worker.get("queue") is not None:
+        data = {"queue": worker["queue"], **data}
+    if action.get("kind") == "webhook":
+        action = _webhook({key: value for key, value in data.items() if key != "queue"}, action)
+    else:
+        action |= config
+    return _node(data, at, reading, action, ("data", "workerType"))
+
+
+def _nobody(data: dict[str, Json], at: Place, reading: Reading) -> d.Node:
+    """Neither an action, nor an address, nor a type: fine where somebody answers for it, else a mistake."""
+    if reading.settings.answered:
+        return _node(data, at, reading, _webhook(data, {}), ("data",))
+    place = Place((*at.written, "data", "webhookUrl") if "webhookUrl" in data else at.written, at.canonical)
+    message = "nobody would do this Worker's work: it has neither `webhookUrl`, `workerType` nor `action`"
+    reading.problem("BAD_VALUE", place, message, "give it an address, or a type that the setting `workers` knows")
+    return _node(data, at, reading, None, ())
+
+
+def _webhook(data: dict[str, Json], action: dict[str, Json]) -> dict[str, Json]:
+    """A webhook with everything else in `data` as its configuration."""
+    action = {"kind": "webhook", **action}
     if data.get("secret") is not None:
         action["secret"] = data["secret"]
-    config = {key: value for key, value in data.items() if key not in _NOT_CONFIG}
+    left_out = {*_SPELLINGS, *_OF_A_WORKER, *_looks(data)}
+    config = {key: value for key, value in data.items() if key not in left_out}
     return action | ({"config": config} if config else {})
 
 
@@ -64,15 +122,14 @@ def passing_node(data: dict[str, Json], at: Place, reading: Reading) -> d.Node:
 
 def _node(data: dict[str, Json], at: Place, reading: Reading, action: Json, written: tuple[str, ...]) -> d.Node:
     values = _fields(data, at, reading)
-    if isinstance(data.get("label"), str) and data["label"]:
-        values["description"] = data["label"]
     if action is not None:
         place = Place((*at.written, *written), (*at.canonical, "task", "steps", 0, "action"))
         reading.note(place)
         result = ACTION_OR_NAME.read(action, place, reading)
         if result is not BAD:
             values["task"] = d.Task(steps=[d.Step(ref=ONLY_STEP, action=result)])
-    return d.Node(**values)
+    node: d.Node = NODE.make(values)
+    return node
 
 
 def _fields(data: dict[str, Json], at: Place, reading: Reading) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def read_canvas(value: Row, reading: Reading) -> dict[str, Any]:
         **head,
         "nodes": graph.canonical_nodes(),
         "transitions": graph.rows,
-        "canvas": drawing_of(value, set(graph.nodes)) | (head.get("canvas") or {}),
+        "canvas": drawing_of(value, graph.nodes) | (head.get("canvas") or {}),
     }
 
 

@@ -53,6 +53,8 @@ def _needed(at: Path, step: Step, given: Mapping | str | None, reading: Reading)
         elsewhere = field.name not in CONFIG_ONLY
         if field.name in step.action.config or (elsewhere and (anything or field.name in supplied)):
             continue
+        if reading.is_known_wrong((*at, field.name)):
+            continue
         where = ", here or in its input" if elsewhere else ""
         message = f"a `{step.action.kind}` action needs `{field.name}`{where}"
         reading.problem_in("BAD_VALUE", at, message, field.doc)

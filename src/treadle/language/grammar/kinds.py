@@ -27,6 +27,7 @@ from treadle.language.shapes import (
     Schema,
     Shape,
     Text,
+    WebAddress,
     Whole,
 )
 
@@ -107,7 +108,7 @@ KINDS: dict[str, Record] = {
     "http": _config(
         "http",
         "An HTTP request; output {status, headers, body}.",
-        _needs("url", Sourced(Text(), secret=True), "Address"),
+        _needs("url", Sourced(WebAddress(), secret=True), "Address"),
         Field("method", Text("an HTTP method", "[A-Za-z]{3,16}"), "Method", default="GET"),
         Field("headers", Sourced(MapOf(ANYTHING)), "Name → source or {secret: NAME}"),
         Field("query", Sourced(MapOf(ANYTHING)), "Parameter → source; a list repeats it"),
@@ -246,7 +247,7 @@ KINDS: dict[str, Record] = {
     "webhook": _config(
         "webhook",
         "A signed POST to an external worker, then waits for its callback.",
-        _needs("url", AnyText(), "Address; empty: nobody is called, the answer comes by callback alone"),
+        _needs("url", Sourced(WebAddress()), "Address of the worker"),
         Field("secret", _TEXT, "Name of the signing secret"),
         Field("config", ANYTHING, "Handed to the worker as it is"),
         Field("timeout_ms", TIMEOUT, "How long to wait for the callback"),
