@@ -46,7 +46,7 @@ async def carry(effect: f.Effect, context: Any, given: OutsideSettings, timeout_
 def call_worker(handler: Handler, action: Any = None, times: int = 1, **fields: Any) -> Peer:
     async def whole() -> Peer:
         async with peer(handler) as server:
-            context = {"workflow": "w", "action": {"url": server.url, **(action or {})}, "key": "r1:7:2"}
+            context = {"workflow": "w", "action": {"url": server.url, **(action or {})}, "key": "r1:7:1"}
             await carry(CALL, context, settings(**fields), times=times)
             return server
 
@@ -64,6 +64,7 @@ def test_a_worker_gets_a_signed_post_with_all_it_needs_to_answer() -> None:
         "node_id": "work",
         "visit": 7,
         "attempt": 2,
+        "idempotency_key": "r1:7:1",
         "input": {"n": 1},
         "config": {"size": 3},
         "callback_url": f"https://flows.example/api/callbacks/{token}",

@@ -74,7 +74,8 @@ def test_a_text_body_is_sent_as_text_and_no_body_as_nothing() -> None:
 
 def test_the_idempotency_key_is_the_steps_unless_the_author_sets_one() -> None:
     _, server = exchange(answering(), {})
-    assert server.seen[0].headers["idempotency-key"] == "r1:7:2:only:0"
+    assert server.seen[0].headers["idempotency-key"] == "r1:7:1:only"
+    assert server.seen[0].headers["treadle-attempt"] == "2", "the attempt is told beside it"
     _, server = exchange(answering(), {"headers": {"idempotency-key": "mine"}})
     assert server.seen[0].headers["idempotency-key"] == "mine"
 

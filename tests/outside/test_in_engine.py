@@ -72,6 +72,32 @@ def test_an_action_retries_what_may_pass_with_the_same_key_and_hides_what_it_sen
     run(whole())
 
 
+def test_every_automatic_retry_carries_the_same_key_and_an_operators_retry_a_new_one() -> None:
+    statuses = iter([503, 503, 503, 503, 200])
+
+    async def flaky(_request: web.BaseRequest) -> Answer:
+        return web.json_response({}, status=next(statuses))
+
+    async def whole() -> None:
+        async with peer(flaky) as server, Engine(":memory:", settings=SETTINGS) as engine:
+            ask = {"kind": "http", "url": server.url, "headers": {"X-Visit": "$._visit.key", "X-Run": "$._run.id"}}
+            ask["execution"] = {"retry_policy": {"max_attempts": 2}}
+            node = {"action": ask, "retry": {"max_attempts": 2}}
+            await deploy(engine, nodes={"pay": node})
+            started = await engine.start("w", {})
+            assert (await started.wait(10)).status == "failed"
+            await started.retry()
+            assert (await started.wait(10)).status == "completed"
+            seen = [(one.headers["idempotency-key"], one.headers["treadle-attempt"]) for one in server.seen]
+            first, second = f"{started.id}:1:1", f"{started.id}:1:2"
+            assert [key for key, _ in seen] == [f"{first}:main"] * 4 + [f"{second}:main"]
+            assert [attempt for _, attempt in seen] == ["1", "1", "2", "2", "3"]
+            assert [one.headers["x-visit"] for one in server.seen] == [first] * 4 + [second]
+            assert {one.headers["x-run"] for one in server.seen} == {started.id}
+
+    run(whole())
+
+
 def test_cancelling_a_run_ends_its_program_and_what_that_started(tmp_path: Path) -> None:
     fifo = tmp_path / "told"
     os.mkfifo(fifo)

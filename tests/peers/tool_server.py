@@ -53,7 +53,11 @@ def request(context: Context[Any, Any]) -> dict[str, Any]:
     """What came along with this call."""
     headers = context.headers or {}
     meta = context.request_context.meta or {}
-    return {"authorization": headers.get("authorization"), "key": meta.get("treadle/idempotency-key")}
+    return {
+        "authorization": headers.get("authorization"),
+        "key": meta.get("treadle/idempotency-key"),
+        "attempt": meta.get("treadle/attempt"),
+    }
 
 
 @server.tool()

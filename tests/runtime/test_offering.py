@@ -36,6 +36,18 @@ async def test_an_offer_carries_what_a_worker_needs() -> None:
 
 
 @on_loop
+async def test_an_offer_carries_the_run_only_where_the_task_reads_it() -> None:
+    async with hall({}, work=nothing) as here:
+        told = {"ref": "n", "action": {"kind": "set", "values": {"run": "$._run.id", "key": "$._visit.key"}}}
+        document = {"workflow": "w", "nodes": {"a": {"steps": [told], "queue": "q"}, "b": calls("work", queue="q")}}
+        run = await here.engine.start(load_value(document).require(), key="order-7")
+        offers = {claimed.offer.node: claimed.offer for claimed in await here.claim()}
+        assert offers["b"].about is None
+        assert (offers["a"].about["id"], offers["a"].about["key"], offers["a"].retries) == (run.id, "order-7", 0)
+        await run.cancel()
+
+
+@on_loop
 async def test_an_offer_nobody_wants_is_cleared_away() -> None:
     async with hall({}, work=nothing) as here:
         run = await here.engine.start(queued())

@@ -24,7 +24,7 @@ from tests.torture.expectations import problem_with
 from tests.torture.journal import Line
 from tests.torture.verdict import Evidence, Verdict
 from treadle.model import events as e
-from treadle.model.ids import dispatch_key
+from treadle.model.ids import attempt_name
 
 SILENT = {"begin"}
 """Nodes whose action writes nothing down: a `set`."""
@@ -154,7 +154,7 @@ def _died_between(before: Line, after: Line, evidence: Evidence) -> bool:
 
 
 def results(run: str, history: list[e.Event]) -> Iterator[tuple[str, int]]:
-    """(dispatch key, when) of every attempt with a result of its own in a history."""
+    """(name of the attempt, when) of every attempt with a result of its own in a history."""
     attempts: dict[int, int] = {}
     silent: set[int] = set()
     for event in history:
@@ -166,7 +166,7 @@ def results(run: str, history: list[e.Event]) -> Iterator[tuple[str, int]]:
             poisoned = isinstance(event, e.TokenFailed) and event.error.kind == "WORKER_LOST"
             attempt = attempts.pop(event.token, None)
             if attempt is not None and not poisoned:
-                yield dispatch_key(e.RunId(run), event.token, attempt), event.at
+                yield attempt_name(e.RunId(run), event.token, attempt), event.at
 
 
 def _joins(history: list[e.Event]) -> list[str]:

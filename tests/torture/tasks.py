@@ -16,6 +16,7 @@ from typing import Any
 from tests.torture.journal import Journal
 from treadle.actions.failure import Retryable, TaskFailure
 from treadle.actions.protocol import AttemptFacts
+from treadle.model.ids import attempt_name
 from treadle.tasks.decorator import task
 
 Json = Any
@@ -36,7 +37,8 @@ def _note(facts: AttemptFacts, what: str) -> str:
     """The name of this execution: what it gives says so, and so does the journal."""
     by = f"{ENGINE}/{next(_executions)}"
     if _journal is not None:
-        _journal.say(key=facts.key, run=facts.run, node=facts.node, engine=ENGINE, what=what, by=by)
+        key = attempt_name(facts.run, facts.token, facts.attempt)
+        _journal.say(key=key, run=facts.run, node=facts.node, engine=ENGINE, what=what, by=by)
     return by
 
 

@@ -16,7 +16,7 @@ from treadle.actions.redact import Redactor, current
 from treadle.actions.secrets import Secret, SecretProvider, fetch, filled, is_reference, references
 from treadle.actions.settings import setting
 from treadle.expression.sources import compile_source
-from treadle.expression.view import DictView
+from treadle.expression.view import View
 
 Json = Any
 MANY = frozenset(["headers", "query", "env", "argv"])
@@ -42,7 +42,7 @@ class Settled:
             return [self._one(value, view) for value in written]
         return self._one(written, view)
 
-    def _one(self, written: Json, view: DictView) -> Json:
+    def _one(self, written: Json, view: View) -> Json:
         if _is_source(written) and not is_reference(written):
             return compile_source(written).evaluate(view)
         return (

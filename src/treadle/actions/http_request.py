@@ -77,6 +77,8 @@ def build_request(settled: Settled, gate: Gate) -> Request:
         headers["Content-Type"] = content_type
     if "idempotency-key" not in names:
         headers["Idempotency-Key"] = settled.call.key
+    if "treadle-attempt" not in names:
+        headers["Treadle-Attempt"] = str(settled.call.facts.attempt)
     return Request(
         method=_method(settled.get("method", "GET")),
         url=gate.check_url(_address(settled)),

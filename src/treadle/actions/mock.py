@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle.actions.protocol import Call, Done, Failed, Later, failed
+from treadle.actions.protocol import Call, Done, Failed, Later, TaskView, failed
 from treadle.expression.cel import compile_cel
 from treadle.expression.sources import compile_source
-from treadle.expression.view import DictView, View
+from treadle.expression.view import View
 
 Json = Any
 
@@ -26,7 +26,7 @@ class MockKind:
 
 def mock_reply(outcome: dict[str, Json], call: Call) -> Done | Failed | Later:
     """The reply a scripted outcome stands for."""
-    view = DictView({**call.roots(), "_branch": call.facts.branch or {}})
+    view = TaskView({**call.roots(), "_branch": call.facts.branch or {}}, call.facts)
     then = _result(outcome, view)
     after_ms = compile_source(outcome.get("after_ms") or 0).evaluate(view)
     if not isinstance(after_ms, int) or after_ms < 0:

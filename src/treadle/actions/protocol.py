@@ -14,9 +14,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.actions.blobs import Artifacts
-from treadle.expression.view import DictView
+from treadle.expression.paths import Path, get_in
+from treadle.expression.view import only_keys
 from treadle.model.errors import Error
-from treadle.model.ids import RunId, TokenId, dispatch_key
+from treadle.model.ids import RunId, TokenId, visit_key
 from treadle.model.requests import AnyRequest
 
 Json = Any
@@ -31,8 +32,12 @@ class AttemptFacts(Struct, frozen=True, kw_only=True):
     node: str
     workflow: str = ""
     path: str = "root"
+    retries: int = 0
+    """How often an operator has retried the visit: each time makes a new `key`."""
     branch: dict[str, Json] | None = None
     """`_branch` of the token, outside every group None."""
+    about: Callable[[], Json] | None = None
+    """Makes `_run`, for expressions that read it."""
     artifacts: Artifacts | None = None
     jitter: Callable[[], float] | None = None
     """Draws from [-1, 1) for backoff; None switches jitter off, as scenarios do."""
@@ -41,12 +46,44 @@ class AttemptFacts(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """The stable idempotency key of this dispatch (2.1); a re-dispatch after a crash carries the same one."""
-        return dispatch_key(self.run, self.token, self.attempt)
+        """The idempotency key of the visit (2.1): every automatic retry and a repetition after a crash carry the same
+        one; `attempt` tells them apart."""
+        return visit_key(self.run, self.token, self.retries)
+
+    def root(self, name: str) -> Json:
+        """`_run` or `_visit`, as expressions of the task see them."""
+        if name == "_visit":
+            return {"id": self.token, "key": self.key, "attempt": self.attempt, "path": self.path}
+        return self.about() if self.about is not None else {"id": self.run, "workflow": self.workflow}
 
     def portable(self) -> AttemptFacts:
         """The same for another process: without what belongs to this one."""
-        return replace(self, artifacts=None, jitter=None, emit=None)
+        return replace(self, artifacts=None, jitter=None, emit=None, about=None)
+
+
+TOLD = frozenset(("_run", "_visit"))
+"""Roots that are made only when an expression reads them."""
+
+
+class TaskView:
+    """What the expressions of a task see: the given roots, and `_run` and `_visit` when they are asked for."""
+
+    __slots__ = ("_facts", "_roots")
+
+    def __init__(self, roots: dict[str, Json], facts: AttemptFacts) -> None:
+        self._roots = roots
+        self._facts = facts
+
+    def get(self, path: Path) -> Json:
+        if path and path[0] in TOLD:
+            return get_in(self._facts.root(str(path[0])), path[1:])
+        return get_in(self._roots, path)
+
+    def root(self, name: str, keys: frozenset[str] | None) -> Json:
+        return only_keys(self._facts.root(name) if name in TOLD else get_in(self._roots, (name,)), keys)
+
+    def tokens_at(self, node: str) -> int:  # noqa: ARG002
+        return 0
 
 
 class Call(Struct, frozen=True, kw_only=True):
@@ -67,16 +104,16 @@ class Call(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        """Idempotency key of this step: the same for action retries, another when the whole task starts over."""
-        return f"{self.facts.key}:{self.step}:{self.tries}"
+        """Idempotency key of this step (2.1): the same in retries of the action, of the task and of the node."""
+        return f"{self.facts.key}:{self.step}"
 
     def roots(self) -> dict[str, Json]:
         """What a config's expressions see: `input` is the step's, `state` and `output` are the task's."""
         return {"input": self.input, "state": self.state, "output": self.output}
 
-    def view(self) -> DictView:
-        """The same, to evaluate against."""
-        return DictView(self.roots())
+    def view(self) -> TaskView:
+        """The same, and `_run` and `_visit`, to evaluate against."""
+        return TaskView(self.roots(), self.facts)
 
 
 class Done(Struct, frozen=True):

@@ -12,7 +12,7 @@ from typing import Any
 from minijinja import Environment, TemplateError
 
 from treadle.actions.plain import plain
-from treadle.actions.protocol import Call, Done, Failed, failed
+from treadle.actions.protocol import TOLD, Call, Done, Failed, failed
 
 FUEL = 1_000_000
 """Instructions per rendering: a list of some 100,000 lines, well under a second."""
@@ -22,7 +22,8 @@ _ENVIRONMENT = Environment(undefined_behavior="strict", fuel=FUEL, keep_trailing
 
 
 class TemplateKind:
-    """The keys of the step's input are the variables; `input`, `state` and `output` are there as well."""
+    """The keys of the step's input are the variables; `input`, `state`, `output`, `_run` and `_visit` are there as
+    well."""
 
     name = "template"
 
@@ -36,11 +37,12 @@ class TemplateKind:
 
 def render(template: str, call: Call, name: str = "template") -> str:
     """The text of a template for one call; raises minijinja's `TemplateError`."""
-    text: str = _ENVIRONMENT.render_str(template, name, **_variables(call))
+    text: str = _ENVIRONMENT.render_str(template, name, **_variables(template, call))
     return text
 
 
-def _variables(call: Call) -> dict[str, Any]:
+def _variables(template: str, call: Call) -> dict[str, Any]:
     own = call.input if isinstance(call.input, dict) else {}
-    variables: dict[str, Any] = plain({**call.roots(), **own})
+    told = {name: call.facts.root(name) for name in TOLD if name in template}
+    variables: dict[str, Any] = plain({**call.roots(), **told, **own})
     return variables

@@ -41,7 +41,7 @@ from treadle.expression.paths import MISSING, Path
 from treadle.expression.view import View
 from treadle.expression.words import clip, nearest, shown
 
-ROOTS = frozenset(("input", "state", "output", "nodes", "_branch", "_last_error", "_visit"))
+ROOTS = frozenset(("input", "state", "output", "nodes", "_branch", "_last_error", "_run", "_visit"))
 """The names every expression may use."""
 LENGTH_MAX = 4_096
 """Characters. Also the bound on leaves: nothing may unfold to more than its longest text could spell out."""

@@ -128,6 +128,7 @@ def _compile_node(ref: str, index: int, node: d.Node, names: tuple[str, ...]) ->
         compensate_input=compile_mapping(undo.input_mapping, (*names, "input", "output"))
         if undo is not None and undo.input_mapping is not None
         else None,
+        mentions_run=task is not None and b"_run" in msgspec.json.encode(task),
     )
 
 

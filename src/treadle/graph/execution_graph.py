@@ -126,6 +126,9 @@ class GraphNode:
     """Of one attempt: the shorter of the node's and the task's `timeout_ms`."""
     bit: int = 0
     """This node's bit in a reachability mask."""
+    mentions_run: bool = False
+    """Its task may read `_run`: work that leaves this process takes it along. Looked for as text, so it may be
+    true in vain."""
 
 
 @dataclass(slots=True, eq=False)

@@ -117,7 +117,7 @@ def _chosen(d: Deciding, token: Token, origin: Origin) -> list[fan_out.Firing]:
     node = origin.node
     if not node.success:
         return []
-    view = TokenView(d.state, token.frames)
+    view = TokenView(d.state, token.frames, None, None, token)
     matches = choose(d, view, node.success, origin)
     if not matches:
         if node.definition.on_no_match == "error":

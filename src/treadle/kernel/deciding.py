@@ -118,7 +118,7 @@ class Deciding:
 
     def view(self, token: Token) -> TokenView:
         """What the token's expressions see."""
-        return TokenView(self.state, token.frames, token.last_error)
+        return TokenView(self.state, token.frames, token.last_error, None, token)
 
     def touch(self, frames: Frames) -> None:
         """Something moved inside these branches: the joins around it must be looked at."""

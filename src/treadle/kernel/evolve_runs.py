@@ -27,6 +27,7 @@ def started(state: RunState, event: e.RunStarted) -> None:
     state.depth = event.depth
     state.depth_max = event.depth_max
     state.idempotency_key = event.idempotency_key
+    state.tags = event.tags
     scope_at(state, None)
     if event.entity is not None:
         state.position = Position(section=event.entity.section, type=event.entity.type)

@@ -276,6 +276,7 @@ def _remember_stopping(state: RunState, token: Token) -> None:
 def retry_scheduled(state: RunState, event: e.TokenRetryScheduled) -> None:
     token = state.tokens[event.token]
     if event.by is not None:
+        token.retries += 1
         _reopen(state, token)
     else:
         _close_outside(token, "token.retry_scheduled")

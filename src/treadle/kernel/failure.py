@@ -80,7 +80,7 @@ def fail_token(d: Deciding, token: Token, error: Error) -> None:
 
 def fail_at(d: Deciding, origin: Origin, error: Error, record: Record) -> None:
     """A failure at a node: route it, else fail the innermost branch somebody waits for, else the run."""
-    view = TokenView(d.state, origin.frames, error)
+    view = TokenView(d.state, origin.frames, error, None, d.state.tokens.get(origin.token))
     matches = choose(d, view, origin.node.failure, origin) if origin.node.failure else []
     if matches:
         try:

@@ -14,6 +14,7 @@ from treadle.errors import EvaluationError
 from treadle.expression.view import DictView
 from treadle.kernel import cancel, finish, timers
 from treadle.kernel.deciding import Deciding
+from treadle.kernel.identity import run_facts, visit_facts
 from treadle.kernel.state import Record, Stopped, Token
 from treadle.model import effects as x
 from treadle.model import events as e
@@ -142,6 +143,9 @@ def dispatch(d: Deciding, token: Token) -> None:
     assert undo is not None
     mapping = d.node(token).compensate_input
     seen = {"input": record.input, "output": record.output}
+    if mapping is not None and any(path[:1] in (("_run",), ("_visit",)) for path in mapping.reads):
+        seen["_run"] = run_facts(d.state)
+        seen["_visit"] = visit_facts(d.state, token)
     try:
         value = mapping.evaluate(DictView(seen)) if mapping is not None else seen
     except EvaluationError as problem:

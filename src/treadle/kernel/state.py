@@ -73,6 +73,8 @@ class Token(Struct, gc=False):
     """The newest part it has said while at work: (attempt, recoveries, part)."""
     forgiven: int = 0
     """Of the recoveries, those that say nothing against the work."""
+    retries: int = 0
+    """How often an operator has retried it; part of its idempotency key."""
 
 
 class Timer(Struct):
@@ -179,6 +181,7 @@ class RunState:
     depth: int = 0
     depth_max: int = 10
     idempotency_key: str | None = None
+    tags: tuple[str, ...] = ()
     entity: EntityRef | None = None
     position: Position | None = None
     tokens: dict[TokenId, Token] = field(default_factory=dict)

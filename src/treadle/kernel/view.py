@@ -1,5 +1,5 @@
-"""What an expression sees from where a token stands: layered scopes, its branch, item variables, its error, the
-marking."""
+"""What an expression sees from where a token stands: layered scopes, its branch, item variables, its error, its run
+and visit, the marking."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from treadle.expression.paths import MISSING, Path, get_in
 from treadle.graph.execution_graph import ExecutionGraph
 from treadle.kernel import standing
 from treadle.kernel.group_state import Group
+from treadle.kernel.identity import run_facts, visit_facts
 from treadle.kernel.scope import Scope, overlaid, read
-from treadle.kernel.state import RunState
+from treadle.kernel.state import RunState, Token
 from treadle.model.errors import Error
 from treadle.model.ids import Frame, Frames, GroupId, TokenId
 
@@ -21,7 +22,7 @@ _SCOPED = ("state", "output", "nodes")
 class TokenView:
     """Implements `expression.view.View` over a run's state. Cheap to make: layers are looked up on first use."""
 
-    __slots__ = ("_chain", "_extra", "_frames", "_last_error", "_state")
+    __slots__ = ("_chain", "_extra", "_frames", "_last_error", "_state", "_token")
 
     def __init__(
         self,
@@ -29,8 +30,10 @@ class TokenView:
         frames: Frames,
         last_error: Error | None = None,
         extra: dict[str, Json] | None = None,
+        token: Token | None = None,
     ) -> None:
         self._state = state
+        self._token = token
         self._frames = frames
         self._last_error = last_error
         self._extra = extra
@@ -68,6 +71,10 @@ class TokenView:
             return self._last_error.as_json() if self._last_error is not None else MISSING
         if name == "_branch":
             return branch_of(self._state, self._frames)
+        if name == "_run":
+            return run_facts(self._state)
+        if name == "_visit":
+            return visit_facts(self._state, self._token) if self._token is not None else MISSING
         return self._item_variable(name)
 
     def _item_variable(self, name: str) -> Json:

@@ -56,7 +56,7 @@ def apply_output(d: Deciding, token: Token, output: Json) -> None:
     if node.plucks is not None and d.graph.state_schema is None:
         writes = _plucked(node.plucks, output)
     else:
-        writes = _mapped(d, node, frames, scope, output)
+        writes = _mapped(d, token, node, scope, output)
     if node.read:
         writes.append((("nodes", node.ref, "output"), output))
     branch = _unjoined_branch(d, frames, scope) if frames and frames[-1] is not scope else None
@@ -77,13 +77,13 @@ def _plucked(plucks: tuple[tuple[Path, Path], ...], output: Json) -> list[Write]
     return found
 
 
-def _mapped(d: Deciding, node: GraphNode, frames: Frames, scope: Frame | None, output: Json) -> list[Write]:
-    view = _OutputView(TokenView(d.state, frames), output)
+def _mapped(d: Deciding, token: Token, node: GraphNode, scope: Frame | None, output: Json) -> list[Write]:
+    view = _OutputView(TokenView(d.state, token.frames, None, None, token), output)
     try:
         writes: list[Write] = [(path, source.evaluate(view)) for path, source in node.outputs]
     except EvaluationError as problem:
         raise BadOutput(Error("TASK_FAILED", f"output_mapping of {node.ref!r}: {problem}")) from None
-    refusal = write_problem(d, frames, scope, writes)
+    refusal = write_problem(d, token.frames, scope, writes)
     if refusal is not None:
         raise BadOutput(Error("SCHEMA", f"output_mapping of {node.ref!r}: {refusal}"))
     return writes

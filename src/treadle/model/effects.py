@@ -144,6 +144,10 @@ class OfferWork(Effect, tag="offer_work", frozen=True):
     """Smaller ones go first, as with transitions."""
     branch: Json = None
     slot: Slot | None = None
+    retries: int = 0
+    """How often an operator has retried the visit: part of its idempotency key."""
+    about: Json = None
+    """`_run`, where the task may read it."""
 
     def task(self) -> RunTask:
         """What it was made of."""

@@ -18,6 +18,12 @@ Frames = tuple[Frame, ...]
 """A token's stack of frames, outermost first."""
 
 
-def dispatch_key(run: RunId, token: TokenId, attempt: int) -> str:
-    """The stable idempotency key of one attempt (run, visit, attempt)."""
+def visit_key(run: RunId, token: TokenId, retries: int) -> str:
+    """The idempotency key of a visit's work (2.1): the same in every automatic retry and after a lost worker. Each
+    operator's retry (`retries` of them so far) makes a new one."""
+    return f"{run}:{token}:{retries + 1}"
+
+
+def attempt_name(run: RunId, token: TokenId, attempt: int) -> str:
+    """Names one attempt, unlike every other attempt of the visit: the id of a message that is sent for it."""
     return f"{run}:{token}:{attempt}"

@@ -5,7 +5,9 @@ another try; any other status, a redirect included, and an address that the gate
 Promises that a repeated try carries the same `webhook-id` and body, with a new timestamp, so receivers count it once.
 Must not retry, and must not change the run: that is the coordinator's.
 
-To a worker (2.7):    {run_id, workflow, node_id, visit, attempt, input, config, callback_url?, callback_token}
+To a worker (2.7):    {run_id, workflow, node_id, visit, attempt, idempotency_key, input, config, callback_url?,
+                       callback_token}. `webhook-id` names the message, one per attempt; `idempotency_key` names the
+                       work, the same in every automatic retry (2.1).
 To a subscriber:      {type, timestamp?, data: {run_id, workflow, …}}
 """
 
@@ -33,7 +35,7 @@ from treadle.errors import TreadleError
 from treadle.expression.sources import compile_source
 from treadle.expression.view import DictView
 from treadle.model import effects as f
-from treadle.model.ids import RunId, dispatch_key
+from treadle.model.ids import RunId, attempt_name
 from treadle.runtime.callbacks import callback_token
 from treadle.runtime.ports import Undeliverable
 
@@ -85,13 +87,14 @@ class WebhookCourier:
             "node_id": effect.node,
             "visit": effect.token,
             "attempt": effect.attempt,
+            "idempotency_key": context.get("key"),
             "input": effect.input,
             "config": action.get("config"),
             "callback_token": token,
         }
         if self._settings.public_url is not None:
             body["callback_url"] = f"{self._settings.public_url.rstrip('/')}/callbacks/{token}"
-        await self._send(url, action.get("secret"), dispatch_key(run, effect.token, effect.attempt), body)
+        await self._send(url, action.get("secret"), attempt_name(run, effect.token, effect.attempt), body)
 
     async def _tell(self, run: RunId, type: str, what: dict[str, Json], context: Json) -> None:
         """Everybody who subscribed. All are tried; trouble worth another try wins over trouble that is not."""

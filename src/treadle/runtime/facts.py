@@ -6,13 +6,15 @@ Owns how an attempt sees its artifacts: names as the run's own state binds them,
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from functools import partial
 from random import Random
 from typing import Any, TypeVar
 
 from msgspec import Struct
 
 from treadle.actions.protocol import AttemptFacts
+from treadle.kernel.identity import run_facts
 from treadle.kernel.state import RunState
 from treadle.kernel.view import branch_of
 from treadle.model.effects import RunTask
@@ -41,6 +43,8 @@ class Facts:
         self._loop = asyncio.get_running_loop()
         self._artifacts: RunArtifacts | None = None
         """Of the run asked for last: the branches of a fan-out share them."""
+        self._about: Callable[[], Any] | None = None
+        """Makes `_run` of the same run."""
 
     def attempt(self, state: RunState, effect: RunTask) -> Attempt | None:
         """The attempt an effect asks for; None if the visit has moved on meanwhile."""
@@ -55,6 +59,7 @@ class Facts:
         artifacts = self._artifacts
         if artifacts is None or artifacts.state is not state:
             artifacts = self._artifacts = RunArtifacts(self._store, state.run, self._loop, self._read_state, state)
+            self._about = partial(run_facts, state)
         facts = AttemptFacts(
             run=state.run,
             token=effect.token,
@@ -62,7 +67,9 @@ class Facts:
             node=effect.node,
             workflow=state.graph.workflow_name,
             path=token.path,
+            retries=token.retries,
             branch=branch,
+            about=self._about,
             artifacts=artifacts,
             jitter=self._jitter,
             emit=self._progress.teller((state.run, effect.token, effect.attempt)),

@@ -23,6 +23,7 @@ import msgspec
 
 from treadle.errors import EvaluationError, StoreUnavailable
 from treadle.expression.paths import MISSING
+from treadle.kernel.identity import run_facts
 from treadle.kernel.state import RunState, Token
 from treadle.kernel.view import TokenView, branch_of
 from treadle.model import commands as c
@@ -96,7 +97,8 @@ def offer_of(state: RunState, effect: f.RunTask) -> f.OfferWork:
     """What a worker needs to know of an attempt."""
     token = state.tokens[effect.token]
     branch = branch_of(state, token.frames)
-    turn = state.graph.nodes[effect.node].definition.turn
+    node = state.graph.nodes[effect.node]
+    turn = node.definition.turn
     return f.OfferWork(
         effect.token,
         effect.attempt,
@@ -111,6 +113,8 @@ def offer_of(state: RunState, effect: f.RunTask) -> f.OfferWork:
         turn.priority if turn is not None else 1,
         branch=None if branch is MISSING else branch,
         slot=effect.slot,
+        retries=token.retries,
+        about=run_facts(state) if node.mentions_run else None,
     )
 
 
@@ -134,7 +138,7 @@ def _key_in(state: RunState, token: Token) -> Json:
     if source is None:
         return None
     try:
-        key = source.evaluate(TokenView(state, token.frames, token.last_error))
+        key = source.evaluate(TokenView(state, token.frames, token.last_error, None, token))
     except EvaluationError:
         return None
     return None if key is MISSING else key

@@ -17,7 +17,7 @@ from treadle.kernel.view import TokenView
 from treadle.model import commands as c
 from treadle.model import effects as f
 from treadle.model.errors import Error
-from treadle.model.ids import RunId, dispatch_key
+from treadle.model.ids import RunId, visit_key
 from treadle.runtime.coordinator import Coordinator
 from treadle.runtime.logs import logger
 from treadle.runtime.ports import Clock, Courier, Undeliverable
@@ -155,10 +155,10 @@ def _webhook(state: RunState, effect: f.CallWebhook) -> _Context | None:
     config = task.steps[0].action.config
     url = state.graph.nodes[effect.node].config.get("url")
     if url is not None:  # it may name something of the visit's scope, which the courier does not have
-        config = {**config, "url": url.evaluate(TokenView(state, token.frames, token.last_error))}
+        config = {**config, "url": url.evaluate(TokenView(state, token.frames, token.last_error, None, token))}
     return {
         "action": config,
-        "key": dispatch_key(state.run, effect.token, effect.attempt),
+        "key": visit_key(state.run, effect.token, token.retries),
         "path": token.path,
     }
 

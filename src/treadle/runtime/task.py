@@ -24,13 +24,12 @@ from msgspec.structs import replace
 
 from treadle.actions.failure import error_of
 from treadle.actions.plain import plain
-from treadle.actions.protocol import ActionKind, AttemptFacts, Call, Done, Failed, failed
+from treadle.actions.protocol import ActionKind, AttemptFacts, Call, Done, Failed, TaskView, failed
 from treadle.actions.registry import Registry
 from treadle.errors import TreadleError
 from treadle.expression.backoff import delay_ms
 from treadle.expression.paths import MISSING
 from treadle.expression.schemas import Validator
-from treadle.expression.view import DictView
 from treadle.kernel.scope import Scope
 from treadle.model.definition import Retry, Task
 from treadle.model.errors import Error
@@ -152,9 +151,9 @@ class _Record:
         self.error: Error | None = None
 
     @property
-    def view(self) -> DictView:
+    def view(self) -> TaskView:
         """What a step's expressions see."""
-        return DictView(self.scope.tree)
+        return TaskView(self.scope.tree, self.facts)
 
 
 def _run_steps(record: _Record) -> Pipeline[None]:
@@ -234,7 +233,7 @@ def _accept(step: StepPlan, input: Json, done: Done, record: _Record) -> Error |
     try:
         output = done.output if done.is_plain else plain(done.output)
         if step.outputs:
-            view = ResultView(output, input, record.scope.tree["state"])
+            view = ResultView(output, input, record.scope.tree["state"], record.facts)
             for path, value in [(path, source.evaluate(view)) for path, source in step.outputs]:
                 record.scope.write(path, value)
     except TreadleError as problem:

@@ -9,10 +9,12 @@ go nowhere.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from treadle.actions.protocol import AttemptFacts
 from treadle.expression.paths import MISSING
+from treadle.kernel.identity import run_facts
 from treadle.kernel.state import RunState, Token
 from treadle.kernel.view import branch_of
 from treadle.model import commands as c
@@ -95,7 +97,9 @@ def _facts(engine: Engine, state: RunState, token: Token) -> AttemptFacts:
         node=token.node,
         workflow=state.graph.workflow_name,
         path=token.path,
+        retries=token.retries,
         branch=None if branch is MISSING else branch,
+        about=partial(run_facts, state),
         artifacts=RunArtifacts(engine.around.blobs, _lineage(engine, state)),
     )
 

@@ -24,7 +24,7 @@ from tests.torture.many.evidence import ManyEvidence
 from tests.torture.many.roles import LEASE_MS
 from tests.torture.verdict import Verdict
 from treadle.model import events as e
-from treadle.model.ids import dispatch_key
+from treadle.model.ids import attempt_name
 
 AFTER_MS = 2 * LEASE_MS + 5_000
 TIME_MS = 1_500
@@ -99,7 +99,7 @@ def _stale(run: str, history: list[e.Event], executed: dict[str, list[Line]], ah
             if by is None:
                 continue
             offer, holder = offers[event.token], holders[event.token]
-            key = dispatch_key(e.RunId(run), event.token, offer.attempt)
+            key = attempt_name(e.RunId(run), event.token, offer.attempt)
             line = next((line for line in executed.get(key, []) if line["by"] == by), None)
             if line is None:
                 yield f"{key}: the result of {by} was accepted, which did not execute this attempt"
@@ -111,7 +111,7 @@ def _stale(run: str, history: list[e.Event], executed: dict[str, list[Line]], ah
 
 def _timing(run: str, history: list[e.Event], executed: dict[str, list[Line]], evidence: ManyEvidence) -> Iterator[str]:
     dispatched = {
-        dispatch_key(e.RunId(run), event.token, event.attempt): event.at
+        attempt_name(e.RunId(run), event.token, event.attempt): event.at
         for event in reversed(history)
         if isinstance(event, e.TokenDispatched)
     }

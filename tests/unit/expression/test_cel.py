@@ -177,7 +177,7 @@ def test_an_evaluation_error_names_the_expression() -> None:
         ("1 +", "column 4", "mismatched input '<EOF>'"),
         ("1 +\n  )", "line 2, column 3", ")"),
         ("stat.x > 1", "column 5", "unknown name or function 'stat'; did you mean 'state'?"),
-        ("quorum", "column 1", "known are _branch, _last_error, _visit, input, nodes, output, state"),
+        ("quorum", "column 1", "known are _branch, _last_error, _run, _visit, input, nodes, output, state"),
         ("state.x.upper()", "column 14", "unknown name or function 'upper'"),
         ("state.a = 1", "column 9", "token recognition error"),
         ("for", "column 1", "reserved identifier: for"),

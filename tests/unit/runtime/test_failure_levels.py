@@ -65,6 +65,14 @@ def test_an_action_retries_what_its_policy_calls_retryable(
     assert len(set(script.keys)) == 1, "and carry the same idempotency key"
 
 
+def test_a_task_that_starts_over_carries_the_same_key() -> None:
+    script = Script(a=[DOWN, FINE])
+    outcome, _ = attempt(task(mock("a", on_failure="retry"), retry={"max_attempts": 2}), hook=script)
+    assert (outcome.error, outcome.tries) == (None, 1)
+    assert len(script.keys) == 2
+    assert len(set(script.keys)) == 1
+
+
 def test_a_status_may_be_named_among_retryable_errors() -> None:
     registry, statuses = Registry(), [418, 200]
 
@@ -144,7 +152,7 @@ def test_starting_over_discards_state_and_requests_and_begins_at_the_first_step(
     assert outcome.output == {"n": 1}
     assert [request.data for request in outcome.requests] == [1]  # type: ignore[union-attr]
     assert script.calls == ["write", "check", "write", "check"]
-    assert script.keys == ["r1:7:2:write:0", "r1:7:2:check:0", "r1:7:2:write:1", "r1:7:2:check:1"]
+    assert script.keys == ["r1:7:1:write", "r1:7:1:check"] * 2, "one key per visit and step, whatever starts over"
 
 
 def test_action_retries_and_task_retries_nest() -> None:

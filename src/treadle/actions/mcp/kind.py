@@ -56,7 +56,7 @@ class McpKind:
         border = await _border()
         arguments = _arguments(call, settled.secrets)
         session = self._session(border, server, settled.secrets)
-        reply: Done | Failed = await session.call(tool, revealed(arguments), call.key)
+        reply: Done | Failed = await session.call(tool, revealed(arguments), call.key, call.facts.attempt)
         return reply
 
     def _session(self, border: Any, server: McpServer, secrets: dict[str, Secret]) -> Any:

@@ -53,13 +53,13 @@ class Session:
         """Whether calls may be sent."""
         return not self._keeper.done() and not self._closing.is_set()
 
-    async def call(self, tool: str, arguments: dict[str, Json], key: str) -> Done | Failed:
+    async def call(self, tool: str, arguments: dict[str, Json], key: str, attempt: int) -> Done | Failed:
         """One call of a tool. Failures are values; only being cancelled raises."""
         try:
             client = await asyncio.shield(self._client)
         except (OSError, MCPError, httpx2.HTTPError, ValueError, ExceptionGroup) as problem:
             return self._unreachable(problem)
-        meta = cast(RequestParamsMeta, {"treadle/idempotency-key": key})
+        meta = cast(RequestParamsMeta, {"treadle/idempotency-key": key, "treadle/attempt": attempt})
         try:
             result = await client.call_tool(tool, arguments, meta=meta)
         except MCPError as problem:

@@ -17,10 +17,15 @@ from treadle.expression.schemas import compile_schema
 from treadle.expression.sources import compile_mapping, compile_source
 from treadle.language.checks.flow import Flow
 from treadle.language.checks.tasks import tasks_of
-from treadle.language.checks.uses import Form, Sees, Use, uses_of
+from treadle.language.checks.uses import Form, Sees, Use, When, uses_of
+from treadle.language.phrases import is_computed
 from treadle.language.problem import Path, did_you_mean
 from treadle.language.reading import Reading
 
+FACTS: dict[Any, tuple[str, ...]] = {
+    "_run": ("id", "key", "workflow", "version", "started", "tags", "entity", "parent"),
+    "_visit": ("id", "key", "attempt", "path"),
+}
 JOIN_NAMES = ("arrived", "succeeded", "failed", "live", "total", "results")
 
 
@@ -35,6 +40,7 @@ def check(flow: Flow, reading: Reading) -> None:
             reading.problem_in(error.code, use.at, f"{error.message}{where}", hint)
             continue
         _names(use, compiled.reads, flow, reading)
+        _facts(use, compiled.reads, reading)
         for ref in compiled.marking - flow.workflow.nodes.keys():
             reading.unknown("UNKNOWN_NODE", reading.written(use.at), "node", ref, flow.workflow.nodes)
     _overlaps(flow, reading)
@@ -64,6 +70,22 @@ def _names(use: Use, reads: frozenset[DataPath], flow: Flow, reading: Reading) -
             reading.problem_in("BAD_VALUE", use.at, f"there is nothing called `{path[0]}` to read from", hint)
         elif use.sees is Sees.RUN and len(path) > 1 and path[0] == "nodes" and path[1] not in flow.workflow.nodes:
             reading.unknown("UNKNOWN_NODE", reading.written(use.at), "node", str(path[1]), flow.workflow.nodes)
+
+
+def _facts(use: Use, reads: frozenset[DataPath], reading: Reading) -> None:
+    """`_run` and `_visit` have fields that are known, and there is not everywhere a visit."""
+    if use.sees is Sees.OUTPUT and not is_computed(use.value):
+        return  # a path into the task's output
+    for path in sorted(reads, key=str):
+        fields = FACTS.get(path[0]) if path else None
+        if fields is None:
+            continue
+        if path[0] == "_visit" and (use.when is When.END or use.form is Form.JOIN):
+            message = "there is no visit here: `_visit` is for what belongs to one node"
+            reading.problem_in("BAD_VALUE", use.at, message, "the run is `_run`")
+        elif len(path) > 1 and path[1] not in fields:
+            message = f"`{path[0]}` has no `{path[1]}`; it has {', '.join(fields)}"
+            reading.problem_in("BAD_VALUE", use.at, message, did_you_mean(str(path[1]), fields))
 
 
 def _overlaps(flow: Flow, reading: Reading) -> None:

@@ -14,7 +14,7 @@ from treadle.language.shapes import BAD, Choice, Flag, Json, Milliseconds, Numbe
 from treadle.model import definition as d
 
 REF = Text("a node ref", longest=200)
-RESERVED = frozenset({"input", "state", "output", "nodes", "_branch", "_last_error", "_visit"})
+RESERVED = frozenset({"input", "state", "output", "nodes", "_branch", "_last_error", "_run", "_visit"})
 _DELAY = Milliseconds(0, code="BAD_VALUE")
 
 
