@@ -16,9 +16,10 @@ from treadle.kernel.state import RunState
 from treadle.model import commands as c
 from treadle.model import effects as f
 from treadle.model.errors import Error
+from treadle.model.events import RunResumed
 from treadle.model.ids import RunId, TokenId
 from treadle.model.references import ParentLink
-from treadle.model.states import TokenState
+from treadle.model.states import RunStatus, TokenState
 from treadle.runtime.coordinator import Coordinator
 from treadle.runtime.facts import Facts
 from treadle.runtime.gathering import Decided, Item
@@ -32,6 +33,9 @@ from treadle.runtime.timers import Timers
 from treadle.store.port import Answer, OutboxRow
 
 log = logger("treadle.delivery")
+
+Identity = tuple[RunId, TokenId, int]
+"""Of an attempt: run, visit, number."""
 
 
 class Delivery:
@@ -56,8 +60,10 @@ class Delivery:
         self._timers = timers
         self._facts = facts
         self._outgoing = outgoing
-        self._offered: dict[tuple[RunId, TokenId, int], int] = {}
+        self._offered: dict[Identity, OutboxRow] = {}
         """Rows of work that waits in line, by attempt: done with when it begins or is withdrawn."""
+        self._held: dict[RunId, list[Identity]] = {}
+        """Work of paused runs whose turn came during the pause: offered again when the run goes on."""
         self._rows: dict[type[f.Effect], Callable[[OutboxRow, Any], None]] = {
             f.RunTask: self._offer,
             f.StartChild: self._start_child,
@@ -70,6 +76,8 @@ class Delivery:
     def durable(self, decided: list[Decided], rows: list[OutboxRow]) -> None:
         """The coordinator's `deliver`."""
         for one in decided:
+            if self._held and one.item.run in self._held:
+                self._let_go_on(one)
             is_left = one.hot is not None and one.hot.is_left
             for effect in self._left(one) if is_left else one.local:
                 try:
@@ -107,6 +115,7 @@ class Delivery:
         for key in [key for key in self._offered if not is_kept(key[0])]:
             del self._offered[key]
             self.executor.stop(*key)
+        self._held = {run: keys for run, keys in self._held.items() if is_kept(run)}
 
     def report(self, run: RunId, command: c.Command) -> None:
         """What an executor says: a beginning settles the row that offered the work."""
@@ -116,29 +125,63 @@ class Delivery:
             if self._progress.has_spoken:
                 self._progress.ended(run, command.token, command.attempt)
         elif isinstance(command, (c.StartAttempt, c.ExtendLease)):
-            row = self._offered.get((run, command.token, command.attempt), 0)
+            row = self._offered.get((run, command.token, command.attempt))
             told = self._stop_if_refused(run, command, row)
-            self._coordinator.put(Item(run, command, future=told, row=row, epoch=self._epoch_of(run)))
+            id, epoch = row.id if row is not None else 0, self._epoch_of(run)
+            self._coordinator.put(Item(run, command, future=told, row=id, keeps_row=True, epoch=epoch))
             return
         self._coordinator.put(Item(run, command, epoch=self._epoch_of(run) if self._is_shared else 0))
 
-    def _stop_if_refused(self, run: RunId, command: c.StartAttempt | c.ExtendLease, row: int) -> asyncio.Future[Answer]:
-        """Who may not begin, or has lost its lease, stops: the work is somebody else's."""
+    def _stop_if_refused(
+        self, run: RunId, command: c.StartAttempt | c.ExtendLease, row: OutboxRow | None
+    ) -> asyncio.Future[Answer]:
+        """An attempt that may not begin, or has lost its lease, stops: the work is somebody else's, or its run is
+        paused."""
         future: asyncio.Future[Answer] = self._coordinator.future()
         key = (run, command.token, command.attempt)
 
         def told(answered: asyncio.Future[Answer]) -> None:
-            if answered.cancelled() or self._offered.get(key, row) != row:
+            if answered.cancelled() or self._offered.get(key, row) is not row:
                 return  # it was lost and offered anew meanwhile: this is not about that
             problem = answered.exception()
-            if problem is None:
-                # Not earlier: until the beginning is durable, recovery finds the row and would offer it again.
-                self._offered.pop(key, None)
-            if isinstance(problem, Moved) or (problem is None and answered.result().rejection is not None):
+            if problem is not None:
+                if isinstance(problem, Moved):
+                    self.executor.stop(*key)
+                return
+            rejection = answered.result().rejection
+            if rejection is not None:
                 self.executor.stop(*key)
+            if rejection is not None and rejection.kind == "INVALID_STATE" and row is not None and key in self._offered:
+                self._coordinator.spawn(self._hold(row, key))
+                return
+            # Not earlier: until the beginning is durable, recovery finds the row and would offer it again.
+            if self._offered.pop(key, None) is not None and rejection is not None and row is not None:
+                self._coordinator.settle(row.id)
 
         future.add_done_callback(told)
         return future
+
+    async def _hold(self, row: OutboxRow, key: Identity) -> None:
+        """Nothing begins in a run that is paused; one that was resumed meanwhile is asked again."""
+        state = await self._coordinator.state(row.run)
+        if self._offered.get(key) is not row:
+            return
+        if state is not None and state.status is RunStatus.PAUSED:
+            self._held.setdefault(row.run, []).append(key)
+            return
+        del self._offered[key]
+        if state is not None and state.status is RunStatus.RUNNING:
+            self.row(row)
+        else:
+            self._coordinator.settle(row.id)
+
+    def _let_go_on(self, one: Decided) -> None:
+        """Offers what a pause has kept from beginning, once the run has been resumed."""
+        if one.commit is not None and any(isinstance(event, RunResumed) for event in one.commit.events):
+            for key in self._held.pop(one.item.run):
+                row = self._offered.pop(key, None)
+                if row is not None:
+                    self.row(row)
 
     def _act(self, decided: Decided, effect: f.Effect) -> None:
         run = decided.item.run
@@ -175,18 +218,18 @@ class Delivery:
         self.executor.stop(run, effect.token, effect.attempt)
         row = self._offered.pop((run, effect.token, effect.attempt), None)
         if row is not None:
-            self._coordinator.settle(row)
+            self._coordinator.settle(row.id)
 
     def _offer(self, row: OutboxRow, effect: f.RunTask) -> None:
         """Work that may have to wait in line."""
         key = (row.run, effect.token, effect.attempt)
         if key in self._offered:
             return
-        self._offered[key] = row.id
+        self._offered[key] = row
 
         async def begin() -> None:
             state = await self._coordinator.state(row.run)
-            if self._offered.get(key) != row.id:
+            if self._offered.get(key) is not row:
                 return
             if self._coordinator.shape is not None:
                 self._offer_again(row, effect, state)
