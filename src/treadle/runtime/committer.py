@@ -208,7 +208,7 @@ class Committer:
         """What became of a batch the store did not take: its rows if it did, None if it did not."""
         if isinstance(problem, StoreConflict):
             if problem.kind == "LEASE_CONFLICT":
-                self._lost(problem)
+                self._lost(self._shards.still_held(problem, gathered.fences))
             if self._stopped:
                 self._gathering.decided[:0] = gathered.decided
                 return None
@@ -274,7 +274,7 @@ class Committer:
         try:
             await reliably(lambda: self.store.commit(Batch(), *fences), lambda: self._stopped)
         except StoreConflict as conflict:
-            self._lost(conflict)
+            self._lost(self._shards.still_held(conflict, fences))
             return False
         return True
 

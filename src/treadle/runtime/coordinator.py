@@ -280,7 +280,7 @@ class Coordinator:
 
     def _take(self, item: Item) -> None:
         hot = self._hots.by_run.get(item.run)
-        if item.epoch and item.epoch != self.shards.epoch_of(item.run):
+        if item.epoch and not self.shards.is_current(item.run, item.epoch):
             self.elsewhere(item)
         elif item.run in self._loading.by_run:
             self._loading.load(item)

@@ -6,7 +6,9 @@ comes or goes (`membership`).
 
 A shard comes by `gain`: what its last owner left undone is made up for. It goes in one of two ways: `lose`, when it is
 somebody else's already (its work here stops, its states are forgotten), or `hand_over`, in good order (its work here
-goes on under a claim, what was decided becomes durable, then the lease is given back).
+goes on under a claim, what was decided becomes durable, then the lease is given back). `doubt` comes before either,
+when its lease may have run out: its work goes on, and what that reports is kept back. Mostly the store was away for
+everybody, the shard comes back, and nothing has to be executed twice.
 """
 
 from __future__ import annotations
@@ -100,22 +102,35 @@ class Core:
         """The first half of `gain`: decides for these shards from this very moment."""
         for fence in fences:
             self.claims.owner = self.elsewhere.owner = fence.owner
-        self.shards.gain(fences)
+        anew = self.shards.gain(fences)
+        self._stop_work(lambda run: self.shards.of(run) in anew)  # of before; somebody else has had them since
+        self.elsewhere.sort_out(self.coordinator.put)
         self.on_moved()
 
     async def make_up(self, fences: Collection[Fence], graceful: bool = False) -> None:
         """The second half: what was left behind in these shards is said again."""
         shards = tuple(fence.shard for fence in fences)
+        await self.coordinator.drained()  # a result of before may be on its way back from a batch that was refused
         await self._reliably(self.library.refresh)
         await self._reliably(self.timers.turn_page)
         await self._reliably(lambda: self.recovery.recover(shards, graceful))
 
     def lose(self, shards: Collection[int], reason: str) -> None:
         """They are somebody else's, or may be: nothing of them is decided or written any more."""
-        lost = sorted(self.shards.fences.keys() & set(shards))
+        lost = sorted((self.shards.fences.keys() | self.shards.doubted.keys()) & set(shards))
         if lost:
             log.warning("shards were lost", shards=ranges(lost), reason=reason)
             self.shards.lose(lost)
+            self._let_go()
+            self.elsewhere.sort_out(self.coordinator.put)
+
+    def doubt(self, shards: Collection[int], reason: str) -> None:
+        """They may be somebody else's: nothing of them is decided or written before the store has said whose they are.
+        What is executed for them goes on."""
+        doubtful = sorted(self.shards.fences.keys() & set(shards))
+        if doubtful:
+            log.warning("shards are in doubt", shards=ranges(doubtful), reason=reason)
+            self.shards.doubt(doubtful)
             self._let_go()
 
     async def hand_over(self, shards: Collection[int]) -> None:
@@ -134,16 +149,19 @@ class Core:
 
     def _let_go(self) -> None:
         """Everything that is kept here of runs this node does not decide for is forgotten or stopped, but for work
-        under a claim."""
-        owns = self.shards.owns
+        under a claim and work of shards in doubt."""
+        owns, of, doubted = self.shards.owns, self.shards.of, self.shards.doubted
         self.coordinator.let_go()
         self.timers.drop_unless(owns)
         self.delivery.drop_unless(owns)
         self.outgoing.drop_unless(owns)
-        for attempt in self.executor.in_hand:
-            if attempt.queue is None and attempt.identity not in self.claims and not owns(attempt.run):
-                self.executor.stop(*attempt.identity)
+        self._stop_work(lambda run: not owns(run) and of(run) not in doubted)
         self.on_moved()
+
+    def _stop_work(self, is_lost: Callable[[RunId], bool]) -> None:
+        for attempt in self.executor.in_hand:
+            if attempt.queue is None and attempt.identity not in self.claims and is_lost(attempt.run):
+                self.executor.stop(*attempt.identity)
 
     # Living and ending
 

@@ -13,6 +13,7 @@ What becomes of an item whose run is not here:
     a request of the inbox     its new owner reads it there
     from a row of ours         into the inbox; from a row that has moved too: its new owner says it again
     a result with a claim      into the inbox: the attempt goes on here (`handover`)
+    a result, shard in doubt   kept until it is known who has the shard; decided here if nobody else had it
     somebody waits for it      `Moved`: nothing was written, ask there
     anything else              dropped: timers and lost workers are the new owner's to notice
 """
@@ -67,6 +68,8 @@ class Elsewhere:
         self.owner = ""
         """This node, in this life: makes the ids of its reports its own."""
         self._reports = count(1)
+        self._held: list[Item] = []
+        """Reports about runs of shards in doubt."""
         self._lines: dict[RunId, deque[tuple[Item, Request]]] = {}
         self._under_way: set[str] = set()
         self._waiting: dict[str, tuple[Item, Request]] = {}
@@ -87,8 +90,20 @@ class Elsewhere:
         elif _is_kept_report(item.command):
             self._send(item, f"{self.owner}:{next(self._reports)}")
             return
+        elif item.epoch and self._shards.is_in_doubt(item.run, item.epoch):
+            self._held.append(item)
+            return
         if item.future is not None and not item.future.done():  # whoever that is: also others with the same key
             item.future.set_exception(Moved(item.run))
+
+    def sort_out(self, put: Callable[[Item], None]) -> None:
+        """Shards have come back from doubt, or are lost: reports that were kept back are decided here, or dropped."""
+        held, self._held = self._held, []
+        for item in held:
+            if self._shards.is_current(item.run, item.epoch):
+                put(item)
+            else:
+                self.take(item)
 
     def look(self, run: RunId | None = None) -> None:
         """There may be answers, from this run's owner or from any."""

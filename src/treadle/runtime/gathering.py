@@ -43,8 +43,8 @@ class Item(Struct):
     tries: int = 0
     """How often deciding it has raised."""
     epoch: int = 0
-    """Of the lease under which work was executed that it reports of. Not 0: if the shard was lost since then, the work
-    was handed out anew, and this is not about that, even if the shard has come back."""
+    """Lease epoch the work ran under; 0: it does not matter. If another node has held the shard since then, the work
+    was handed out anew and the report is stale, even if the shard has come back."""
 
 
 class Decided(Struct):

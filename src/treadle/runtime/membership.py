@@ -12,7 +12,9 @@ by the store's clock; durations by one that nobody can set. Must not know runs.
 
 Failure
     a beat fails              tried again soon; the leases live on until a ttl after the last one that succeeded
-    it fails for a ttl        everything is lost here; the next beat that succeeds begins anew
+    it fails for a ttl        everything is in doubt: nothing is decided or written, work in hand goes on. The next beat
+                              that succeeds shows what others have taken; the rest is taken back, and if nobody had it
+                              meanwhile its work is still this node's own
     the answer gets lost      the store may hold leases for this node that it does not know: the next beat shows them,
                               and they are taken up like others
 """
@@ -164,17 +166,19 @@ class Membership:
         """Others may have taken everything over."""
         self._doubt = None
         self._neighbours.clear()  # whoever is missed after this was perhaps only as lonely
-        self._core.lose(tuple(self._core.shards.fences), f"no heartbeat has succeeded for {self._ttl_ms} ms")
+        self._core.doubt(tuple(self._core.shards.fences), f"no heartbeat has succeeded for {self._ttl_ms} ms")
 
     # What follows from how things stand
 
     async def _follow(self, standing: Standing, is_fresh: bool) -> list[Fence]:
         me, shards = self._node.owner, self._core.shards
         mine = {lease.shard: Fence(me, lease.shard, lease.epoch) for lease in standing.leases if lease.owner == me}
-        lost = [shard for shard, fence in shards.fences.items() if mine.get(shard) != fence]
-        self._core.lose(lost, "another node has taken them over")
-        coordinators = {node.owner for node in standing.nodes if node.coordinates}
         held = {lease.shard: lease.owner for lease in standing.leases}
+        gone = [shard for shard, fence in shards.fences.items() if mine.get(shard) != fence]
+        taken = [shard for shard in (*gone, *shards.doubted) if held.get(shard, me) != me]
+        self._core.lose(taken, "another node has taken them over")
+        self._core.doubt(gone, "their leases have run out")
+        coordinators = {node.owner for node in standing.nodes if node.coordinates}
         planned = moves(me, coordinators, held, shards.count)
         too_many = set(planned.release) - self._leaving
         if too_many:
