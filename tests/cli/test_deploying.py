@@ -48,3 +48,14 @@ def test_a_runs_row_says_when_it_ended_and_its_key_once(alone: Shell) -> None:
     assert row["key"] == "k1"
     assert row["ended"] == row["changed"]
     assert not {"idempotency_key", "busy"} & row.keys()
+
+
+def test_a_canvas_whose_nodes_were_moved_keeps_its_version_and_says_that_it_was_drawn_anew(alone: Shell) -> None:
+    canvas = (
+        '{"nodes": [{"id": "a", "type": "UX", "position": {"x": %d, "y": 0}, "data": {"color": "red"}}], "edges": []}'
+    )
+    alone.write("drawn.json", canvas % 0)
+    assert alone.json("deploy", "drawn.json")[0]["drawn"]
+    assert alone("deploy", "drawn.json").stderr == ""
+    alone.write("drawn.json", canvas % 5)
+    assert "drawn v1: the drawing was updated; it is the same version" in alone("deploy", "drawn.json").stderr

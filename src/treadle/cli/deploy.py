@@ -31,7 +31,7 @@ def deploy(
 
 
 async def _deploy(config: Configuration, paths: list[Path], check: bool) -> int:
-    from treadle.cli.emit import Out, builtins
+    from treadle.cli.emit import Out, builtins, say
     from treadle.cli.loading import definition_paths, read_definitions, shared
     from treadle.cli.opening import importable
     from treadle.runtime.connecting import connect
@@ -46,6 +46,9 @@ async def _deploy(config: Configuration, paths: list[Path], check: bool) -> int:
         rows = []
         for definition in definitions:
             deployed = await client.deploy(definition)
-            rows.append({**builtins(deployed), "new": before.get(deployed.workflow) != deployed.version})
+            new = before.get(deployed.workflow) != deployed.version
+            rows.append({**builtins(deployed), "new": new})
+            if deployed.drawn and not new:
+                say(f"{deployed.workflow} v{deployed.version}: the drawing was updated; it is the same version")
     out.rows(("workflow", "version", "new", "hash"), rows, "there was nothing to deploy")
     return OK

@@ -106,6 +106,8 @@ async def _deploy(engine: Engine, file: Path, config: Configuration) -> None:
             deployed = await engine.deploy(definition)
             if before.get(deployed.workflow) != deployed.version:
                 say(f"deployed {deployed.workflow} v{deployed.version} from {file}")
+            elif deployed.drawn:
+                say(f"the drawing of {deployed.workflow} v{deployed.version} was updated from {file}")
     except (Failure, TreadleError) as problem:
         say(f"{problem}; the version before it stays")
 

@@ -77,11 +77,18 @@ class Client:
     def nodes(self) -> list[NodeRow]:
         """The processes that coordinate the store or execute its work, what each owns, and how far behind it is."""
     def deploy(self, definition: Definition) -> Deployed:
-        """Makes a version; deploying the newest again changes nothing. Raises DefinitionError."""
+        """Makes a version; deploying the newest again changes nothing but its drawing, if that is another. Raises
+        DefinitionError."""
     def workflows(self) -> list[Deployed]:
         """The newest version of each."""
     def definition(self, workflow: str, version: int | None = None) -> Workflow:
         """A deployed version, the newest without one. Raises CommandRefused(NOT_FOUND)."""
+    def drawing(self, workflow: str, version: int | None = None) -> Json:
+        """What a deployed version looks like on a canvas, the newest without one; None if it was never drawn. Raises
+        CommandRefused(NOT_FOUND)."""
+    def draw(self, workflow: str, drawing: Json, version: int | None = None) -> bool:
+        """Replaces the drawing of a deployed version, which stays the version it is; whether anything has changed.
+        Raises CommandRefused(NOT_FOUND)."""
     def graph(self, workflow: str | Definition, version: int | None = None) -> GraphView:
         """A workflow as a picture in a notebook: a deployed one by its name, or any definition."""
     def start(

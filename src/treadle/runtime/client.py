@@ -62,6 +62,8 @@ class Deployed(Struct, frozen=True):
     workflow: str
     version: int
     hash: str
+    drawn: bool = False
+    """Whether deploying it has changed the version's drawing, which makes no version of its own."""
 
 
 class Client:
@@ -81,13 +83,15 @@ class Client:
     # Workflows
 
     async def deploy(self, definition: Definition) -> Deployed:
-        """Makes a version; deploying the newest again changes nothing. Raises DefinitionError."""
+        """Makes a version; deploying the newest again changes nothing but its drawing, if that is another. Raises
+        DefinitionError."""
         workflow, library = workflow_of(definition), self._commander.library
         before = library.newest(workflow.workflow)
         graph = await library.deploy(workflow)
         if graph.version != before:
             self._commander.changed()
-        return Deployed(graph.workflow_name, graph.version, graph.hash)
+        drawn = await library.draw_deployed(workflow, graph.version)
+        return Deployed(graph.workflow_name, graph.version, graph.hash, drawn)
 
     async def workflows(self) -> list[Deployed]:
         """The newest version of each."""
@@ -100,6 +104,23 @@ class Client:
             what = f"{workflow!r}" + (f" version {version}" if version is not None else "")
             raise CommandRefused("NOT_FOUND", f"there is no workflow {what}: deploy it first")
         return graph.definition
+
+    async def drawing(self, workflow: str, version: int | None = None) -> Json:
+        """What a deployed version looks like on a canvas, the newest without one; None if it was never drawn. Raises
+        CommandRefused(NOT_FOUND)."""
+        return await self._commander.library.drawing(workflow, await self._version(workflow, version))
+
+    async def draw(self, workflow: str, drawing: Json, version: int | None = None) -> bool:
+        """Replaces the drawing of a deployed version, which stays the version it is; whether anything has changed.
+        Raises CommandRefused(NOT_FOUND)."""
+        return await self._commander.library.draw(workflow, await self._version(workflow, version), drawing)
+
+    async def _version(self, workflow: str, version: int | None) -> int:
+        """Which one is meant, as the store knows it now."""
+        if version is None:
+            await self._commander.library.refresh_some([workflow])
+        await self.definition(workflow, version)
+        return version or self._commander.library.newest(workflow) or 0
 
     async def graph(self, workflow: str | Definition, version: int | None = None) -> GraphView:
         """A workflow as a picture in a notebook: a deployed one by its name, or any definition."""

@@ -3,10 +3,14 @@
 Owns the graphs. Promises the kernel's catalog port: the newest version of every name is known without waiting, an older
 one after `graph`. A version is immutable, so nothing here ever goes stale except which version is the newest, and
 `refresh` says that.
+
+What is for the eye, a workflow's `canvas`, is its drawing: a document of its own beside the version, which may change
+without a new one. No graph holds it, and no engine reads it.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -17,7 +21,10 @@ from treadle.graph.execution_graph import ExecutionGraph
 from treadle.model.definition import Workflow
 from treadle.store.port import Document, Store
 
+Json = Any
 KIND = "workflow"
+DRAWING = "_drawing"
+"""Named `<workflow>@<version>`, which no workflow can be called; only the newest state of each is kept."""
 
 
 class VersionMissing(Exception):
@@ -40,6 +47,8 @@ class Library:
         self._absent: set[tuple[str, int]] = set()
         self._given: dict[str, tuple[Workflow, ExecutionGraph]] = {}
         """What was last deployed under each name: people start runs with the definition in hand, again and again."""
+        self._drawn: dict[str, Workflow] = {}
+        """Whose drawing was last put here under each name."""
         self._deployed = 0
 
     async def refresh(self) -> None:
@@ -69,8 +78,8 @@ class Library:
         same = self._given.get(workflow.workflow)
         if same is not None and same[0] is workflow and same[1].version == self.newest(workflow.workflow):
             return same[1]
-        graph = compile_graph(workflow)
-        document = await self._store.put_document(KIND, workflow.workflow, graph.hash, as_document(workflow))
+        graph = compile_graph(_bare(workflow))
+        document = await self._store.put_document(KIND, workflow.workflow, graph.hash, as_document(graph.definition))
         self._newest[document.name] = document
         self._deployed += 1
         key = (document.name, document.version)
@@ -79,6 +88,31 @@ class Library:
             self._graphs[key] = graph
         self._given[workflow.workflow] = (workflow, self._graphs[key])
         return self._graphs[key]
+
+    async def drawing(self, name: str, version: int) -> Json:
+        """What a version looks like; None if nobody has drawn it. Version 0.1 kept it in the definition."""
+        kept = await self._store.documents(DRAWING, _drawing_name(name, version))
+        if kept:
+            return kept[0].body
+        documents = await self._store.documents(KIND, name, version)
+        return documents[0].body.get("canvas") if documents else None
+
+    async def draw(self, name: str, version: int, drawing: Json) -> bool:
+        """Keeps what a version looks like from now on; whether that has changed anything."""
+        if await self.drawing(name, version) == drawing:
+            return False
+        hash = hashlib.sha256(msgspec.json.encode(drawing, order="sorted")).hexdigest()
+        await self._store.put_document(DRAWING, _drawing_name(name, version), hash, drawing)
+        return True
+
+    async def draw_deployed(self, workflow: Workflow, version: int) -> bool:
+        """The same with what a definition brings along. One without a drawing leaves the drawing as it is, and the same
+        object costs nothing."""
+        if workflow.canvas is None or self._drawn.get(workflow.workflow) is workflow:
+            return False
+        changed = await self.draw(workflow.workflow, version, workflow.canvas)
+        self._drawn[workflow.workflow] = workflow
+        return changed
 
     def newest(self, name: str) -> int | None:
         """Which version is the newest, as far as is known here."""
@@ -127,11 +161,20 @@ class Library:
     def _compiled(self, document: Document) -> ExecutionGraph:
         key = (document.name, document.version)
         if key not in self._graphs:
-            graph = compile_graph(msgspec.convert(document.body, Workflow))
+            graph = compile_graph(_bare(msgspec.convert(document.body, Workflow)))
             graph.version = document.version
             graph.hash = document.hash
             self._graphs[key] = graph
         return self._graphs[key]
+
+
+def _bare(workflow: Workflow) -> Workflow:
+    """Without its drawing."""
+    return workflow if workflow.canvas is None else msgspec.structs.replace(workflow, canvas=None)
+
+
+def _drawing_name(name: str, version: int) -> str:
+    return f"{name}@{version}"
 
 
 def as_document(workflow: Workflow) -> Any:
