@@ -14,6 +14,7 @@ from cyclopts import App, Parameter
 
 from treadle.cli.exits import INTERRUPTED, OK
 from treadle.cli.options import LimitOption, OutputOption, StoreOption, configuration
+from treadle.cli.undoing import compensations
 from treadle.model.ids import TokenId
 from treadle.model.states import RunStatus
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 app = App(
     name="runs",
-    help="Runs: list, show, history, watch, cancel, pause, resume, abort, retry, signal.",
+    help="Runs: list, show, history, watch, cancel, pause, resume, abort, retry, compensations, signal.",
     help_format="plaintext",
 )
 
@@ -199,6 +200,9 @@ def retry(
     """Try failed visits of a run again."""
     chosen = TokenId(visit) if visit is not None else None
     return _tell(run, "retried", lambda found: found.retry(chosen, by=by), store, output)
+
+
+app.command(compensations)
 
 
 @app.command

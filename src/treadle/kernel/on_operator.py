@@ -85,7 +85,7 @@ def resume_run(d: Deciding, command: c.ResumeRun) -> None:
     if d.state.status is RunStatus.RUNNING:
         return
     if d.state.status is RunStatus.COMPENSATION_FAILED:
-        _resume_compensation(d)
+        _resume_compensation(d, command.by)
         return
     if d.state.status is not RunStatus.PAUSED:
         raise Refused("INVALID_STATE", f"run {d.state.run} is {d.state.status}")
@@ -172,7 +172,7 @@ def retry_token(d: Deciding, command: c.RetryToken) -> None:
             return
         raise Refused("INVALID_STATE", f"visit {command.token} is {token.state}, not failed")
     if d.state.status not in (RunStatus.RUNNING, RunStatus.PAUSED, RunStatus.FAILED) or d.state.cause is not None:
-        raise Refused("INVALID_STATE", f"run {d.state.run} is {d.state.status}: compensation has begun or it has ended")
+        raise Refused("INVALID_STATE", saga.cannot_retry(d, f"run {d.state.run}"))
     _check_joins(d, token)
     if d.state.status is RunStatus.FAILED:
         d.emit(e.RunResumed(d.seq, d.now, command.by, reopened=True))
@@ -205,9 +205,9 @@ def compensate_run(d: Deciding, _command: c.CompensateRun) -> None:
     saga.advance(d)
 
 
-def _resume_compensation(d: Deciding) -> None:
+def _resume_compensation(d: Deciding, by: str) -> None:
     for record in [r for r in d.state.records.values() if r.status == "failed"]:
-        _retry_record(d, record.id)
+        _retry_record(d, record.id, by)
         return
 
 
@@ -217,12 +217,12 @@ def retry_compensation(d: Deciding, command: c.RetryCompensation) -> None:
         raise Refused("NOT_FOUND", f"run {d.state.run} has no compensation {command.record}")
     if record.status != "failed" or d.state.status is not RunStatus.COMPENSATION_FAILED:
         raise Refused("INVALID_STATE", f"compensation of {record.node!r} is {record.status}, not failed")
-    _retry_record(d, command.record)
+    _retry_record(d, command.record, command.by)
 
 
-def _retry_record(d: Deciding, record: RecordId) -> None:
+def _retry_record(d: Deciding, record: RecordId, by: str) -> None:
     d.emit(e.RunCompensating(d.seq, d.now, d.state.cause or "failed"))
-    saga.start_record(d, d.state.records[record])
+    saga.start_record(d, d.state.records[record], by)
 
 
 def skip_compensation(d: Deciding, command: c.SkipCompensation) -> None:

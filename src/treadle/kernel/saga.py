@@ -106,14 +106,14 @@ def advance(d: Deciding) -> None:
     finish.tell_parent(d)
 
 
-def start_record(d: Deciding, record: Record) -> None:
+def start_record(d: Deciding, record: Record, by: str = "operator") -> None:
     d.emit(e.CompensationStarted(d.seq, d.now, record.id, record.node, record.child))
     if record.child is not None:
         d.effect(x.CompensateChild(record.child, record.token))
         return
     before = next((t for t in d.state.tokens.values() if t.record == record.id), None)
     if before is not None:  # an operator lets a failed compensation try again: same token, new attempt
-        d.emit(e.TokenRetryScheduled(d.seq, d.now, before.id, before.attempt + 1, d.now, None, "operator"))
+        d.emit(e.TokenRetryScheduled(d.seq, d.now, before.id, before.attempt + 1, d.now, None, by))
         d.ready.append(before.id)
         return
     identity = TokenId(d.state.last_token + 1)
@@ -191,6 +191,17 @@ def record_failed(d: Deciding, record: RecordId, error: Error) -> None:
     finish.tell_parent(d)
 
 
+def cannot_retry(d: Deciding, what: str) -> str:
+    """Why no visit of the run can be retried any more, and what can be done instead."""
+    run, status = d.state.run, d.state.status
+    if d.state.cause is None:
+        return f"{what} cannot be retried: run {run} is {status}"
+    text = f"{what} cannot be retried: run {run} is {status}, its compensation has begun"
+    if status is not RunStatus.COMPENSATION_FAILED:
+        return text
+    return f"{text}; `treadle runs compensations {run}` shows what failed, with --retry or --skip it goes on"
+
+
 def child_compensated(d: Deciding, token: TokenId, child: RunId, status: str, error: Error | None) -> None:
     """The child this run has asked to undo its work reports."""
     current = d.state.compensating
@@ -199,5 +210,7 @@ def child_compensated(d: Deciding, token: TokenId, child: RunId, status: str, er
         d.emit(e.CompensationCompleted(d.seq, d.now, current))
         advance(d)
     else:
-        text = f"child run {child} of visit {token} could not be compensated: it is {status}"
-        record_failed(d, current, error or Error("SUBWORKFLOW_FAILED", text))
+        why = f" ({error.kind}: {error.message})" if error is not None else ""
+        text = f"child run {child} of visit {token} could not be compensated{why}: it is {status}"
+        hint = f"; see `treadle runs compensations {child}`, and retry here when it is compensated"
+        record_failed(d, current, Error("SUBWORKFLOW_FAILED", text + hint))

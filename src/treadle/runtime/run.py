@@ -17,10 +17,11 @@ from treadle.kernel.state import RunState
 from treadle.model import commands as c
 from treadle.model import events as e
 from treadle.model.errors import Error
-from treadle.model.ids import RunId, TokenId
+from treadle.model.ids import RecordId, RunId, TokenId
 from treadle.model.states import RUN_ENDED, RunStatus, TokenState
 from treadle.runtime.artifacts import Artifact, artifacts_of
 from treadle.runtime.commander import Commander, patiently
+from treadle.runtime.compensations import Compensation, compensations_of, the_failed
 from treadle.runtime.feed import News
 from treadle.runtime.finding import unknown
 from treadle.store.port import RunQuery, RunRow
@@ -210,6 +211,23 @@ class Run:
         for token in chosen:
             await self.ask(c.RetryToken(token.id, by, token.attempt))
         return [token.id for token in chosen]
+
+    async def compensations(self) -> list[Compensation]:
+        """What it can undo, in the order in which it was done, and what became of each."""
+        return compensations_of(await self.history())
+
+    async def retry_compensation(self, record: int | None = None, *, by: str = "operator") -> RecordId:
+        """Tries to undo a visit again where that failed, then goes on with the visits before it. Which record: may be
+        left out where only one failed."""
+        chosen = the_failed(self.id, await self.compensations(), record)
+        await self.ask(c.RetryCompensation(chosen, by))
+        return chosen
+
+    async def skip_compensation(self, record: int | None = None, *, by: str = "operator") -> RecordId:
+        """Leaves a visit undone whose compensation failed, and goes on with the visits before it."""
+        chosen = the_failed(self.id, await self.compensations(), record)
+        await self.ask(c.SkipCompensation(chosen, by))
+        return chosen
 
     async def complete_gate(self, visit: TokenId, data: Json = None, *, by: str | None = None) -> None:
         """Answers a gate."""

@@ -1,0 +1,91 @@
+"""The compensations of one run: which completed visits can be undone, and what became of each (2.10).
+
+Owns how the records are read out of a history. Must not decide anything: retrying and skipping are commands of the
+kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from treadle.errors import CommandRefused
+from treadle.model import events as e
+from treadle.model.errors import Error
+from treadle.model.ids import RecordId, RunId, TokenId
+
+Json = Any
+
+
+class Compensation(Struct):
+    """One record: a completed visit and how undoing it stands."""
+
+    record: RecordId
+    visit: TokenId
+    node: str
+    path: str
+    status: Literal["recorded", "running", "completed", "failed", "skipped"] = "recorded"
+    """`recorded`: not undone, or not yet."""
+    changed: int = 0
+    attempts: int = 0
+    """How often undoing it was begun by the run or an operator; the retries of its task are not counted."""
+    error: Error | None = None
+    """Of a failed one."""
+    by: str | None = None
+    """Who has skipped it."""
+    child: RunId | None = None
+    """The child run whose own compensations undo the visit."""
+    input: Json = None
+    output: Json = None
+
+
+def compensations_of(history: Iterable[e.Event]) -> list[Compensation]:
+    """Every record in the order in which the visits completed; they are undone from the last to the first."""
+    found: dict[RecordId, Compensation] = {}
+    for event in history:
+        if isinstance(event, e.CompensationRecorded):
+            found[event.record] = Compensation(
+                event.record,
+                event.token,
+                event.node,
+                event.path,
+                changed=event.at,
+                child=event.child,
+                input=event.input,
+                output=event.output,
+            )
+        elif isinstance(event, _MOVES):
+            _move(found[event.record], event)
+    return list(found.values())
+
+
+_MOVES = (e.CompensationStarted, e.CompensationCompleted, e.CompensationFailed, e.CompensationSkipped)
+
+
+def _move(one: Compensation, event: e.Event) -> None:
+    one.changed = event.at
+    one.error = None
+    if isinstance(event, e.CompensationStarted):
+        one.status = "running"
+        one.attempts += 1
+    elif isinstance(event, e.CompensationCompleted):
+        one.status = "completed"
+    elif isinstance(event, e.CompensationFailed):
+        one.status, one.error = "failed", event.error
+    elif isinstance(event, e.CompensationSkipped):
+        one.status, one.by = "skipped", event.by
+
+
+def the_failed(run: RunId, known: Iterable[Compensation], record: int | None) -> RecordId:
+    """The record somebody means: the one named, else the only one that failed. Raises CommandRefused."""
+    if record is not None:
+        return RecordId(record)
+    failed = [one for one in known if one.status == "failed"]
+    if not failed:
+        raise CommandRefused("INVALID_STATE", f"no compensation of run {run} has failed")
+    if len(failed) > 1:
+        which = ", ".join(f"{one.record} ({one.node})" for one in failed)
+        raise CommandRefused("INVALID_STATE", f"several compensations of run {run} have failed: name one of {which}")
+    return failed[0].record

@@ -1,0 +1,107 @@
+"""A run whose compensation failed is no dead end: what was undone is listed, what failed is retried or skipped."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from tests.runtime.executing import on_loop
+from treadle import CommandRefused, Engine, load_value, task
+from treadle.model.states import RunStatus
+
+
+class Shop:
+    """Books two things, breaks, and cannot undo what is `stuck`."""
+
+    def __init__(self, *stuck: str) -> None:
+        self.stuck = set(stuck)
+        self.undone: list[str] = []
+
+    def functions(self) -> dict[str, Any]:
+        @task
+        def book(what: str) -> dict[str, str]:
+            return {"ticket": what}
+
+        @task
+        def undo(what: str) -> dict[str, str]:
+            if what in self.stuck:
+                raise RuntimeError(f"{what} does not answer")
+            self.undone.append(what)
+            return {}
+
+        @task
+        def fail() -> None:
+            raise ValueError("no money")
+
+        return {"book": book, "undo": undo, "break": fail}
+
+
+def journey(**fields: Any) -> Any:
+    def booking(what: str) -> dict[str, Any]:
+        undo = {"action": {"kind": "python", "function": "undo"}, "input_mapping": {"what": "$.output.ticket"}}
+        return {"action": {"kind": "python", "function": "book"}, "input": {"what": what}, "compensate": undo}
+
+    nodes = {"flight": booking("flight"), "hotel": booking("hotel")}
+    nodes["pay"] = {"action": {"kind": "python", "function": "break"}}
+    edges = [{"from": "flight", "to": "hotel"}, {"from": "hotel", "to": "pay"}]
+    return load_value({"workflow": "journey", "nodes": nodes, "transitions": edges, **fields}).require()
+
+
+@on_loop
+async def test_what_could_not_be_undone_is_tried_again() -> None:
+    shop = Shop("hotel")
+    async with Engine(":memory:", functions=shop.functions()) as engine:
+        run = await engine.start(journey())
+        assert (await run.wait(10)).status is RunStatus.COMPENSATION_FAILED
+        flight, hotel = await run.compensations()
+        assert (flight.node, flight.status, flight.output) == ("flight", "recorded", {"ticket": "flight"})
+        assert (hotel.node, hotel.status, hotel.attempts) == ("hotel", "failed", 1)
+        assert hotel.error is not None
+        assert "hotel does not answer" in hotel.error.message
+        shop.stuck.clear()
+        assert await run.retry_compensation(by="Ada") == hotel.record
+        assert (await run.wait(10)).status is RunStatus.COMPENSATED
+        assert shop.undone == ["hotel", "flight"]
+        assert [(one.status, one.error) for one in await run.compensations()] == [("completed", None)] * 2
+
+
+@on_loop
+async def test_what_cannot_be_undone_is_left_and_the_rest_is_undone() -> None:
+    shop = Shop("hotel")
+    async with Engine(":memory:", functions=shop.functions()) as engine:
+        run = await engine.start(journey())
+        await run.wait(10)
+        assert await run.skip_compensation(by="Ada") == 2
+        assert (await run.wait(10)).status is RunStatus.COMPENSATED
+        assert shop.undone == ["flight"]
+        assert [(one.status, one.by) for one in await run.compensations()] == [("completed", None), ("skipped", "Ada")]
+
+
+@on_loop
+async def test_which_of_several_must_be_said() -> None:
+    shop = Shop("hotel", "flight")
+    async with Engine(":memory:", functions=shop.functions()) as engine:
+        run = await engine.start(journey(on_compensation_failure="continue"))
+        assert (await run.wait(10)).status is RunStatus.COMPENSATION_FAILED
+        with pytest.raises(CommandRefused, match=re.escape("name one of 1 (flight), 2 (hotel)")):
+            await run.skip_compensation()
+        with pytest.raises(CommandRefused, match="has no compensation 3"):
+            await run.retry_compensation(3)
+        await run.skip_compensation(2)
+        assert (await run.wait(10)).status is RunStatus.COMPENSATION_FAILED
+        shop.stuck.clear()
+        assert await run.retry_compensation() == 1
+        assert (await run.wait(10)).status is RunStatus.COMPENSATED
+        with pytest.raises(CommandRefused, match=r"no compensation of run .* has failed"):
+            await run.retry_compensation()
+
+
+@on_loop
+async def test_a_retry_of_the_run_is_refused_with_what_can_be_done_instead() -> None:
+    async with Engine(":memory:", functions=Shop("hotel").functions()) as engine:
+        run = await engine.start(journey())
+        await run.wait(10)
+        with pytest.raises(CommandRefused, match=f"treadle runs compensations {run.id}` .* --retry or --skip"):
+            await run.retry()
