@@ -18,6 +18,7 @@ import pytest
 from tests.postgres_server import Server, of_the_system
 from treadle.store.postgres import PostgresStore
 from treadle.store.postgres.connect import migrate
+from treadle.store.postgres.hosts import way_to
 from treadle.testing.postgres import run_all
 from treadle.testing.postgres import server as found
 from treadle.testing.worlds import NoPostgres
@@ -73,4 +74,5 @@ class Database:
             "work, meters "
             "RESTART IDENTITY",
         )
+        way_to(self.dsn).witness.forget()
         return await PostgresStore.open(self.dsn, payload_max=payload_max, connections_max=4)

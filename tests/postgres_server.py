@@ -47,10 +47,12 @@ class Server:
         self.port = free_port()
         self.restarts = 0
         if of is None:
-            self._run("initdb", "--auth=trust", "--encoding=utf8", "-U", USER, "-D", str(self._data))
+            self._run("initdb", "--no-sync", "--auth=trust", "--encoding=utf8", "-U", USER, "-D", str(self._data))
         else:
             primary = f"host=127.0.0.1 port={of.port} user={USER} application_name={STANDBY}"
-            self._run("pg_basebackup", "-R", "-X", "stream", "-c", "fast", "-d", primary, "-D", str(self._data))
+            self._run(
+                "pg_basebackup", "--no-sync", "-R", "-X", "stream", "-c", "fast", "-d", primary, "-D", str(self._data)
+            )
         options = " ".join(f"-c {name}={value}" for name, value in SETTINGS.items())
         self._options = f"-h 127.0.0.1 -p {self.port} {options}"
         self.start()

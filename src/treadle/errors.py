@@ -89,6 +89,12 @@ class StoreUnavailable(TreadleError):
         self.final = final
 
 
+class StoreGoneBack(StoreUnavailable):
+    """The database that answers lacks what this process has already seen in it: an old primary that came back after a
+    failover, or an older copy in its place. Nothing is read or written there. Another try helps once the right one
+    answers."""
+
+
 class StorePlaceError(TreadleError):
     """A store cannot be kept at `path`: what is wrong there, and what to do about it."""
 

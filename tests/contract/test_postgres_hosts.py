@@ -6,15 +6,16 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
+import asyncpg
 import pytest
 
-from tests.postgres_server import USER, Server, binaries, free_port
+from tests.postgres_server import STANDBY, USER, Server, binaries, free_port
 from tests.runtime.cores import chain
 from tests.runtime.executing import on_loop
 from treadle import Engine, connect
+from treadle.cli import doctor_postgres
 from treadle.errors import StorePlaceError, StoreUnavailable
 from treadle.runtime.moving import move
-from treadle.runtime.upkeep import examine_database
 from treadle.runtime.worker import Worker
 from treadle.store.places import Place
 from treadle.store.postgres import hosts
@@ -47,6 +48,19 @@ def pair() -> Iterator[tuple[Server, Server]]:
         primary.close()
 
 
+async def wait_for_standby(server: Server, name: str) -> None:
+    """Commits wait for it from now on; "": for none."""
+    server.configure(synchronous_standby_names=name)
+    server.reload()
+    while True:
+        connection = await asyncpg.connect(server.address())
+        try:
+            if await connection.fetchval("SHOW synchronous_standby_names") == name:
+                return
+        finally:
+            await connection.close()
+
+
 def address(*servers: Server | int, database: str = "postgres") -> str:
     """Of several servers; a number is a port where nobody listens."""
     ports = [one if isinstance(one, int) else one.port for one in servers]
@@ -73,11 +87,33 @@ async def test_engine_worker_client_doctor_and_notices_take_several_servers(pair
         async with Worker(dsn, queues={"any": 1}), connect(dsn) as client:
             assert len(await client.nodes()) == 2
             assert [row.status.value for row in await client.runs()] == ["completed"]
-        health = await examine_database(Place(dsn))
-        assert health.place == dsn.replace(f"{USER}@", "")
     channel = Channel(dsn)
     await channel.connected.wait()
     await channel.close()
+
+
+@on_loop
+async def test_the_doctor_looks_at_every_server_and_at_what_a_failover_may_lose(pair: tuple[Server, Server]) -> None:
+    primary, standby = pair
+    nobody = free_port()
+    dsn = address(nobody, standby, primary)
+    found = await doctor_postgres.lines(Place(dsn))
+    assert found[0] == ("store", "ok", dsn.replace(f"{USER}@", ""), "")
+    servers = [(line.verdict, line.finding) for line in found if line.check == "server"]
+    assert [verdict for verdict, _ in servers] == ["warn", "ok", "ok"]
+    assert [finding.partition(": ")[2] for _, finding in servers][1:] == [
+        "standby on timeline 1",
+        "primary on timeline 1",
+    ]
+    (standbys,) = [line for line in found if line.check == "standbys"]
+    assert (standbys.verdict, standbys.remedy) == ("warn", "name them in synchronous_standby_names")
+    await wait_for_standby(primary, STANDBY)
+    try:
+        found = await doctor_postgres.lines(Place(address(primary)))
+        told = [line.finding for line in found if line.check == "standbys"]
+        assert told == [f"1 connected, commits wait for {STANDBY}"]
+    finally:
+        await wait_for_standby(primary, "")
 
 
 @on_loop

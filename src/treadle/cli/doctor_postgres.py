@@ -97,9 +97,7 @@ def _server(health: DatabaseHealth) -> Iterator[Line]:
     ):
         off = told[name] == "off"
         yield Line(name, "bad" if off else "ok", told[name], f"{loss}: set it to on" if off else "")
-    reads = told.get("in_hot_standby") == "on" or told.get("default_transaction_read_only") == "on"
-    if reads:
-        yield Line("writable", "bad", "the server only reads", "name the primary: is this a standby?")
+    yield from _servers(health)
     far = abs(health.clock_ms) > max(CLOCK_WARN_MS, health.round_trip_ms)
     apart = f"the server's is {abs(health.clock_ms)} ms {'ahead' if health.clock_ms > 0 else 'behind'}"
     yield Line("clocks", "warn" if far else "ok", apart, "let both machines synchronise their clocks" if far else "")
@@ -113,6 +111,26 @@ def _server(health: DatabaseHealth) -> Iterator[Line]:
     yield Line(
         "autovacuum", "ok" if vacuum else "bad", told["autovacuum"], "" if vacuum else "hot tables grow: set it to on"
     )
+
+
+def _servers(health: DatabaseHealth) -> Iterator[Line]:
+    """The ones of the address beside each other, and whether a failover can lose something."""
+    primaries = [one for one in health.servers if one.role == "primary"]
+    for one in health.servers:
+        on = f" on timeline {one.timeline}" if one.timeline else ""
+        told = f"{one.host}: {one.role}{on}" if one.role else f"{one.host}: {one.problem}"
+        if len(primaries) > 1 and one.role == "primary":
+            yield Line("server", "bad", told, "two servers take writes: stop the one on the lower timeline")
+        else:
+            yield Line("server", "ok" if one.role else "warn", told, "" if one.role else "look at that server")
+    names, commit = health.settings["synchronous_standby_names"], health.settings["synchronous_commit"]
+    if health.standbys and (not names or commit == "local"):
+        remedy = "name them in synchronous_standby_names" if not names else "set synchronous_commit to on"
+        told = f"{health.standbys}, and nobody waits for them: a failover may lose what was acknowledged"
+        yield Line("standbys", "warn", told, remedy)
+    elif names:
+        waits = f"{health.standbys} connected, commits wait for {names}"
+        yield Line("standbys", "ok" if health.standbys else "warn", waits, "" if health.standbys else "start a standby")
 
 
 def _transactions(health: DatabaseHealth) -> Line:

@@ -82,7 +82,9 @@ async def open_database(dsn: str, payload_max: int | None = None, *, make: bool 
     StorePlaceError, also where the driver is not installed."""
     require_driver(dsn)
     from treadle.store.postgres import PostgresStore
+    from treadle.store.postgres.hosts import way_to
 
+    way_to(dsn).told = lambda problem: log.error("a database that has gone back is refused", error=problem)
     if payload_max is None:
         return await PostgresStore.open(dsn, make=make)
     return await PostgresStore.open(dsn, make=make, payload_max=payload_max)

@@ -33,6 +33,7 @@ from treadle.store.places import SCHEMES, shown
 from treadle.store.port import Store
 from treadle.store.postgres import PostgresStore
 from treadle.store.postgres.connect import migrate
+from treadle.store.postgres.hosts import way_to
 from treadle.store.postgres.store import PAYLOAD_MAX
 from treadle.store.postgres.transactions import Connections
 from treadle.testing.worlds import NoPostgres
@@ -105,6 +106,7 @@ class Hall:
     async def empty(self, shards: int) -> None:
         """Whatever the last world has left is gone, and runs are spread over so many shards."""
         self._worlds += 1
+        way_to(self.dsn).witness.forget()
         swept = f"TRUNCATE {self._tables}" if self._worlds % SWEPT_EVERY == 0 else self._emptying
         await self._cleaner.execute(f"{swept};UPDATE treadle_schema SET shards = {shards} WHERE shards <> {shards}")
 

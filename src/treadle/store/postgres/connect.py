@@ -18,10 +18,11 @@ from typing import Any
 
 import asyncpg
 
-from treadle.errors import StorePlaceError
-from treadle.store.places import shown
+from treadle.errors import StoreGoneBack, StorePlaceError
+from treadle.store.places import Host, shown
 from treadle.store.postgres.faults import WRONG_OPTIONS, misplaced, said
 from treadle.store.postgres.hosts import NEXT, Way, way_to
+from treadle.store.postgres.looking import Line, look, survey
 from treadle.store.postgres.queries import SQL
 
 ANSWER_S = 30.0
@@ -69,9 +70,10 @@ def settings() -> dict[str, Any]:
     }
 
 
-async def reach(dsn: str, **other: Any) -> asyncpg.Connection:
+async def reach(dsn: str, **other: Any) -> Line:
     """A new connection to the primary among the hosts of the address, with settings beside the usual ones. Raises what
-    `asyncpg.connect` raises for the last of them, and StorePlaceError for an address that cannot be meant.
+    `asyncpg.connect` raises for the last of them, StorePlaceError for an address that cannot be meant, StoreGoneBack
+    for a server that lacks what this process has already seen.
 
     Who is interrupted leaves when it has come about, or after ALMOST_S: interrupted while it asks a server for TLS,
     asyncpg leaves a future behind whose error nobody ever takes, and Python says so on the user's screen."""
@@ -90,28 +92,47 @@ async def reach(dsn: str, **other: Any) -> asyncpg.Connection:
         raise
 
 
-async def _first_that_fits(way: Way, chosen: dict[str, Any]) -> asyncpg.Connection:
+async def _first_that_fits(way: Way, chosen: dict[str, Any]) -> Line:
     problems: dict[str, Exception] = {}
+    if way.witness.seen is None and len(way.hosts) > 1:
+        way.learn([(one.is_primary, one.sight) for one in await survey(way) if one.sight is not None])
     for host in way.in_order():
         try:
-            connection = await asyncpg.connect(**{**chosen, **way.settings(host)})
-        except NEXT as problem:
+            connection: Line = await asyncpg.connect(**{**chosen, **way.settings(host)}, connection_class=Line)
+            try:
+                await _examine(connection, way, host)
+            except BaseException:
+                connection.terminate()
+                raise
+        except (*NEXT, StoreGoneBack) as problem:
             problems[str(host)] = problem
         else:
-            way.found(host)
             return connection
     raise _together(problems)
+
+
+async def _examine(connection: Line, way: Way, host: Host | None) -> None:
+    """Raises StoreGoneBack if this server lacks what was seen elsewhere."""
+    before = way.witness.seen
+    sight = await look(connection)
+    if objection := way.witness.objection(sight, before):
+        raise way.refused(host, objection)
+    connection.timeline = sight.timeline
+    way.found(host, sight)
 
 
 def _together(problems: dict[str, Exception]) -> Exception:
     """Why none of the hosts would do."""
     *_, last = problems.values()
+    gone_back = next((one for one in problems.values() if isinstance(one, StoreGoneBack)), None)
+    if gone_back is not None:
+        return gone_back
     if len(problems) == 1 or all(isinstance(one, asyncpg.TargetServerAttributeNotMatched) for one in problems.values()):
         return last
     return ConnectionError("; ".join(f"{host}: {said(problem)}" for host, problem in problems.items()))
 
 
-def _drop(opening: asyncio.Task[asyncpg.Connection]) -> None:
+def _drop(opening: asyncio.Task[Line]) -> None:
     """Nobody waits for it any more, whatever it has come to."""
     if not opening.cancelled() and opening.exception() is None:
         with suppress(asyncpg.InterfaceError, OSError):

@@ -14,7 +14,9 @@ from msgspec import Struct
 from treadle.store import statements
 from treadle.store.places import shown
 from treadle.store.postgres.connect import migrations, prepare, reach
-from treadle.store.postgres.faults import misplaced
+from treadle.store.postgres.faults import misplaced, said
+from treadle.store.postgres.hosts import way_to
+from treadle.store.postgres.looking import Server, survey
 from treadle.store.postgres.transfer import TABLES, read_mark
 from treadle.store.transfer import Mark
 
@@ -57,11 +59,25 @@ class StoreHealth(Struct, frozen=True, kw_only=True):
     mark: Mark | None
 
 
+class ServerHealth(Struct, frozen=True, kw_only=True):
+    """One of several servers of an address."""
+
+    host: str
+    role: str
+    """primary, standby; "" if it cannot be reached."""
+    timeline: int | None
+    problem: str
+
+
 class DatabaseHealth(Struct, frozen=True, kw_only=True):
     """How a server is, and the store in it if there is one."""
 
     place: str
+    servers: list[ServerHealth]
+    """Where the address names several."""
     settings: dict[str, str]
+    standbys: int
+    """That follow this server at the moment."""
     clock_ms: int
     """How far the server's clock is ahead of ours."""
     round_trip_ms: float
@@ -93,12 +109,21 @@ async def examine(dsn: str) -> DatabaseHealth:
         raise made from (None if made is problem else problem)
     try:
         await prepare(connection)
-        return await _examine(connection, place)
+        way = way_to(dsn)
+        servers = [_server(one) for one in await survey(way)] if len(way.hosts) > 1 else []
+        return await _examine(connection, place, servers)
     finally:
         await connection.close()
 
 
-async def _examine(connection: asyncpg.Connection, place: str) -> DatabaseHealth:
+def _server(found: Server) -> ServerHealth:
+    role = "" if found.sight is None else "primary" if found.is_primary else "standby"
+    timeline = found.sight.timeline if found.sight is not None else None
+    problem = said(found.problem) if found.problem is not None else ""
+    return ServerHealth(host=str(found.host), role=role, timeline=timeline, problem=problem)
+
+
+async def _examine(connection: asyncpg.Connection, place: str, servers: list[ServerHealth]) -> DatabaseHealth:
     await connection.fetchval(SQL["clock"])  # the first time costs a plan
     began, asked = time.time(), time.perf_counter()
     clock = await connection.fetchval(SQL["clock"])
@@ -112,7 +137,9 @@ async def _examine(connection: asyncpg.Connection, place: str) -> DatabaseHealth
     is_readable = version == newest and "SELECT" not in lacking
     return DatabaseHealth(
         place=place,
+        servers=servers,
         settings=dict(await connection.fetch(SQL["settings"])),
+        standbys=await connection.fetchval(SQL["standbys"]),
         clock_ms=clock - round((began + round_trip / 2) * 1000),
         round_trip_ms=round_trip * 1000,
         connections=everybody,

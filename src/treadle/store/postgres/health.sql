@@ -6,7 +6,10 @@ SELECT to_regclass('treadle_schema') IS NOT NULL;
 -- name: settings
 SELECT name, setting FROM pg_settings WHERE name IN ('server_version', 'server_version_num', 'synchronous_commit',
     'fsync', 'full_page_writes', 'max_connections', 'superuser_reserved_connections', 'autovacuum',
-    'in_hot_standby', 'default_transaction_read_only');
+    'synchronous_standby_names');
+
+-- name: standbys
+SELECT count(*) FROM pg_stat_replication;
 
 -- name: schema_version
 SELECT version FROM treadle_schema;

@@ -1,8 +1,9 @@
 """The servers an address names, and the order they are tried in.
 
-Owns what this process has learned about an address: which of its servers was the primary last. Promises that a server
-that cannot be reached, starts, or only reads does not keep the next one from being tried, and that all tries together
-take no longer than one may. Must not say anything on a connection.
+Owns what this process has learned about an address: which of its servers was the primary last, and how far that had
+come (`witness`). Promises that a server that cannot be reached, starts, only reads, or has gone back does not keep the
+next one from being tried, and that all tries together take no longer than one may. Must not say anything on a
+connection.
 
 libpq gives each host its whole `connect_timeout` and begins with the first one every time. Here the hosts share the
 time, and the last one that was the primary comes first: when the first machine is gone without a word, every new
@@ -12,18 +13,25 @@ connection would else wait for it.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import asyncpg
 
-from treadle.store.places import Host, address_of
+from treadle.errors import StoreGoneBack
+from treadle.store.places import Host, address_of, shown
+from treadle.store.postgres.witness import Sight, Witness
 
 CONNECT_S = 10.0
 """For one try of an address, whatever number of hosts it has."""
 NEXT = (OSError, asyncpg.CannotConnectNowError, asyncpg.TargetServerAttributeNotMatched)
 """Why the next host is tried, as libpq does: unreachable, starting or stopping, only reading. A refused password is
 none of them."""
+REMEDY = (
+    "stop that server, and make it a standby of the new primary (pg_rewind, pg_basebackup); if it was put there on"
+    " purpose, restart this process"
+)
 
 
 class Way:
@@ -36,6 +44,10 @@ class Way:
         self.hosts = address.hosts or _of_environment(address.options)
         self._primary: Host | None = None
         """The host that took the last connection."""
+        self._refused: set[Host | None] = set()
+        self.witness = Witness()
+        self.told: Callable[[str], None] = lambda _problem: None
+        """Called when a server is refused because it has gone back, once for each: another one may be in use."""
 
     def in_order(self) -> list[Host | None]:
         """The last primary first, then as they are written. [None]: the client's own default."""
@@ -52,9 +64,30 @@ class Way:
             found["port"] = host.port or int(os.environ.get("PGPORT") or 5432)
         return found
 
-    def found(self, host: Host | None) -> None:
+    def found(self, host: Host | None, sight: Sight) -> None:
         """This one is the primary."""
         self._primary = host
+        self._refused.discard(host)
+        self.witness.note(sight)
+
+    def refused(self, host: Host | None, objection: str) -> StoreGoneBack:
+        """This one has gone back."""
+        at = f"{host}: " if len(self.hosts) > 1 else ""
+        problem = StoreGoneBack(f"{shown(self._dsn)}: {at}{objection}; it is not used: {REMEDY}")
+        if host not in self._refused:
+            self._refused.add(host)
+            self.told(str(problem))
+        return problem
+
+    def learn(self, sights: list[tuple[bool, Sight]]) -> None:
+        """What all servers that answered say, with whether they take writes, before the first of them is believed. A
+        standby that follows a primary proves that the primary is on its timeline."""
+        primaries = [sight for is_primary, sight in sights if is_primary]
+        if primaries:
+            system = max(primaries, key=lambda sight: sight.timeline or 0).system
+            newest = max((sight.timeline or 0 for _, sight in sights if sight.system == system), default=0)
+            if newest:
+                self.witness.expect(system, newest)
 
 
 @cache

@@ -28,10 +28,11 @@ from typing import Any
 
 import msgspec
 
-from treadle.errors import StorePlaceError
+from treadle.errors import StorePlaceError, StoreUnavailable
 from treadle.store.notices import AWAIT, END, EVERY_S, MISSED, NEWS, WANT, Heard
 from treadle.store.postgres.connect import reach
 from treadle.store.postgres.faults import LOST
+from treadle.store.postgres.hosts import way_to
 
 PAYLOAD_MAX = 7_900
 """Bytes; PostgreSQL takes less than 8,000."""
@@ -98,7 +99,7 @@ class Channel:
         while True:
             try:
                 await self._serve()
-            except (*LOST, StorePlaceError) as problem:
+            except (*LOST, StorePlaceError, StoreUnavailable) as problem:
                 was_up = self.connected.is_set()
                 self.connected.clear()
                 self._pending.clear()
@@ -118,9 +119,9 @@ class Channel:
             connection.add_termination_listener(lambda _connection: self._something.set())
             self.connected.set()
             self._tell(MISSED, "")
-            while not connection.is_closed():
+            while not connection.is_closed() and not connection.is_outdated(way_to(self._dsn).witness.timeline):
                 await self._speak(connection, channel)
-            raise ConnectionError("the server has closed the connection")
+            raise ConnectionError("the server has closed the connection, or another has become the primary")
         finally:
             connection.terminate()
 

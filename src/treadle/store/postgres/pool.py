@@ -1,7 +1,8 @@
 """Connections to one database, kept open between their users.
 
-Owns how many there are. Promises that nobody is given one that is known to be lost or has another user, and that who
-waits is served in order: first who is in a hurry, then the others. Must not know what is said on them.
+Owns how many there are. Promises that nobody is given one that is known to be lost, has another user, or leads to a
+primary that another has replaced since, and that who waits is served in order: first who is in a hurry, then the
+others. Must not know what is said on them.
 
 asyncpg's own pool shields every return in a task of its own, which costs as much as a small statement. Here taking and
 giving back are plain calls; a connection whose user was interrupted is not mended but thrown away.
@@ -17,12 +18,14 @@ from time import monotonic
 import asyncpg
 
 from treadle.store.postgres.connect import prepare, reach
+from treadle.store.postgres.hosts import way_to
+from treadle.store.postgres.looking import Line
 
 IDLE_S = 300.0
 """A connection nobody has needed for so long is closed: each is a process at the server. One is always kept."""
 CLOSE_S = 5.0
 
-_Turn = asyncio.Future[asyncpg.Connection | None]
+_Turn = asyncio.Future[Line | None]
 """A connection, or None: there is room for a new one."""
 
 
@@ -31,8 +34,9 @@ class Pool:
 
     def __init__(self, dsn: str, most: int) -> None:
         self._dsn = dsn
+        self._witness = way_to(dsn).witness
         self._most = most
-        self._spare: list[tuple[asyncpg.Connection, float]] = []
+        self._spare: list[tuple[Line, float]] = []
         """With since when. The last one given back is the first to be taken: the others may go one day."""
         self._open = 0
         """Spare, taken, being opened or closed."""
@@ -42,16 +46,19 @@ class Pool:
         self._closing = False
         self._all_back: asyncio.Future[None] | None = None
 
-    async def take(self, hurry: bool = False) -> asyncpg.Connection:
+    async def take(self, hurry: bool = False) -> Line:
         """Raises what `asyncpg.connect` raises, and InterfaceError once the pool is closed. `hurry`: before all who are
         not: a heartbeat must not wait behind a thousand histories."""
         if self._closing:
             raise asyncpg.InterfaceError("the pool is closed")
         while self._spare:
             connection, _ = self._spare.pop()
-            if not connection.is_closed():
+            if connection.is_closed():
+                self._open -= 1
+            elif connection.is_outdated(self._witness.timeline):
+                self.throw_away(connection)
+            else:
                 return connection
-            self._open -= 1
         if self._open < self._most:
             self._open += 1
             return await self._connect()
@@ -65,18 +72,21 @@ class Pool:
             raise
         return given if given is not None and not given.is_closed() else await self._connect()
 
-    def give_back(self, connection: asyncpg.Connection) -> None:
+    def give_back(self, connection: Line) -> None:
         """Its user has nothing under way on it."""
-        self._pass_on(None if connection.is_closed() else connection)
+        if not connection.is_closed() and connection.is_outdated(self._witness.timeline):
+            self.throw_away(connection)
+        else:
+            self._pass_on(None if connection.is_closed() else connection)
 
-    def throw_away(self, connection: asyncpg.Connection) -> None:
+    def throw_away(self, connection: Line) -> None:
         """Nobody knows what is under way on it. The server is told to stop it (asyncpg does, before it closes): a
         statement that waits for a lock would be carried out when nobody expects it any more."""
         ending = asyncio.get_running_loop().create_task(self._end(connection))
         self._ending.add(ending)
         ending.add_done_callback(self._ending.discard)
 
-    async def _end(self, connection: asyncpg.Connection) -> None:
+    async def _end(self, connection: Line) -> None:
         await _closed(connection)
         self._pass_on(None)
 
@@ -92,7 +102,7 @@ class Pool:
         for connection, _ in spare:
             await _closed(connection)
 
-    async def _connect(self) -> asyncpg.Connection:
+    async def _connect(self) -> Line:
         """A new one; there is room for it."""
         try:
             connection = await reach(self._dsn)
@@ -106,7 +116,7 @@ class Pool:
             raise
         return connection
 
-    def _pass_on(self, connection: asyncpg.Connection | None) -> None:
+    def _pass_on(self, connection: Line | None) -> None:
         """A connection, or the room for one, to whoever is next: nobody can slip in between."""
         turn = self._next()
         if turn is not None:
@@ -134,7 +144,7 @@ class Pool:
         return None
 
 
-async def _closed(connection: asyncpg.Connection) -> None:
+async def _closed(connection: Line) -> None:
     try:
         await connection.close(timeout=CLOSE_S)
     except (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError):
