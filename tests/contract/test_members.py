@@ -93,6 +93,24 @@ def test_who_stops_beating_is_not_listed_and_who_leaves_is_gone_at_once(world: W
     assert [node.owner for node in world.store.beat(A, LONG).nodes] == ["a", "c"], "back among the living"
 
 
+def test_a_node_says_which_process_it_is(world: World) -> None:
+    assert world.store.beat(replace(A, process="red boot 1 2 3"), LONG).nodes[0].process == "red boot 1 2 3"
+    assert world.store.standing().nodes[0].process == "red boot 1 2 3"
+
+
+def test_what_a_buried_node_held_can_be_taken_at_once_and_it_writes_nothing_after_that(world: World) -> None:
+    world.store.beat(A, LONG)
+    old, kept = world.store.lease(0, "a", None, LONG), world.store.lease(1, "b", None, LONG)
+    world.store.bury("a")
+    assert world.store.standing().nodes == []
+    heir = world.store.lease(0, "b", None, LONG)
+    assert heir is not None and heir.epoch == old.epoch + 1
+    with pytest.raises(StoreConflict, match="LEASE_CONFLICT"):
+        world.store.commit(begin(), old)
+    assert [lease.owner for lease in world.store.standing().leases] == ["b", "b"] and kept is not None
+    world.store.bury("nobody")
+
+
 def test_a_beat_renews_the_leases_of_its_node_and_no_others(world: World) -> None:
     one, two = world.store.lease(0, "a", None, LONG), world.store.lease(1, "b", None, LONG)
     assert (one.epoch, two.epoch) == (1, 1)

@@ -72,6 +72,14 @@ def test_offered_again_it_is_another_claim_at_its_old_place_in_the_line(shop: Sh
     assert again.holder != first.holder
 
 
+def test_the_claims_of_a_buried_worker_have_run_out(shop: Shop) -> None:
+    shop.offer("k", "k")
+    hers, his = shop.take(worker="ann"), shop.take(worker="bob")
+    shop.bury("ann")
+    assert [expired.claim for expired in shop.expired_claims([SHARD])] == [one.claim for one in hers]
+    assert shop.renew("bob", [one.claim for one in his], 60_000) == []
+
+
 def test_renewing_keeps_a_claim_alive_also_one_that_ran_out_unnoticed(shop: Shop) -> None:
     shop.offer("k", "k")
     claimed = shop.take(2, ttl_ms=1_000)

@@ -46,6 +46,7 @@ from treadle.runtime.keep import Keep, Rules
 from treadle.runtime.lookout import Lookout
 from treadle.runtime.membership import TTL_MS, Membership
 from treadle.runtime.ports import Clock, MakeExecutor
+from treadle.runtime.predecessor import this_process
 from treadle.runtime.queueing import Queueing
 from treadle.runtime.retention import Retention
 from treadle.runtime.scheduler import Scheduler
@@ -213,7 +214,7 @@ class Engine(Client):
         """The right to decide for a share of the store, which changes as nodes come and go."""
         core, settings = self._core, self.settings
         queues = tuple(settings.queues) if settings.queues is not None else None
-        node = Node(self._owner, self.name, queues=queues)
+        node = Node(self._owner, self.name, queues=queues, process=this_process())
         membership = Membership(members, core, node, clock, self._random, settings.lease_ms)
         membership.nudge = lambda: notices.say(NODES)
         membership.lacks = lambda: self._queues.claimant.unable.lacks if self._queues is not None else {}
@@ -239,7 +240,7 @@ class Engine(Client):
             notices,
             execute,
             clock,
-            worker=f"{self.name}:{secrets.token_hex(4)}",
+            worker=self._owner,
             queues=self.settings.queues,
             lease_ms=self.settings.claim_ms,
             random=self._random,

@@ -1,9 +1,10 @@
 """A node among others on one store: says that it is alive, takes its share of the shards, gives back what is too much.
 
 Owns the heartbeat and which shards this node reaches for. Promises that what a dead node held is taken over after its
-lease (`ttl_ms`) and a beat; that a node nobody has heard of for as long stops writing by itself, although fencing would
-refuse it anyway; that shards move only as `balance` says, and in good order (`Core.hand_over`). Everything is compared
-by the store's clock; durations by one that nobody can set. Must not know runs.
+lease (`ttl_ms`) and a beat, or with the next beat of a node on its machine, which sees that its process is gone; that a
+node nobody has heard of for as long stops writing by itself, although fencing would refuse it anyway; that shards move
+only as `balance` says, and in good order (`Core.hand_over`). Everything is compared by the store's clock; durations by
+one that nobody can set. Must not know runs.
 
     beat ─► standing ─► lost: mine no longer        ─► core.lose
       ▲          │────► too many: above my share    ─► core.hand_over ─► others are nudged
@@ -34,6 +35,7 @@ from treadle.runtime.core import Core
 from treadle.runtime.logs import logger
 from treadle.runtime.outage import OUTAGE
 from treadle.runtime.ports import Alarm, SteadyClock
+from treadle.runtime.predecessor import is_dead
 from treadle.store.members import Members, Node, Standing
 from treadle.store.port import Fence
 
@@ -153,9 +155,21 @@ class Membership:
         self._began, given_back = self._clock.elapsed(), self._given_back
         standing = await self._members.beat(self._node, self._ttl_ms)
         OUTAGE.answered()
+        if await self._bury_dead(standing):
+            standing = await self._members.beat(self._node, self._ttl_ms)
         self._trust_until(self._began + self._ttl_ms)
         self.heard(standing, self._clock.elapsed() - self._began)
         return await self._follow(standing, is_fresh=given_back == self._given_back)
+
+    async def _bury_dead(self, standing: Standing) -> bool:
+        """Whether there were nodes whose process is known to be dead: killed, on this machine. Nobody has to wait for
+        their leases."""
+        dead = [node for node in standing.nodes if node.owner != self._node.owner and is_dead(node.process)]
+        for node in dead:
+            await self._members.bury(node.owner)
+            self._neighbours.pop(node.owner, None)
+            log.warning("a node on this machine is dead: taking over", node=node.name)
+        return bool(dead)
 
     def _trust_until(self, instant: int) -> None:
         if self._doubt is not None:

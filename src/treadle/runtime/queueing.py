@@ -68,6 +68,7 @@ class Queueing:
 
         self._core.on_moved = on_moved
         self.sweep.open()
+        self.sweep.soon()  # of shards taken before this: their last owner may be dead, and its claims over
         self.claimant.open()
 
     async def close(self, grace_ms: int) -> None:

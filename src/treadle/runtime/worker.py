@@ -35,6 +35,7 @@ from treadle.runtime.garbage import spare_collector
 from treadle.runtime.holding import open_channel, open_database
 from treadle.runtime.logs import logger
 from treadle.runtime.outage import OUTAGE
+from treadle.runtime.predecessor import is_dead, this_process
 from treadle.runtime.queueing import listen
 from treadle.runtime.unable import Unable
 from treadle.runtime.workshop import CORES
@@ -133,9 +134,12 @@ class Worker:
 
     async def _stay_listed(self, members: Members, unable: Unable) -> None:
         """In `treadle nodes`. Nothing hangs on it: what it holds, it holds by its claims."""
-        node = Node(self.owner, self.name, coordinates=False, queues=tuple(self.queues))
+        queues = tuple(self.queues)
+        node = Node(self.owner, self.name, coordinates=False, queues=queues, process=this_process())
         ttl_ms = self.settings.lease_ms
-        await members.beat(node, ttl_ms)
+        for other in (await members.beat(node, ttl_ms)).nodes:
+            if is_dead(other.process):  # nobody has to wait for its claims
+                await members.bury(other.owner)
 
         async def beat() -> None:
             while True:

@@ -30,6 +30,8 @@ class Node(Struct, frozen=True):
     """How late it is, in milliseconds, as it says itself."""
     lacks: dict[str, tuple[str, ...]] = {}
     """Queue → what work waiting there needs and this process does not have: functions, action kinds."""
+    process: str = ""
+    """Which process of which machine it is, for those who can see whether that is alive; empty: nobody can."""
 
 
 class Lease(Struct, frozen=True):
@@ -71,6 +73,10 @@ class Members(Protocol):
 
     async def leave(self, owner: str) -> None:
         """The node is gone; its leases are released one by one, or run out."""
+
+    async def bury(self, owner: str) -> None:
+        """The process of this node is known to be dead: its leases and its claims of queue work have run out. If that
+        was wrong nothing breaks: what it writes is refused once somebody has taken a lease."""
 
     async def standing(self) -> Standing:
         """How things stand, for who only looks."""

@@ -143,6 +143,10 @@ class MemoryStore:
     async def leave(self, owner: str) -> None:
         self._nodes.leave(owner)
 
+    async def bury(self, owner: str) -> None:
+        self._leases.end(owner)
+        self._nodes.leave(owner)
+
     async def standing(self) -> Standing:
         now = self._now()
         return Standing(now, self._nodes.alive(now), self._leases.held(now))

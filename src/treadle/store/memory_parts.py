@@ -116,6 +116,12 @@ class Leases:
         if held and (held.owner, held.epoch) == (fence.owner, fence.epoch):
             held.until = 0
 
+    def end(self, owner: str) -> None:
+        """All of this owner run out at once."""
+        for held in self._held.values():
+            if held.owner == owner:
+                held.until = 0
+
     def check(self, fences: Sequence[Fence]) -> None:
         if refused := refusal(fences, {shard: (held.owner, held.epoch) for shard, held in self._held.items()}):
             raise refused

@@ -129,6 +129,12 @@ class QueueMemoryStore(MemoryStore):
                 row.until = self._now() + ttl_ms
         return lost
 
+    async def bury(self, owner: str) -> None:
+        await super().bury(owner)
+        for row in self._offers.values():
+            if row.worker == owner:
+                row.until = 0
+
     async def give_back(self, claims: Sequence[Claim]) -> None:
         for claim in claims:
             row = self._held_by(claim)

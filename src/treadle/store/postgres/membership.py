@@ -18,7 +18,7 @@ _leases = msgspec.json.Decoder(list[Lease]).decode
 async def beat(connection: asyncpg.Connection, node: Node, ttl_ms: int) -> Standing:
     """How things stand once the node and its leases have been kept alive."""
     lacks = msgspec.json.encode(node.lacks).decode()
-    given = (node.name, node.coordinates, node.queues, node.behind, lacks)
+    given = (node.name, node.coordinates, node.queues, node.behind, lacks, node.process)
     return _standing(await connection.fetchrow(SQL["beat"], node.owner, ttl_ms, *given))
 
 
@@ -30,6 +30,11 @@ async def standing(connection: asyncpg.Connection) -> Standing:
 async def leave(connection: asyncpg.Connection, owner: str) -> None:
     """Whoever is not there is gone already."""
     await connection.execute(SQL["leave"], owner)
+
+
+async def bury(connection: asyncpg.Connection, owner: str) -> None:
+    """Its leases and claims run out at once."""
+    await connection.execute(SQL["bury"], owner)
 
 
 async def backlog(connection: asyncpg.Connection) -> list[Backlog]:

@@ -15,16 +15,16 @@ WITH clock AS MATERIALIZED (
 ), buried AS (
     DELETE FROM nodes USING clock WHERE nodes.until < clock.now - 10 * $2::bigint AND nodes.owner <> $1
 ), kept AS (
-    INSERT INTO nodes (owner, name, coordinates, queues, started, beat, until, behind, lacks)
-    SELECT $1, $3, $4, $5::text[], clock.now, clock.now, clock.now + $2::bigint, $6, $7::jsonb FROM clock
+    INSERT INTO nodes (owner, name, coordinates, queues, started, beat, until, behind, lacks, process)
+    SELECT $1, $3, $4, $5::text[], clock.now, clock.now, clock.now + $2::bigint, $6, $7::jsonb, $8 FROM clock
     ON CONFLICT (owner) DO UPDATE SET name = excluded.name, coordinates = excluded.coordinates,
         queues = excluded.queues, beat = excluded.beat, until = excluded.until, behind = excluded.behind,
-        lacks = excluded.lacks
-    RETURNING owner, name, coordinates, queues, started, beat, behind, lacks
+        lacks = excluded.lacks, process = excluded.process
+    RETURNING owner, name, coordinates, queues, started, beat, behind, lacks, process
 ), alive AS (
-    SELECT owner, name, coordinates, queues, started, beat, behind, lacks FROM nodes, clock
+    SELECT owner, name, coordinates, queues, started, beat, behind, lacks, process FROM nodes, clock
     WHERE until > clock.now AND owner <> $1
-    UNION ALL SELECT owner, name, coordinates, queues, started, beat, behind, lacks FROM kept
+    UNION ALL SELECT owner, name, coordinates, queues, started, beat, behind, lacks, process FROM kept
 ), held AS (
     SELECT shard, owner, epoch, until FROM leases, clock
     WHERE until > clock.now AND shard NOT IN (SELECT renewed.shard FROM renewed) AND owner <> $1
@@ -39,7 +39,7 @@ FROM clock;
 WITH clock AS MATERIALIZED (
     SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now
 ), alive AS (
-    SELECT owner, name, coordinates, queues, started, beat, behind, lacks FROM nodes, clock WHERE until > clock.now
+    SELECT owner, name, coordinates, queues, started, beat, behind, lacks, process FROM nodes, clock WHERE until > clock.now
 ), held AS (
     SELECT shard, owner, epoch, until FROM leases, clock WHERE until > clock.now
 )
@@ -49,6 +49,20 @@ SELECT clock.now,
 FROM clock;
 
 -- name: leave
+DELETE FROM nodes WHERE owner = $1;
+
+-- Its process is dead. Leases first and in the order of their numbers, then claims, as a commit locks them; a claim that
+-- somebody is at is left to run out.
+-- name: bury
+WITH held AS MATERIALIZED (
+    SELECT shard FROM leases WHERE owner = $1 AND until > 0 ORDER BY shard FOR NO KEY UPDATE
+), ended AS (
+    UPDATE leases SET until = 0 FROM held WHERE leases.shard = held.shard
+), claimed AS MATERIALIZED (
+    SELECT run, token FROM work WHERE worker = $1 FOR UPDATE SKIP LOCKED
+), freed AS (
+    UPDATE work SET until = 0 FROM claimed WHERE work.run = claimed.run AND work.token = claimed.token
+)
 DELETE FROM nodes WHERE owner = $1;
 
 -- A paused run's timers stand still and are not late.

@@ -188,6 +188,9 @@ class PostgresStore(PostgresWork):
     async def leave(self, owner: str) -> None:
         await self._connections.write_alone(lambda connection: membership.leave(connection, owner))
 
+    async def bury(self, owner: str) -> None:
+        await self._connections.write_alone(lambda connection: membership.bury(connection, owner))
+
     async def standing(self) -> Standing:
         return await self._connections.read(membership.standing)
 
