@@ -120,7 +120,7 @@ def test_a_quorum_out_of_reach_says_what_its_branches_died_of() -> None:
     assert view.error.kind == "QUORUM_UNREACHABLE"
     for shown in (picture.error_line(view), next(line for line in told if "QUORUM_UNREACHABLE" in line)):
         assert "no such model" in shown
-        assert "(2 times)" in shown
+        assert "'judge' (branch 1), 'judge' (branch 2) with" in shown
 
 
 def test_a_large_graph_is_cut_to_what_goes_on() -> None:

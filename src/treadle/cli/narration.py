@@ -41,8 +41,7 @@ class Narrator:
             if words:
                 yield self._line(event, visit.node, words)
         elif isinstance(event, e.JoinFailed):
-            died = f"; branches failed with {', '.join(self._view.causes)}" if self._view.causes else ""
-            yield self._line(event, event.target, f"fails: {event.error.kind}: {event.error.message}{died}")
+            yield self._line(event, event.target, f"fails: {event.error.kind}: {event.error.message}")
         elif isinstance(event, e.RunPaused | e.RunCompensating):
             yield self._line(event, "", self._view.status.value + (f" {self._view.note}" if self._view.note else ""))
 

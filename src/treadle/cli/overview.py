@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from treadle.cli.tallies import PENDING, RUNNING, WAITING, Fan, Live, Node
-from treadle.display.causes import counted
 from treadle.model import events as e
 from treadle.model.definition import Synchronization, Workflow
 from treadle.model.errors import Error
@@ -35,8 +34,6 @@ class Overview:
         self.started: e.RunStarted | None = None
         self.output: Json = None
         self.error: Error | None = None
-        self.causes: tuple[str, ...] = ()
-        """What the branches of the join that failed last have died of, the commonest first."""
         self.note: str | None = None
         """Who paused or cancelled it, and why."""
         self.ended_at: int | None = None
@@ -220,12 +217,6 @@ def _decided(view: Overview, event: Any) -> None:
         fan.arrived.pop(event.target, None)
     if isinstance(event, e.JoinFailed):
         view.node(event.target).error = event.error
-        view.causes = _causes(view, event.group)
-
-
-def _causes(view: Overview, group: GroupId | None) -> tuple[str, ...]:
-    died = (visit for visit in view.failed.values() if any(frame[0] == group for frame in visit.frames))
-    return counted(visit.error for visit in died if visit.error is not None)
 
 
 def _gate_opened(view: Overview, event: e.GateOpened) -> None:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from treadle.cli.emit import cell, duration, plain
 from treadle.cli.overview import Overview
 from treadle.cli.tallies import PENDING, RUNNING, WAITING, Live, Node
-from treadle.display.causes import OF_BRANCHES, with_causes
 from treadle.model.states import RunStatus, Waiting
 
 if TYPE_CHECKING:
@@ -225,5 +224,4 @@ def error_line(view: Overview) -> str:
     place = f" at {error.node}" if error.node else ""
     path = f" ({error.path})" if error.path and error.path != "root" else ""
     tries = f", attempt {error.attempts}" if error.attempts > 1 else ""
-    causes = view.causes if error.kind in OF_BRANCHES else ()
-    return f"{error.kind}{place}{path}{tries}: {with_causes(error.message, causes)}"
+    return f"{error.kind}{place}{path}{tries}: {error.message}"

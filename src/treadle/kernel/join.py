@@ -23,7 +23,7 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.graph.execution_graph import JoinSite
-from treadle.kernel import cancel, deliver, failure, merge, spawning, standing, writing
+from treadle.kernel import cancel, causes, deliver, failure, merge, spawning, standing, writing
 from treadle.kernel.deciding import Deciding, RunFails
 from treadle.kernel.group_state import Arrival, Group, SiteState
 from treadle.kernel.join_merge import merged_writes
@@ -151,6 +151,7 @@ def complete_visits(d: Deciding, waiting: list[Arrival]) -> None:
 
 def fail(d: Deciding, group: Group, state: SiteState, site: JoinSite, error: Error) -> None:
     """The fan-in fails, before its target ran."""
+    bare, error = error, causes.with_branches(error, group)
     _clear_timer(d, state)
     waiting = [d.state.arrivals[i] for ids in state.waiting.values() for i in ids]
     live = [branch for branch in state.live if branch in group.members]
@@ -164,7 +165,7 @@ def fail(d: Deciding, group: Group, state: SiteState, site: JoinSite, error: Err
     def record(frame: Any, unhandled: bool) -> None:
         d.emit(e.JoinFailed(d.seq, d.now, site.target.ref, error, group.id, None, frame, unhandled))
         _close(d, group, "join")
-        _end_waiting(d, waiting, error)
+        _end_waiting(d, waiting, bare)  # each of them: the causes are told once
         for branch in live:
             cancel.cancel_branch(d, group, branch, f"join at {site.target.ref}", error.kind)
 

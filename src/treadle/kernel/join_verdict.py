@@ -37,8 +37,7 @@ def verdict(d: Deciding, group: Group, state: SiteState, site: JoinSite) -> Verd
     if total == 0 and not _is_the_empty_join(d, group, site):
         return "wait" if len(group.sites) > 1 else "dead", "", ""
     if failed and site.sync.on_branch_failure == "fail":
-        first = min(group.failed)
-        return "fail", "BRANCH_FAILED", f"branch {first} failed: {group.failed[first].message}"
+        return "fail", "BRANCH_FAILED", f"branch {min(group.failed)} failed"
     kind = site.sync.strategy.kind
     if kind == "all":
         return _verdict_all(site, live, arrived, failed, total, group.empties)

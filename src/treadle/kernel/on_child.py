@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle.kernel import failure, on_answer, saga, suspend
+from treadle.kernel import causes, failure, on_answer, saga, suspend
 from treadle.kernel.deciding import Deciding
 from treadle.kernel.state import Token
 from treadle.model import commands as c
@@ -55,11 +55,16 @@ def apply_child_end(
         return
     action = d.node(token).task
     assert action is not None
-    why = f": {error.message}" if error is not None else ""
-    failed = Error("SUBWORKFLOW_FAILED", f"child run {child} ended {status}{why}", retryable=False)
+    failed = causes.of_child(child, _workflow(token), status, error)
     if action.steps[0].action.config.get("on_failure") == "catch":
         cause = error.as_json() if error is not None else failed.as_json()
         suspend.resume_with(d, token, {"error": {**cause, "status": status}}, "child")
         return
     d.emit(e.TokenResumed(d.seq, d.now, token.id, "child"))
     failure.attempt_failed(d, token, failed)
+
+
+def _workflow(token: Token) -> str | None:
+    """What the child is a run of; a visit that began to wait under an older version does not know."""
+    name = token.detail.get("workflow") if isinstance(token.detail, dict) else None
+    return name if isinstance(name, str) else None

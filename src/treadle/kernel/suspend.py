@@ -145,7 +145,8 @@ def _workflow_call(d: Deciding, token: Token, node: GraphNode, value: Json) -> N
     child = RunId(f"{d.state.run}.{token.id}" + (f"~{attempt}" if attempt > 1 else ""))
     inherit = bool(config_value(d, token, node, "inherit_artifacts", value))
     d.emit(e.ChildStarted(d.seq, d.now, token.id, child, name, version))
-    d.emit(e.TokenWaiting(d.seq, d.now, token.id, Waiting.SUBWORKFLOW, None, None, None, {"child": child}))
+    detail = {"child": child, "workflow": name}
+    d.emit(e.TokenWaiting(d.seq, d.now, token.id, Waiting.SUBWORKFLOW, None, None, None, detail))
     d.effect(x.StartChild(token.id, child, name, value, d.state.depth + 1, d.state.depth_max, version, inherit))
     _deadline(d, token, node)
 

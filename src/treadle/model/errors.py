@@ -7,6 +7,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from treadle.model.ids import RunId
+
 KINDS = frozenset(
     [
         "NO_MATCHING_TRANSITION",
@@ -41,6 +43,41 @@ KINDS = frozenset(
 others."""
 
 
+class Cause(Struct, frozen=True, omit_defaults=True):
+    """A failure behind another one: of a branch behind a fan-in's, of a child run behind a call's."""
+
+    kind: str
+    message: str
+    node: str | None = None
+    path: str | None = None
+    branch: int | None = None
+    """Index of the branch that died of it."""
+    run: RunId | None = None
+    """The child run it happened in."""
+    workflow: str | None = None
+    causes: tuple[Cause, ...] = ()
+    more_causes: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        """The shape an author sees in `causes`: what does not apply is left out."""
+        found: dict[str, Any] = {"kind": self.kind, "message": self.message, "node": self.node, "path": self.path}
+        if self.branch is not None:
+            found["branch"] = self.branch
+        if self.run is not None:
+            found["run"] = self.run
+            found["workflow"] = self.workflow
+        return {**found, **_behind(self.causes, self.more_causes)}
+
+
+def _behind(causes: tuple[Cause, ...], more: int) -> dict[str, Any]:
+    if not causes:
+        return {}
+    found: dict[str, Any] = {"causes": [cause.as_json() for cause in causes]}
+    if more:
+        found["more_causes"] = more
+    return found
+
+
 class Error(Struct, frozen=True, omit_defaults=True):
     """Why a token, a fan-in or a run failed."""
 
@@ -51,9 +88,13 @@ class Error(Struct, frozen=True, omit_defaults=True):
     attempts: int = 0
     retryable: bool = False
     details: Any = None
+    causes: tuple[Cause, ...] = ()
+    """Of a fan-in: what its branches died of, the first three. Of a call: what the child run died of."""
+    more_causes: int = 0
+    """Failed branches beyond those in `causes`."""
 
     def as_json(self) -> dict[str, Any]:
-        """The shape an author sees as `_last_error` and inside `{"_error": …}`."""
+        """The shape an author sees as `_last_error` and inside `{"_error": …}`; `causes` only where there are any."""
         return {
             "kind": self.kind,
             "message": self.message,
@@ -61,6 +102,7 @@ class Error(Struct, frozen=True, omit_defaults=True):
             "path": self.path,
             "attempts": self.attempts,
             "retryable": self.retryable,
+            **_behind(self.causes, self.more_causes),
         }
 
 

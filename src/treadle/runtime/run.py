@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import uuid_utils
 from msgspec import Struct
 
-from treadle.display.causes import OF_BRANCHES, causes_of, with_causes
 from treadle.errors import CommandRefused, TreadleError
 from treadle.kernel.state import RunState
 from treadle.model import commands as c
@@ -35,14 +34,14 @@ Json = Any
 class RunFailed(TreadleError):
     """`Run.result` of a run that did not complete."""
 
-    def __init__(self, run: RunId, status: RunStatus, error: Error | None, causes: tuple[str, ...] = ()) -> None:
-        why = with_causes(f"{error.kind}: {error.message}", causes) if error else ""
+    def __init__(self, run: RunId, status: RunStatus, error: Error | None) -> None:
+        why = f"{error.kind}: {error.message}" if error else ""
         super().__init__(f"run {run} is {status}" + (f": {why}" if why else ""))
         self.run = run
         self.status = status
         self.error = error
-        self.causes = causes
-        """What its branches have died of, the commonest first, where it has failed because they have."""
+        self.causes = error.causes if error is not None else ()
+        """What its branches or its child run have died of, where it has failed because they have."""
 
 
 class Ended(Struct, frozen=True):
@@ -52,8 +51,6 @@ class Ended(Struct, frozen=True):
     status: RunStatus
     output: Json = None
     error: Error | None = None
-    causes: tuple[str, ...] = ()
-    """What its branches have died of, the commonest first, where it has failed because they have."""
 
 
 class Run:
@@ -135,7 +132,7 @@ class Run:
         """Its output. Raises RunFailed when it ends otherwise."""
         ended = await self.wait(timeout_s)
         if ended.status is not RunStatus.COMPLETED:
-            raise RunFailed(self.id, ended.status, ended.error, ended.causes)
+            raise RunFailed(self.id, ended.status, ended.error)
         return ended.output
 
     async def _ended(self, last: News) -> Ended:
@@ -147,8 +144,7 @@ class Run:
                 output = event.output
             elif isinstance(event, e.RunFailed | e.RunTimedOut):
                 error = event.error
-        causes = causes_of(await patiently(self.history)) if error is not None and error.kind in OF_BRANCHES else ()
-        return Ended(self.id, last.status, output, error, causes)
+        return Ended(self.id, last.status, output, error)
 
     async def timeline(self) -> TimelineView:
         """Its visits over time, as a picture in a notebook."""
