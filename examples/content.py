@@ -17,12 +17,8 @@ from typing import Any
 from aiohttp import web
 from standardwebhooks import Webhook
 
-from treadle.actions.net import NetPolicy
-from treadle.actions.outside import OutsideSettings
-from treadle.actions.secrets import DictSecrets
-from treadle.language import load_text
-from treadle.model.ids import TokenId
-from treadle.runtime.engine import Engine, EngineSettings
+from treadle import Engine, EngineSettings, load_text
+from treadle.settings import DictSecrets, NetPolicy, OutsideSettings
 
 HERE = Path(__file__).parent
 KEY = "whsec_" + base64.b64encode(secrets.token_bytes(32)).decode()
@@ -58,7 +54,7 @@ class Workers:
         assert self.engine is not None
         output = work(job["node_id"], job["input"])
         print(f"{job['node_id']:8} {job['input']!s:.40}")
-        await self.engine.run(job["run_id"]).callback(TokenId(job["visit"]), job["attempt"], output)
+        await self.engine.run(job["run_id"]).callback(job["visit"], job["attempt"], output)
 
 
 async def main() -> None:

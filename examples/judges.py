@@ -9,11 +9,9 @@ import asyncio
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from treadle.actions.llm.profiles import LlmSettings, Profile
-from treadle.language import load_file
-from treadle.model.events import Custom
-from treadle.runtime.engine import Engine, EngineSettings
-from treadle.testing.llm_server import Answer, Asked, LlmServer
+from treadle import Engine, EngineSettings, load_file
+from treadle.settings import LlmSettings, Profile
+from treadle.testing import Answer, Asked, LlmServer
 
 HERE = Path(__file__).parent
 
@@ -34,7 +32,7 @@ async def main() -> None:
             async with Engine(Path(home) / "treadle.db", settings=settings) as engine:
                 run = await engine.start(load_file(HERE / "judges.yaml"), {"draft": "On looms"})
                 async for event in run.events():
-                    if isinstance(event, Custom):
+                    if event.type.startswith("custom."):
                         print("…", event.data["text"])
                 print((await run.wait()).output)
 

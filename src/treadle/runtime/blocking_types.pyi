@@ -11,11 +11,12 @@ from treadle.model import commands as c
 from treadle.model import events as e
 from treadle.model.definition import Workflow
 from treadle.model.errors import Error
-from treadle.model.ids import RunId, TokenId
+from treadle.model.ids import RecordId, RunId, TokenId
 from treadle.model.references import EntityRef
 from treadle.model.states import RunStatus
 from treadle.runtime.artifacts import Artifact
 from treadle.runtime.client import Definition, Deployed
+from treadle.runtime.compensations import Compensation
 from treadle.runtime.engine import EngineSettings
 from treadle.runtime.fsck import Report
 from treadle.runtime.presence import NodeRow as NodeRow
@@ -61,13 +62,20 @@ class Run:
         """Gives a run that has timed out, or will, more time."""
     def abort(self, *, by: str = "operator") -> None:
         """Ends a run that waits for somebody to decide about its timeout."""
-    def retry(self, visit: TokenId | None = None, *, by: str = "operator") -> list[TokenId]:
+    def retry(self, visit: int | None = None, *, by: str = "operator") -> list[TokenId]:
         """Tries failed visits again: one, or all that have failed. Which."""
-    def complete_gate(self, visit: TokenId, data: Json = None, *, by: str | None = None) -> None:
+    def compensations(self) -> list[Compensation]:
+        """What it can undo, in the order in which it was done, and what became of each."""
+    def retry_compensation(self, record: int | None = None, *, by: str = "operator") -> RecordId:
+        """Tries to undo a visit again where that failed, then goes on with the visits before it. Which record: may be
+        left out where only one failed."""
+    def skip_compensation(self, record: int | None = None, *, by: str = "operator") -> RecordId:
+        """Leaves a visit undone whose compensation failed, and goes on with the visits before it."""
+    def complete_gate(self, visit: int, data: Json = None, *, by: str | None = None) -> None:
         """Answers a gate."""
-    def claim_gate(self, visit: TokenId, *, by: str) -> None: ...
-    def delegate_gate(self, visit: TokenId, to: str, *, by: str) -> None: ...
-    def callback(self, visit: TokenId, attempt: int, output: Json = None, error: Error | None = None) -> None:
+    def claim_gate(self, visit: int, *, by: str) -> None: ...
+    def delegate_gate(self, visit: int, to: str, *, by: str) -> None: ...
+    def callback(self, visit: int, attempt: int, output: Json = None, error: Error | None = None) -> None:
         """What an external worker answers."""
 
 class Client:

@@ -196,7 +196,7 @@ class Run:
         """Ends a run that waits for somebody to decide about its timeout."""
         await self.ask(c.AbortRun(by))
 
-    async def retry(self, visit: TokenId | None = None, *, by: str = "operator") -> list[TokenId]:
+    async def retry(self, visit: int | None = None, *, by: str = "operator") -> list[TokenId]:
         """Tries failed visits again: one, or all that have failed. Which."""
         state = await self.state()
         failed = [token for token in state.tokens.values() if token.state is TokenState.FAILED]
@@ -225,16 +225,16 @@ class Run:
         await self.ask(c.SkipCompensation(chosen, by))
         return chosen
 
-    async def complete_gate(self, visit: TokenId, data: Json = None, *, by: str | None = None) -> None:
+    async def complete_gate(self, visit: int, data: Json = None, *, by: str | None = None) -> None:
         """Answers a gate."""
-        await self.ask(c.CompleteGate(visit, data, by))
+        await self.ask(c.CompleteGate(TokenId(visit), data, by))
 
-    async def claim_gate(self, visit: TokenId, *, by: str) -> None:
-        await self.ask(c.ClaimGate(visit, by))
+    async def claim_gate(self, visit: int, *, by: str) -> None:
+        await self.ask(c.ClaimGate(TokenId(visit), by))
 
-    async def delegate_gate(self, visit: TokenId, to: str, *, by: str) -> None:
-        await self.ask(c.DelegateGate(visit, to, by))
+    async def delegate_gate(self, visit: int, to: str, *, by: str) -> None:
+        await self.ask(c.DelegateGate(TokenId(visit), to, by))
 
-    async def callback(self, visit: TokenId, attempt: int, output: Json = None, error: Error | None = None) -> None:
+    async def callback(self, visit: int, attempt: int, output: Json = None, error: Error | None = None) -> None:
         """What an external worker answers."""
-        await self.ask(c.ReceiveCallback(visit, attempt, output, error))
+        await self.ask(c.ReceiveCallback(TokenId(visit), attempt, output, error))

@@ -5,8 +5,8 @@
 
 `run_file` and `run_text` play scenario files (docs/reference/scenarios.md); pytest collects them by itself
 through the plug-in that comes with this package. `World` is what they are played on, for direct use; `store="sqlite"`
-plays them through the real engine on a file of its own, in an `EngineWorld`, which is imported when first used: most
-tests need no engine.
+plays them through the real engine on a file of its own, in an `EngineWorld`. `LlmServer` is a language model that
+answers as a test tells it. Both are imported when first used: most tests need neither.
 """
 
 from __future__ import annotations
@@ -21,10 +21,14 @@ from treadle.testing.world import World
 
 if TYPE_CHECKING:
     from treadle.testing.engine_world import EngineWorld
+    from treadle.testing.llm_server import Answer, Asked, LlmServer
 
 __all__ = [
+    "Answer",
+    "Asked",
     "EngineWorld",
     "FakeClock",
+    "LlmServer",
     "Mock",
     "Outcome",
     "Projection",
@@ -38,9 +42,17 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "EngineWorld":
-        from treadle.testing.engine_world import EngineWorld
+_LATER = {
+    "Answer": "treadle.testing.llm_server",
+    "Asked": "treadle.testing.llm_server",
+    "EngineWorld": "treadle.testing.engine_world",
+    "LlmServer": "treadle.testing.llm_server",
+}
 
-        return EngineWorld
+
+def __getattr__(name: str) -> Any:
+    if name in _LATER:
+        from importlib import import_module
+
+        return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,23 @@
+"""For whoever writes what is executed: functions that fail on purpose or look at their attempt, kinds of action."""
+
+from treadle.actions.current import CurrentAttempt, current_attempt
+from treadle.actions.failure import Retryable, TaskFailure
+from treadle.actions.protocol import ActionKind, AttemptFacts, Call, Done, Failed, Later, Reply, Work, failed
+from treadle.actions.registry import Registry
+
+__all__ = [
+    "ActionKind",
+    "AttemptFacts",
+    "Call",
+    "CurrentAttempt",
+    "Done",
+    "Failed",
+    "Later",
+    "Registry",
+    "Reply",
+    "Retryable",
+    "TaskFailure",
+    "Work",
+    "current_attempt",
+    "failed",
+]
