@@ -5,6 +5,7 @@
     ├── ExpressionError        a condition, mapping or schema does not compile
     ├── PathSyntax             a path cannot be read (also a ValueError)
     ├── EvaluationError        a computed value has no value for this data
+    │   └── DataTooLarge       it would read more data than an operator allows
     ├── InvalidTransition      a change of state that the lifecycle table does not have
     ├── StoreConflict          a store refused to write: somebody else was first
     ├── StoreUnavailable       a store cannot be read or written now; what a write came to may be unknown
@@ -56,6 +57,16 @@ class PathSyntax(TreadleError, ValueError):
 
 class EvaluationError(TreadleError):
     """An expression that compiled has no value for this data: a missing key, unlike types, a limit."""
+
+    kind = "TASK_FAILED"
+    """Of the error that a token fails with for it."""
+
+
+class DataTooLarge(EvaluationError):
+    """The data of an expression is larger than an evaluation may read (`engine.cel_bytes_max`). Not the same as having
+    no value: what depends on the answer fails."""
+
+    kind = "LIMIT_EXCEEDED"
 
 
 class InvalidTransition(TreadleError):

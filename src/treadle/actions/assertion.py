@@ -18,4 +18,5 @@ class AssertKind:
             return Done({})
         message = call.config.get("message") or "assertion failed"
         reason = f", unevaluable: {verdict.reason}" if isinstance(verdict, Unevaluable) else ""
-        return failed(f"{message} ({condition.text}{reason})", details={"condition": condition.text})
+        kind = "LIMIT_EXCEEDED" if isinstance(verdict, Unevaluable) and verdict.limit else "TASK_FAILED"
+        return failed(f"{message} ({condition.text}{reason})", kind, details={"condition": condition.text})

@@ -10,7 +10,7 @@ import traceback
 from typing import Any
 
 from treadle.actions.plain import NotPlain, plain
-from treadle.errors import TreadleError
+from treadle.errors import EvaluationError, TreadleError
 from treadle.model.errors import Error
 
 MESSAGE_MAX = 2_000
@@ -44,7 +44,8 @@ def error_of(problem: BaseException) -> Error:
             details=_details(problem.details),
         )
     if isinstance(problem, TreadleError):
-        return Error(kind="TASK_FAILED", message=_short(str(problem)))
+        kind = problem.kind if isinstance(problem, EvaluationError) else "TASK_FAILED"
+        return Error(kind=kind, message=_short(str(problem)))
     return Error(
         kind="TASK_FAILED",
         message=_short(f"{type(problem).__name__}: {problem}".removesuffix(": ")),

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from treadle.actions.blobs import Artifacts
 from treadle.expression.paths import Path, get_in
-from treadle.expression.view import only_keys
+from treadle.expression.view import CEL_BYTES_MAX, only_keys
 from treadle.model.errors import Error
 from treadle.model.ids import RunId, TokenId, visit_key
 from treadle.model.requests import AnyRequest
@@ -38,6 +38,8 @@ class AttemptFacts(Struct, frozen=True, kw_only=True):
     """`_branch` of the token, outside every group None."""
     about: Callable[[], Json] | None = None
     """Makes `_run`, for expressions that read it."""
+    cel_bytes_max: int = CEL_BYTES_MAX
+    """How much data one evaluation of an expression may read."""
     artifacts: Artifacts | None = None
     jitter: Callable[[], float] | None = None
     """Draws from [-1, 1) for backoff; None switches jitter off, as scenarios do."""
@@ -81,6 +83,10 @@ class TaskView:
 
     def root(self, name: str, keys: frozenset[str] | None) -> Json:
         return only_keys(self._facts.root(name) if name in TOLD else get_in(self._roots, (name,)), keys)
+
+    @property
+    def bytes_max(self) -> int:
+        return self._facts.cel_bytes_max
 
     def tokens_at(self, node: str) -> int:  # noqa: ARG002
         return 0

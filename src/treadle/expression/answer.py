@@ -14,6 +14,8 @@ class Unevaluable(Struct, frozen=True):
     """Neither true nor false for this data; `reason` names the culprit. Falsy, because it does not match."""
 
     reason: str
+    limit: bool = False
+    """The data is too large to be evaluated. That is no answer, not even "does not match": the token fails."""
 
     def __bool__(self) -> Literal[False]:
         return False

@@ -15,7 +15,8 @@ Only what is read is passed: the roots an expression names, and of each only the
 the root as a whole. A root that is absent, but only read by key, counts as empty, so `has(_last_error.kind)`
 is false.
 
-Limits: 4,096 characters and as many leaves after unfolding macros; by the library, 10,000 iterations, 32
+Limits: what one evaluation may read (the view's `bytes_max`, 4 MiB unless an operator says otherwise; more is an error,
+not an answer); 4,096 characters and as many leaves after unfolding macros; by the library, 10,000 iterations, 32
 levels and linear-time regular expressions; the data and the result by `cel_values`. Known gaps: a loop that
 repeats long data (`l.map(i, input.long + i)`) may still build iterations × length characters before the
 result is refused; and the library builds lists in quadratic time: a `map` of 1,000 elements takes 20 ms, one
@@ -32,7 +33,7 @@ from typing import Any
 from cel_expr_python import cel
 from cel_expr_python.ext import ext_math, ext_optional
 
-from treadle.errors import EvaluationError, ExpressionError
+from treadle.errors import DataTooLarge, EvaluationError, ExpressionError
 from treadle.expression.answer import Answer, Unevaluable
 from treadle.expression.cel_analysis import reads, unfolded
 from treadle.expression.cel_tree import read_tree
@@ -80,13 +81,15 @@ class CompiledCel:
         try:
             return to_json(self._run(view))
         except EvaluationError as error:
-            raise EvaluationError(f"{error} in `{self.text}`") from None
+            raise type(error)(f"{error} in `{self.text}`") from None
 
     def condition(self, view: View) -> Answer:
         """The value as the answer of a condition; never raises."""
         try:
             result = self._run(view)
             value = plain(result)
+        except DataTooLarge as error:
+            return Unevaluable(f"{error} in `{self.text}`", limit=True)
         except EvaluationError as error:
             return Unevaluable(str(error))
         if value is True or value is False:
@@ -111,7 +114,7 @@ class CompiledCel:
             elif keys is not None:
                 data[name] = {}
         if data:
-            refuse_unreadable(data)
+            refuse_unreadable(data, view.bytes_max)
         if self.marking:
             data[_MARKING] = {node: view.tokens_at(node) for node in self.marking}
         try:

@@ -15,24 +15,23 @@ from typing import Any
 import msgspec
 from cel_expr_python import cel
 
-from treadle.errors import EvaluationError
+from treadle.errors import DataTooLarge, EvaluationError
 
-DATA_MAX = 4 * 1024 * 1024
-"""Bytes of JSON handed to one evaluation. The library copies all of it, about 10 ms per MB."""
 RESULT_MAX = 16 * 1024 * 1024
 """Characters and elements of one result: a loop can name one long string ten thousand times."""
 
 _NUL = b"\\u0000"
 
 
-def refuse_unreadable(data: dict[str, Any]) -> None:
-    """Raises EvaluationError for data that the library would misread."""
+def refuse_unreadable(data: dict[str, Any], bytes_max: int) -> None:
+    """Raises EvaluationError for data that the library would misread, DataTooLarge for more than `bytes_max`."""
     try:
         encoded = msgspec.json.encode(data)
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise EvaluationError(f"the data is not plain JSON: {error}") from None
-    if len(encoded) > DATA_MAX:
-        raise EvaluationError(f"it reads {len(encoded)} bytes of data; at most {DATA_MAX} are allowed")
+    if len(encoded) > bytes_max:
+        text = f"it reads {len(encoded)} bytes of data; at most {bytes_max} are allowed (setting engine.cel_bytes_max)"
+        raise DataTooLarge(text)
     if _NUL in encoded and _has_nul(data):
         raise EvaluationError("the data contains a NUL character")
 
@@ -93,7 +92,7 @@ class _Converter:
     def _spend(self, size: int) -> None:
         self._left -= size
         if self._left < 0:
-            raise EvaluationError(f"the result is larger than {RESULT_MAX} characters")
+            raise DataTooLarge(f"the result is larger than {RESULT_MAX} characters")
 
 
 def _key(key: Any) -> str:

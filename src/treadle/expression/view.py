@@ -10,6 +10,10 @@ from typing import Any, Protocol
 
 from treadle.expression.paths import Path, get_in
 
+CEL_BYTES_MAX = 4 * 1024 * 1024
+"""Bytes of JSON that one evaluation of CEL may read, unless an operator's setting says otherwise. The library copies
+all of it, about 10 ms per MB."""
+
 
 class View(Protocol):
     """The three questions an expression may ask. Roots are `state`, `input`, `nodes`, item variables …"""
@@ -20,6 +24,10 @@ class View(Protocol):
     def root(self, name: str, keys: frozenset[str] | None) -> Any:
         """A root as plain JSON, or MISSING. If `keys` is given, no other key of it will be looked at."""
 
+    @property
+    def bytes_max(self) -> int:
+        """How much data one evaluation may read."""
+
     def tokens_at(self, node: str) -> int:
         """How many live tokens of the acting token's item are at a node (A3)."""
 
@@ -27,10 +35,11 @@ class View(Protocol):
 class DictView:
     """A view of one JSON value, as a rule an object of roots. There is no marking in it."""
 
-    __slots__ = ("_value",)
+    __slots__ = ("_value", "bytes_max")
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Any, bytes_max: int = CEL_BYTES_MAX) -> None:
         self._value = value
+        self.bytes_max = bytes_max
 
     def get(self, path: Path) -> Any:
         return get_in(self._value, path)

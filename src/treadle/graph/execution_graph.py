@@ -19,6 +19,7 @@ from treadle.expression.conditions import CompiledCondition
 from treadle.expression.paths import Path
 from treadle.expression.schemas import Validator
 from treadle.expression.sources import CompiledMapping, CompiledSource
+from treadle.expression.view import CEL_BYTES_MAX
 from treadle.model import definition as d
 
 Json = Any
@@ -150,6 +151,8 @@ class ExecutionGraph:
     declared_groups: frozenset[str] = frozenset()
     version: int = 0
     """Which deployed version it is; whoever keeps a catalog says so."""
+    cel_bytes_max: int = CEL_BYTES_MAX
+    """How much data one evaluation of an expression may read: an operator's setting."""
     join_nodes: tuple[str, ...] = ()
     """Nodes with a join of their own."""
     has_when: bool = False

@@ -45,7 +45,7 @@ def begin(d: Deciding, token: Token) -> None:
     try:
         value = visit_input(d, token, node)
     except EvaluationError as problem:
-        fail_token(d, token, Error("TASK_FAILED", f"input_mapping of {node.ref!r}: {problem}"))
+        fail_token(d, token, Error(problem.kind, f"input_mapping of {node.ref!r}: {problem}"))
         return
     if node.suspends is not None:
         suspend.suspend(d, token, node, value)

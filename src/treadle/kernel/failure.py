@@ -81,13 +81,13 @@ def fail_token(d: Deciding, token: Token, error: Error) -> None:
 def fail_at(d: Deciding, origin: Origin, error: Error, record: Record) -> None:
     """A failure at a node: route it, else fail the innermost branch somebody waits for, else the run."""
     view = TokenView(d.state, origin.frames, error, None, d.state.tokens.get(origin.token))
-    matches = choose(d, view, origin.node.failure, origin) if origin.node.failure else []
-    if matches:
-        try:
-            firings = fan_out.plan(d, view, origin, matches)
-        except RoutingFailed as problem:
-            error = problem.error
-        else:
+    try:
+        matches = choose(d, view, origin.node.failure, origin) if origin.node.failure else []
+        firings = fan_out.plan(d, view, origin, matches) if matches else []
+    except RoutingFailed as problem:
+        error = problem.error
+    else:
+        if matches:
             record(None, False)
             fan_out.carry_out(d, origin, firings)
             return

@@ -17,7 +17,7 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from treadle.errors import EvaluationError
+from treadle.errors import DataTooLarge, EvaluationError
 from treadle.graph.execution_graph import GraphTransition
 from treadle.kernel import deliver
 from treadle.kernel.deciding import Deciding, RunFails
@@ -107,7 +107,8 @@ def _count(view: TokenView, origin: Origin, transition: GraphTransition) -> int:
     try:
         value = transition.spawn.evaluate(view)
     except EvaluationError as problem:
-        raise RoutingFailed(_error("INVALID_SPAWN_COUNT", str(problem), origin)) from None
+        kind = problem.kind if isinstance(problem, DataTooLarge) else "INVALID_SPAWN_COUNT"
+        raise RoutingFailed(_error(kind, str(problem), origin)) from None
     if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value) or value < 0:
         message = f"spawn_count of transition {transition.id!r} gave {value!r}; it must be a whole number ≥ 0"
         raise RoutingFailed(_error("INVALID_SPAWN_COUNT", message, origin))

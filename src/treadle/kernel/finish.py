@@ -95,7 +95,11 @@ def _deadlock(d: Deciding) -> Error:
 
 def complete_run(d: Deciding) -> None:
     """The last live token has ended."""
-    output = run_output(d)
+    try:
+        output = run_output(d)
+    except RunFails as unevaluable:
+        fail_run(d, unevaluable.error)
+        return
     problem = d.graph.output_schema.problem(output) if d.graph.output_schema is not None else None
     if problem is not None:
         fail_run(d, Error("SCHEMA", f"output of the run: {problem}"))
@@ -106,20 +110,25 @@ def complete_run(d: Deciding) -> None:
 
 
 def run_output(d: Deciding) -> Json:
-    """1.1 `output`, or what `output.*` targets wrote."""
+    """1.1 `output`, or what `output.*` targets wrote. An expression without a value gives null and a warning; under
+    `strict` it raises RunFails."""
     declared = d.graph.output
     if declared is None:
         return d.state.context()["output"]
     view = TokenView(d.state, ())
     if isinstance(declared, CompiledMapping):
-        return {key: _value_or_null(source, view) for key, source in declared.items}
-    return _value_or_null(declared, view)
+        return {key: _value_or_null(d, f"output.{key}", source, view) for key, source in declared.items}
+    return _value_or_null(d, "output", declared, view)
 
 
-def _value_or_null(source: Any, view: TokenView) -> Json:
+def _value_or_null(d: Deciding, name: str, source: Any, view: TokenView) -> Json:
     try:
         return source.evaluate(view)
-    except EvaluationError:
+    except EvaluationError as problem:
+        text = f"{name} of the run: {problem}"
+        if d.graph.definition.strict:
+            raise RunFails(Error(problem.kind, text)) from None
+        d.emit(e.ConditionUnevaluable(d.seq, d.now, "", text, None, "output"))
         return None
 
 

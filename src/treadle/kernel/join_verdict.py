@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from treadle.errors import EvaluationError
+from treadle.errors import DataTooLarge, EvaluationError
 from treadle.graph.execution_graph import JoinSite
 from treadle.kernel.deciding import Deciding
 from treadle.kernel.group_state import Group, SiteState
@@ -89,6 +89,8 @@ def _verdict_cel(d: Deciding, group: Group, state: SiteState, site: JoinSite, li
         facts["results"] = [value for _, value in contributions(d, group, state, site)]
     try:
         satisfied = site.quorum.evaluate(TokenView(d.state, group.frames, None, facts)) is True
+    except DataTooLarge as problem:
+        return "fail", problem.kind, f"strategy: {problem}"
     except EvaluationError as problem:
         satisfied = False
         if not state.unevaluable:

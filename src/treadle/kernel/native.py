@@ -36,7 +36,7 @@ def perform(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
         output = apply(d, token, request)
     except EvaluationError as problem:
         text = f"{node.native} of {node.ref!r}: {problem}"
-        failure.fail_token(d, token, Error("TASK_FAILED", text))
+        failure.fail_token(d, token, Error(problem.kind, text))
     except Refused as refusal:
         failure.fail_token(d, token, Error(refusal.rejection.kind, refusal.rejection.message))
     else:

@@ -55,13 +55,17 @@ def choose(
     return []
 
 
-def condition_holds(d: Deciding, view: TokenView, transition: GraphTransition, token: TokenId) -> bool:
-    """Whether the transition's own condition is true here; an unevaluable one is not, and says so."""
+def condition_holds(d: Deciding, view: TokenView, transition: GraphTransition, origin: Origin) -> bool:
+    """Whether the transition's own condition is true here; an unevaluable one is not, and says so. Raises RoutingFailed
+    where the data is too large to tell."""
     if transition.condition is None:
         return True
     verdict = transition.condition(view)
     if isinstance(verdict, Unevaluable):
-        d.emit(e.ConditionUnevaluable(d.seq, d.now, transition.id, verdict.reason, token or None))
+        if verdict.limit:
+            text = f"condition of transition {transition.id!r}: {verdict.reason}"
+            raise RoutingFailed(Error("LIMIT_EXCEEDED", text, origin.node.ref, origin.path))
+        d.emit(e.ConditionUnevaluable(d.seq, d.now, transition.id, verdict.reason, origin.token or None))
         return False
     return verdict
 
@@ -71,7 +75,7 @@ def matches(d: Deciding, view: TokenView, transition: GraphTransition, origin: O
     limit = transition.definition.loop_max_iterations
     if limit is not None and (origin.loops or {}).get(transition.id, 0) >= limit:
         return False
-    return condition_holds(d, view, transition, origin.token)
+    return condition_holds(d, view, transition, origin)
 
 
 def no_match(origin: Origin) -> RoutingFailed:

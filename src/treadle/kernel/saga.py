@@ -149,7 +149,7 @@ def dispatch(d: Deciding, token: Token) -> None:
     try:
         value = mapping.evaluate(DictView(seen)) if mapping is not None else seen
     except EvaluationError as problem:
-        compensation_token_failed(d, token, Error("TASK_FAILED", f"compensate of {token.node!r}: {problem}"))
+        compensation_token_failed(d, token, Error(problem.kind, f"compensate of {token.node!r}: {problem}"))
         return
     attempt = token.attempt + 1
     d.emit(e.TokenDispatched(d.seq, d.now, token.id, attempt, value))

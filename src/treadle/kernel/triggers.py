@@ -15,6 +15,7 @@ from treadle.kernel.route import Origin, RoutingFailed, matches
 from treadle.kernel.state import Signal, Token
 from treadle.kernel.writing import BadOutput, apply_output
 from treadle.model import events as e
+from treadle.model.errors import Error
 from treadle.model.states import TokenState, Waiting
 
 
@@ -54,6 +55,9 @@ def check_when_of(d: Deciding, token: Token) -> bool:
         assert t.trigger_when is not None
         holds = t.trigger_when(d.view(token))
         if isinstance(holds, Unevaluable):
+            if holds.limit:
+                failure.fail_token(d, token, Error("LIMIT_EXCEEDED", f"when of transition {name!r}: {holds.reason}"))
+                return True
             if held is not None:
                 d.emit(e.ConditionUnevaluable(d.seq, d.now, name, holds.reason, token.id, "when"))
             continue
@@ -70,8 +74,12 @@ def occur(d: Deciding, token: Token, t: GraphTransition, signal: Signal | None) 
     mutex = node.definition.mutex
     holds = token.mutex if mutex is not None and mutex.keep and t.definition.interrupting else None
     origin = Origin(token.id, node, token.path, token.frames, token.loops, None, holds)
-    if not matches(d, d.view(token), t, origin):
-        return False
+    try:
+        if not matches(d, d.view(token), t, origin):
+            return False
+    except RoutingFailed as problem:
+        failure.fail_token(d, token, problem.error)
+        return True
     if signal is not None:
         signals.taken(d, signal, token.id)
     by = f"trigger {t.id}"

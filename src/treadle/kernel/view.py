@@ -40,6 +40,10 @@ class TokenView:
         self._chain: list[Scope] | None = None
 
     @property
+    def bytes_max(self) -> int:
+        return self._state.graph.cel_bytes_max
+
+    @property
     def chain(self) -> list[Scope]:
         """Scopes innermost first; branches that have written nothing have none."""
         if self._chain is None:

@@ -44,6 +44,10 @@ class _OutputView:
     def root(self, name: str, keys: frozenset[str] | None) -> Json:
         return self._output if name == "output" else self._view.root(name, keys)
 
+    @property
+    def bytes_max(self) -> int:
+        return self._view.bytes_max
+
     def tokens_at(self, node: str) -> int:
         return self._view.tokens_at(node)
 
@@ -82,7 +86,7 @@ def _mapped(d: Deciding, token: Token, node: GraphNode, scope: Frame | None, out
     try:
         writes: list[Write] = [(path, source.evaluate(view)) for path, source in node.outputs]
     except EvaluationError as problem:
-        raise BadOutput(Error("TASK_FAILED", f"output_mapping of {node.ref!r}: {problem}")) from None
+        raise BadOutput(Error(problem.kind, f"output_mapping of {node.ref!r}: {problem}")) from None
     refusal = write_problem(d, token.frames, scope, writes)
     if refusal is not None:
         raise BadOutput(Error("SCHEMA", f"output_mapping of {node.ref!r}: {refusal}"))

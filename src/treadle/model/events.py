@@ -327,7 +327,7 @@ class ConditionUnevaluable(Event, tag="condition.unevaluable"):
     reason: str
     token: TokenId | None = None
     part: str = "condition"
-    """What of the transition it was: condition, when, key, strategy."""
+    """What of the transition it was: condition, when, key, strategy; `output` of the run has no transition."""
     group: GroupId | None = None
     """Of a join's strategy: whose."""
 

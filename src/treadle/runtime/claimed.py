@@ -48,6 +48,7 @@ async def attempt_of(
         path=offer.path,
         retries=offer.retries,
         branch=offer.branch,
+        cel_bytes_max=graph.cel_bytes_max,
         about=None if offer.about is None else lambda: offer.about,
         artifacts=OfferedArtifacts(commander.store, run, asyncio.get_running_loop(), commander.state),
         jitter=None if random is None else lambda: random.uniform(-1.0, 1.0),

@@ -29,6 +29,7 @@ from treadle.actions.llm.profiles import LlmSettings
 from treadle.actions.mcp.servers import McpSettings
 from treadle.actions.outside import OutsideSettings
 from treadle.actions.registry import Registry
+from treadle.expression.view import CEL_BYTES_MAX
 from treadle.runtime import presence
 from treadle.runtime.client import Client, Definition, Deployed
 from treadle.runtime.clock import SharedClock, SystemClock
@@ -84,6 +85,8 @@ class EngineSettings(Struct, frozen=True, kw_only=True):
     """MCP servers; needs the extra `mcp`."""
     payload_max: int = 64 * 1024
     """Larger values move out of the history into content-addressed blobs."""
+    cel_bytes_max: int = CEL_BYTES_MAX
+    """Bytes of data that one CEL expression may read; more fails its token."""
     grace_ms: int = GRACE_MS
     lease_ms: int = TTL_MS
     """On a shared store: how long others wait for a sign of life before they take over what this engine owned."""
@@ -170,6 +173,7 @@ class Engine(Client):
         self._closing.append(shop.close)
         execute = executing(shop, self.settings, self._owner)
         self._core = core = Core(store, clock, execute, courier, self._random)
+        core.library.cel_bytes_max = self.settings.cel_bytes_max
         coordinator = core.coordinator
         lookout = Lookout(core, notices, self._look_beside)
         who = (self.name, clock.now())

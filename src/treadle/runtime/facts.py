@@ -70,6 +70,7 @@ class Facts:
             retries=token.retries,
             branch=branch,
             about=self._about,
+            cel_bytes_max=state.graph.cel_bytes_max,
             artifacts=artifacts,
             jitter=self._jitter,
             emit=self._progress.teller((state.run, effect.token, effect.attempt)),

@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from treadle.expression.view import CEL_BYTES_MAX
 from treadle.graph.compile import compile_graph
 from treadle.graph.execution_graph import ExecutionGraph
 from treadle.model.definition import Workflow
@@ -50,6 +51,8 @@ class Library:
         self._drawn: dict[str, Workflow] = {}
         """Whose drawing was last put here under each name."""
         self._deployed = 0
+        self.cel_bytes_max = CEL_BYTES_MAX
+        """How much data an expression may read: an operator's setting. Holds for graphs compiled from now on."""
 
     async def refresh(self) -> None:
         """Learns which versions are the newest."""
@@ -78,7 +81,7 @@ class Library:
         same = self._given.get(workflow.workflow)
         if same is not None and same[0] is workflow and same[1].version == self.newest(workflow.workflow):
             return same[1]
-        graph = compile_graph(_bare(workflow))
+        graph = self._compile(workflow)
         document = await self._store.put_document(KIND, workflow.workflow, graph.hash, as_document(graph.definition))
         self._newest[document.name] = document
         self._deployed += 1
@@ -161,11 +164,16 @@ class Library:
     def _compiled(self, document: Document) -> ExecutionGraph:
         key = (document.name, document.version)
         if key not in self._graphs:
-            graph = compile_graph(_bare(msgspec.convert(document.body, Workflow)))
+            graph = self._compile(msgspec.convert(document.body, Workflow))
             graph.version = document.version
             graph.hash = document.hash
             self._graphs[key] = graph
         return self._graphs[key]
+
+    def _compile(self, workflow: Workflow) -> ExecutionGraph:
+        graph = compile_graph(_bare(workflow))
+        graph.cel_bytes_max = self.cel_bytes_max
+        return graph
 
 
 def _bare(workflow: Workflow) -> Workflow:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from treadle.errors import ExpressionError
+from treadle.errors import DataTooLarge, ExpressionError
 from treadle.expression.conditions import CompiledCondition, Unevaluable, compile_condition
 from treadle.expression.paths import Path
 from treadle.expression.schemas import Validator, compile_schema
@@ -33,10 +33,12 @@ class Gate(Struct, frozen=True):
     otherwise: Verb
 
     def verb(self, view: View) -> tuple[Verb, str]:
-        """What to do with the step, and why in words."""
+        """What to do with the step, and why in words. Raises DataTooLarge."""
         verdict = self.condition(view)
         if verdict:
             return self.then, f"{self.condition.text} is true"
+        if isinstance(verdict, Unevaluable) and verdict.limit:
+            raise DataTooLarge(verdict.reason)
         reason = f"unevaluable: {verdict.reason}" if isinstance(verdict, Unevaluable) else "false"
         return self.otherwise, f"{self.condition.text} is {reason}"
 

@@ -31,5 +31,9 @@ class ResultView:
     def root(self, name: str, keys: frozenset[str] | None) -> Json:
         return only_keys(self._facts.root(name) if name in TOLD else self._roots.get(name, MISSING), keys)
 
+    @property
+    def bytes_max(self) -> int:
+        return self._facts.cel_bytes_max
+
     def tokens_at(self, node: str) -> int:  # noqa: ARG002
         return 0

@@ -26,7 +26,7 @@ from treadle.actions.failure import error_of
 from treadle.actions.plain import plain
 from treadle.actions.protocol import ActionKind, AttemptFacts, Call, Done, Failed, TaskView, failed
 from treadle.actions.registry import Registry
-from treadle.errors import TreadleError
+from treadle.errors import DataTooLarge, EvaluationError, TreadleError
 from treadle.expression.backoff import delay_ms
 from treadle.expression.paths import MISSING
 from treadle.expression.schemas import Validator
@@ -169,7 +169,10 @@ def _run_steps(record: _Record) -> Pipeline[None]:
 def _run_step(step: StepPlan, record: _Record) -> Pipeline[Error | None]:
     """Runs, skips or ends; the error is how the step failed."""
     if step.gate is not None:
-        verb, why = step.gate.verb(record.view)
+        try:
+            verb, why = step.gate.verb(record.view)
+        except DataTooLarge as problem:
+            return failed(f"when of step {step.ref!r}: {problem}", problem.kind).error
         if verb == "succeed":
             record.verdict = "succeeded"
         if verb in ("skip", "succeed"):
@@ -179,7 +182,7 @@ def _run_step(step: StepPlan, record: _Record) -> Pipeline[Error | None]:
     try:
         input = record.input if step.input is None else step.input.evaluate(record.view)
     except TreadleError as problem:
-        return failed(f"input_mapping of step {step.ref!r}: {problem}").error
+        return failed(f"input_mapping of step {step.ref!r}: {problem}", _kind(problem)).error
     reply = yield from _invoke(step, input, record)
     return reply.error if isinstance(reply, Failed) else _accept(step, input, reply, record)
 
@@ -237,12 +240,16 @@ def _accept(step: StepPlan, input: Json, done: Done, record: _Record) -> Error |
             for path, value in [(path, source.evaluate(view)) for path, source in step.outputs]:
                 record.scope.write(path, value)
     except TreadleError as problem:
-        return failed(f"output of step {step.ref!r}: {problem}").error
+        return failed(f"output of step {step.ref!r}: {problem}", _kind(problem)).error
     if record.plan.hands_on:
         record.handed_on = output
     if done.requests:
         record.requests += tuple(done.requests)
     return None
+
+
+def _kind(problem: TreadleError) -> str:
+    return problem.kind if isinstance(problem, EvaluationError) else "TASK_FAILED"
 
 
 def _fail(step: StepPlan, record: _Record, error: Error) -> None:

@@ -115,6 +115,7 @@ class Worker:
         shop = workshop(self.registry, clock, settings, self.name)
         defer(shop.close)
         remote = Remote(store, clock, notices, presence.Shared(store))
+        remote.library.cel_bytes_max = self.settings.cel_bytes_max
         await remote.library.refresh()
         self._claimant = claimant = Claimant(
             remote,

@@ -100,6 +100,7 @@ def _facts(engine: Engine, state: RunState, token: Token) -> AttemptFacts:
         retries=token.retries,
         branch=None if branch is MISSING else branch,
         about=partial(run_facts, state),
+        cel_bytes_max=state.graph.cel_bytes_max,
         artifacts=RunArtifacts(engine.around.blobs, _lineage(engine, state)),
     )
 

@@ -171,7 +171,7 @@ _DETAILS: dict[type[e.Event], Callable[[Any], str]] = {
     e.JoinMismatch: lambda event: f"{event.transition} wanted {event.wanted}",
     e.ContextUpdated: _context,
     e.ContextConflict: lambda event: f"{'.'.join(map(str, event.path))} by {event.by}",
-    e.ConditionUnevaluable: lambda event: f"{event.transition}: {event.reason}",
+    e.ConditionUnevaluable: lambda event: f"{event.transition}: {event.reason}".removeprefix(": "),
     e.ResultIgnored: lambda event: f"attempt {event.attempt}: {event.reason}",
     e.GateCompleted: lambda event: shown(event.data),
     e.TimerSet: _timer,

@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.errors import EvaluationError, ExpressionError
+from treadle.errors import DataTooLarge, EvaluationError, ExpressionError
 from treadle.expression.answer import Unevaluable
 from treadle.expression.cel import LENGTH_MAX, compile_cel
-from treadle.expression.cel_values import DATA_MAX, RESULT_MAX
+from treadle.expression.cel_values import RESULT_MAX
+from treadle.expression.conditions import compile_condition
 from treadle.expression.values import kind_of
-from treadle.expression.view import DictView
+from treadle.expression.view import CEL_BYTES_MAX, DictView
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -93,7 +94,7 @@ UNREADABLE = {
     "a lone surrogate": ("input.a == 'x'", {"a": "\ud800"}, "not plain JSON"),
     "a Python object": ("input.a == 'x'", {"a": object()}, "not plain JSON"),
     "deep data": ("input.a == 1", {"a": nested_data(100_000)}, "not plain JSON"),
-    "much data": ("input.a == 'x'", {"a": "x" * (DATA_MAX + 1)}, "bytes of data"),
+    "much data": ("input.a == 'x'", {"a": "x" * (CEL_BYTES_MAX + 1)}, "bytes of data"),
 }
 
 
@@ -105,6 +106,20 @@ def test_data_that_cannot_be_evaluated_is_an_error_not_a_crash(expr: str, data: 
     answer = compile_cel(expr).condition(view)
     assert isinstance(answer, Unevaluable)
     assert message in answer.reason
+
+
+def test_too_much_data_is_told_apart_and_names_the_expression_and_the_size() -> None:
+    view = DictView({"input": {"a": "x" * 100}}, bytes_max=50)
+    with pytest.raises(DataTooLarge, match=r"reads 118 bytes .* at most 50 .* in `input.a == 'y'`"):
+        compile_cel("input.a == 'y'").evaluate(view)
+    answer = compile_cel("input.a == 'y'").condition(view)
+    assert isinstance(answer, Unevaluable)
+    assert answer.limit
+    either = {
+        "type": "or",
+        "conditions": [{"type": "cel", "expr": "input.a == 'y'"}, {"type": "exists", "field": "input.a"}],
+    }
+    assert compile_condition(either)(view) is True, "what another part decides needs no answer"
 
 
 def test_the_word_for_nul_is_not_nul() -> None:
