@@ -22,7 +22,7 @@ from treadle.store.port import Batch, Commit
 from treadle.store.postgres import PostgresStore, claiming_lines
 from treadle.store.postgres.claiming import Claiming
 from treadle.store.postgres.claiming_lines import FIRST, LANES, Line
-from treadle.store.postgres.connect import prepare
+from treadle.store.postgres.connect import prepare, reach
 from treadle.store.postgres.queries import SQL
 from treadle.store.rows import SHARD
 from treadle.store.work import QueueRules
@@ -59,7 +59,7 @@ def _literal(value: Any) -> str:
 
 
 async def _touched(dsn: str, rows: int, keys: int) -> dict[str, int]:
-    connection = await asyncpg.connect(dsn)
+    connection = await reach(dsn)
     try:
         await prepare(connection)
         await connection.execute("TRUNCATE work")
@@ -82,7 +82,7 @@ def test_what_an_open_transaction_keeps_in_the_index_is_stepped_over(database: A
     """Nobody can vacuum claimed rows that somebody might still see waiting."""
 
     async def touched() -> tuple[int, int]:
-        connection, reader = await asyncpg.connect(database.dsn), await asyncpg.connect(database.dsn)
+        connection, reader = await reach(database.dsn), await asyncpg.connect(database.dsn)
         try:
             if connection.get_server_version().major < 18:
                 pytest.skip("older servers read them inside the index")
@@ -110,7 +110,7 @@ def test_claims_are_counted_by_queue_and_key_also_when_planned_on_an_empty_table
     async def plan(dsn: str) -> str:
         store = await PostgresStore.open(dsn)
         await store.close()
-        connection = await asyncpg.connect(dsn)
+        connection = await reach(dsn)
         await prepare(connection)
         await connection.execute("VACUUM ANALYZE work")
         lines = []
@@ -214,7 +214,7 @@ def test_buckets_that_nobody_has_used_for_a_week_are_swept_away(database: Any) -
 
     async def swept() -> tuple[list[str], list[str]]:
         store = await database.open(payload_max=1_000)
-        connection = await asyncpg.connect(database.dsn)
+        connection = await reach(database.dsn)
         try:
             fence = await store.lease(SHARD, "a", None, 100_000)
             await store.commit(begin(), fence)

@@ -16,7 +16,7 @@ from treadle.model import events as e
 from treadle.model.ids import RunId, TimerId
 from treadle.store.port import Batch
 from treadle.store.postgres.columns import handed, literal
-from treadle.store.postgres.connect import prepare
+from treadle.store.postgres.connect import prepare, reach
 
 ODD = [
     *("", " ", "a b", "NULL", "null", "{}", "{a,b}", "a,b", ",", '"', '""', "\\", '\\"', "\\\\", "\\n", "'", "''"),
@@ -47,7 +47,7 @@ def test_a_literal_is_read_as_what_was_written(
     kind: str, values: Sequence[Any], database: Database, runner: asyncio.Runner
 ) -> None:
     async def back() -> list[Any]:
-        connection = await asyncpg.connect(database.dsn)
+        connection = await reach(database.dsn)
         try:
             await prepare(connection)
             question = f"SELECT one FROM unnest($1::text::{kind}[]) WITH ORDINALITY AS them (one, place) ORDER BY place"

@@ -15,6 +15,7 @@ from asyncpg.connect_utils import TLSUpgradeProto
 from tests.postgres import Database
 from tests.runtime.executing import on_loop
 from treadle.store.postgres.connect import reach
+from treadle.store.postgres.hosts import way_to
 from treadle.store.postgres.notices import Channel
 
 
@@ -63,6 +64,7 @@ async def test_notices_that_end_while_they_ask_for_tls_leave_nothing_on_the_scre
     closed: list[asyncio.Task[None]] = []
 
     async with over_tcp(database.dsn) as dsn:
+        way_to(dsn).is_pooled = False  # nobody has to look, which takes a connection more
         channel = Channel(dsn)
 
         def asked(_protocol: Any, _transport: Any) -> None:

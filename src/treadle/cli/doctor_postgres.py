@@ -106,6 +106,11 @@ def _server(health: DatabaseHealth) -> Iterator[Line]:
     full = health.connections > CONNECTIONS_WARN * most
     used = f"{health.connections} of {most} in use, {health.connections_ours} by Treadle"
     yield Line("connections", "warn" if full else "ok", used, "raise max_connections, or use a pooler" if full else "")
+    if health.is_pooled:
+        between = (
+            "one is in between: statements are planned anew each time, and processes notice each other a second late"
+        )
+        yield Line("pooler", "warn", between, "let Treadle connect directly; a process needs nine connections at most")
     yield _transactions(health)
     vacuum = told["autovacuum"] == "on"
     yield Line(

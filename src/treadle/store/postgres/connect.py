@@ -20,9 +20,9 @@ import asyncpg
 
 from treadle.errors import StoreGoneBack, StorePlaceError
 from treadle.store.places import Host, shown
-from treadle.store.postgres.faults import WRONG_OPTIONS, misplaced, said
+from treadle.store.postgres.faults import UNPREPARED, WRONG_OPTIONS, misplaced, said
 from treadle.store.postgres.hosts import NEXT, Way, way_to
-from treadle.store.postgres.looking import Line, look, survey
+from treadle.store.postgres.looking import Line, examine, survey
 from treadle.store.postgres.queries import SQL
 
 ANSWER_S = 30.0
@@ -30,14 +30,20 @@ ANSWER_S = 30.0
 ALMOST_S = 1.0
 """A server that is there takes milliseconds; who wants to go does not wait longer for one that is not."""
 MAKING_TRIES = 10
+POOLER_REMEDY = (
+    "set it for the user or the database (ALTER ROLE … SET search_path = …), let the pooler pass it on (PgBouncer from"
+    " 1.20: track_extra_parameters), or connect directly"
+)
 LOCK_MS = 5_000
 """Everybody waits behind a migration that waits for a table: rather it gives up and says so."""
 
 
-async def prepare(connection: asyncpg.Connection) -> None:
+async def prepare(connection: Line) -> None:
     """Once for every connection. PostgreSQL has no NUL in a text, people may: it is kept as two other characters.
-    asyncpg does not look into arrays: who passes one calls `without_nul` (`columns.columns`, `columns.texts`)."""
-    await connection.execute(SQL["advise_planner"])
+    asyncpg does not look into arrays: who passes one calls `without_nul` (`columns.columns`, `columns.texts`). What a
+    pooler hands out belongs to others, too: their plans are left alone."""
+    if not connection.is_pooled:
+        await connection.execute(SQL["advise_planner"])
     await connection.set_type_codec("text", schema="pg_catalog", encoder=without_nul, decoder=with_nul, format="text")
 
 
@@ -83,6 +89,10 @@ async def reach(dsn: str, **other: Any) -> Line:
     except WRONG_OPTIONS as problem:
         remedy = "look at the options behind the ? of the address"
         raise StorePlaceError(shown(dsn), str(problem), remedy) from problem
+    except asyncpg.ProtocolViolationError as problem:
+        if "startup parameter" in str(problem):
+            raise StorePlaceError(shown(dsn), str(problem), POOLER_REMEDY) from problem
+        raise
     except asyncio.CancelledError:
         try:
             await asyncio.wait({opening}, timeout=ALMOST_S)
@@ -98,27 +108,43 @@ async def _first_that_fits(way: Way, chosen: dict[str, Any]) -> Line:
         way.learn([(one.is_primary, one.sight) for one in await survey(way) if one.sight is not None])
     for host in way.in_order():
         try:
-            connection: Line = await asyncpg.connect(**{**chosen, **way.settings(host)}, connection_class=Line)
-            try:
-                await _examine(connection, way, host)
-            except BaseException:
-                connection.terminate()
-                raise
+            return await _connect(way, host, chosen)
         except (*NEXT, StoreGoneBack) as problem:
             problems[str(host)] = problem
-        else:
-            return connection
     raise _together(problems)
 
 
-async def _examine(connection: Line, way: Way, host: Host | None) -> None:
-    """Raises StoreGoneBack if this server lacks what was seen elsewhere."""
-    before = way.witness.seen
-    sight = await look(connection)
-    if objection := way.witness.objection(sight, before):
-        raise way.refused(host, objection)
-    connection.timeline = sight.timeline
-    way.found(host, sight)
+async def _connect(way: Way, host: Host | None, chosen: dict[str, Any]) -> Line:
+    """To this host. Whether a pooler is in between shows on the first connection; if it was made for the other case, it
+    is made again."""
+    while True:
+        expected = way.is_pooled
+        connection: Line = await asyncpg.connect(**{**chosen, **way.settings(host)}, connection_class=Line)
+        try:
+            await examine(connection, way, host)
+            await _check_schema(connection, way)
+        except UNPREPARED:
+            connection.terminate()
+            if expected:
+                raise
+            way.is_pooled = True
+        except BaseException:
+            connection.terminate()
+            raise
+        else:
+            if connection.is_pooled == (expected is not False):
+                return connection
+            connection.terminate()
+
+
+async def _check_schema(connection: Line, way: Way) -> None:
+    """A pooler may drop what the address asks for, and everything would land in another schema."""
+    if way.schema is not None and connection.is_pooled:
+        stands = await connection.fetchval("SHOW search_path")
+        if stands.replace('"', "") != way.schema.replace('"', ""):
+            raise StorePlaceError(
+                way.place, f"the pooler in between does not pass on search_path={way.schema}", POOLER_REMEDY
+            )
 
 
 def _together(problems: dict[str, Exception]) -> Exception:

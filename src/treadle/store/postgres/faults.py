@@ -66,6 +66,9 @@ WRONG_OPTIONS = (
 )
 """Of who connects: what stands behind the ? of an address and is no option of the client is one of the server's."""
 
+UNPREPARED = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError)
+"""A statement that was prepared by name is unknown, or another has the name: a pooler has changed the connection behind
+this one."""
 
 _OWN_LIMIT = {"role": "ALTER ROLE … CONNECTION LIMIT", "database": "ALTER DATABASE … CONNECTION LIMIT"}
 

@@ -16,7 +16,7 @@ from treadle.store.places import shown
 from treadle.store.postgres.connect import migrations, prepare, reach
 from treadle.store.postgres.faults import misplaced, said
 from treadle.store.postgres.hosts import way_to
-from treadle.store.postgres.looking import Server, survey
+from treadle.store.postgres.looking import Line, Server, survey
 from treadle.store.postgres.transfer import TABLES, read_mark
 from treadle.store.transfer import Mark
 
@@ -76,6 +76,8 @@ class DatabaseHealth(Struct, frozen=True, kw_only=True):
     servers: list[ServerHealth]
     """Where the address names several."""
     settings: dict[str, str]
+    is_pooled: bool
+    """A pooler is in between."""
     standbys: int
     """That follow this server at the moment."""
     clock_ms: int
@@ -123,7 +125,7 @@ def _server(found: Server) -> ServerHealth:
     return ServerHealth(host=str(found.host), role=role, timeline=timeline, problem=problem)
 
 
-async def _examine(connection: asyncpg.Connection, place: str, servers: list[ServerHealth]) -> DatabaseHealth:
+async def _examine(connection: Line, place: str, servers: list[ServerHealth]) -> DatabaseHealth:
     await connection.fetchval(SQL["clock"])  # the first time costs a plan
     began, asked = time.time(), time.perf_counter()
     clock = await connection.fetchval(SQL["clock"])
@@ -139,6 +141,7 @@ async def _examine(connection: asyncpg.Connection, place: str, servers: list[Ser
         place=place,
         servers=servers,
         settings=dict(await connection.fetch(SQL["settings"])),
+        is_pooled=connection.is_pooled,
         standbys=await connection.fetchval(SQL["standbys"]),
         clock_ms=clock - round((began + round_trip / 2) * 1000),
         round_trip_ms=round_trip * 1000,

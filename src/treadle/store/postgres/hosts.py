@@ -40,14 +40,23 @@ class Way:
     def __init__(self, dsn: str) -> None:
         address = address_of(dsn)
         self._dsn = dsn
+        self.place = shown(dsn)
         self._address = address
         self.hosts = address.hosts or _of_environment(address.options)
         self._primary: Host | None = None
         """The host that took the last connection."""
         self._refused: set[Host | None] = set()
         self.witness = Witness()
+        self.is_pooled: bool | None = None
+        """A pooler is in between (PgBouncer), which may give every transaction another connection to the server. Then a
+        statement prepared by name is not there in the next one, and neither is LISTEN. None: nobody has looked."""
         self.told: Callable[[str], None] = lambda _problem: None
         """Called when a server is refused because it has gone back, once for each: another one may be in use."""
+
+    @property
+    def schema(self) -> str | None:
+        """The one the address asks for."""
+        return self._address.options.get("search_path", [None])[-1]
 
     def in_order(self) -> list[Host | None]:
         """The last primary first, then as they are written. [None]: the client's own default."""
@@ -58,6 +67,8 @@ class Way:
     def settings(self, host: Host | None) -> dict[str, Any]:
         """How asyncpg is told to reach this host and no other."""
         found: dict[str, Any] = {"dsn": self._dsn, "timeout": CONNECT_S / max(1, len(self.hosts))}
+        if self.is_pooled is not False:
+            found["statement_cache_size"] = 0
         if host is not None:
             found["dsn"] = self._address.without_hosts
             found["host"] = host.name or "localhost"
@@ -73,7 +84,7 @@ class Way:
     def refused(self, host: Host | None, objection: str) -> StoreGoneBack:
         """This one has gone back."""
         at = f"{host}: " if len(self.hosts) > 1 else ""
-        problem = StoreGoneBack(f"{shown(self._dsn)}: {at}{objection}; it is not used: {REMEDY}")
+        problem = StoreGoneBack(f"{self.place}: {at}{objection}; it is not used: {REMEDY}")
         if host not in self._refused:
             self._refused.add(host)
             self.told(str(problem))

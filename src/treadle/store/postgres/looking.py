@@ -1,12 +1,13 @@
 """What a server says of itself, on a connection that was just opened.
 
-Owns the question and what is kept of its answer with a connection. Promises that a server that does not answer such
-questions is no worse for it. Must not judge: `witness` compares, `connect` refuses.
+Owns the questions and what is kept of the answers with a connection. Promises that a server that does not answer some
+of them is no worse for it. Must not judge: `witness` compares.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import NamedTuple
 
 import asyncpg
@@ -18,16 +19,27 @@ from treadle.store.postgres.witness import Sight
 
 SURVEY_S = 1.0
 """A server that is there answers within milliseconds; one that is not must not hold up every command line."""
+ASK_AGAIN_S = 1.0
+"""Behind a pooler, after so long a connection is asked again before it is used: three small questions."""
 UNTOLD = (asyncpg.SyntaxOrAccessError, asyncpg.FeatureNotSupportedError, asyncpg.ObjectNotInPrerequisiteStateError)
 """This user may not ask, or the server is of a kind that does not know: then only the other proofs hold."""
 
 
 class Line(asyncpg.Connection):  # type: ignore[misc]  # asyncpg comes without types
-    """A connection that knows which timeline its server is on."""
+    """A connection that knows which timeline its server is on, when it was asked, and whether a pooler is in
+    between."""
 
-    __slots__ = ("timeline",)
+    __slots__ = ("asked", "is_pooled", "timeline")
 
     timeline: int | None
+    asked: float
+    """By `time.monotonic`."""
+    is_pooled: bool
+
+    @property
+    def may_have_changed(self) -> bool:
+        """Behind a pooler the server may have been replaced since it was asked; else a connection ends with it."""
+        return self.is_pooled and time.monotonic() - self.asked > ASK_AGAIN_S
 
     def is_outdated(self, newest: int | None) -> bool:
         """Its server was the primary until another was promoted."""
@@ -43,8 +55,19 @@ class Server(NamedTuple):
     sight: Sight | None = None
 
 
-async def look(connection: asyncpg.Connection) -> Sight:
+class Found(NamedTuple):
+    """What a connection leads to."""
+
+    sight: Sight
+    is_primary: bool
+    is_pooled: bool
+    """A pooler is in between: the process that answers is not the one that was promised. Each transaction may get
+    another."""
+
+
+async def look(connection: asyncpg.Connection) -> Found:
     """The server behind a connection."""
+    process, is_primary = await connection.fetchrow(SQL["who_answers"])
     try:
         system, timeline, position = await connection.fetchrow(SQL["look"])
     except UNTOLD:
@@ -53,7 +76,21 @@ async def look(connection: asyncpg.Connection) -> Sight:
         epochs = await connection.fetchval(SQL["add_epochs"])
     except UNTOLD:
         epochs = None
-    return Sight(system, timeline, position, epochs)
+    return Found(Sight(system, timeline, position, epochs), is_primary, process != connection.get_server_pid())
+
+
+async def examine(connection: Line, way: Way, host: Host | None) -> None:
+    """Notes what a connection leads to. Raises StoreGoneBack if that server lacks what was seen elsewhere, and
+    TargetServerAttributeNotMatched if it only reads: behind a pooler, what was said on connecting may be old."""
+    before, connection.asked = way.witness.seen, time.monotonic()
+    found = await look(connection)
+    if not found.is_primary:
+        raise asyncpg.TargetServerAttributeNotMatched("it only reads")
+    if objection := way.witness.objection(found.sight, before):
+        raise way.refused(host, objection)
+    connection.timeline = found.sight.timeline
+    connection.is_pooled = way.is_pooled = found.is_pooled
+    way.found(host, found.sight)
 
 
 async def survey(way: Way) -> list[Server]:
@@ -63,13 +100,13 @@ async def survey(way: Way) -> list[Server]:
 
 async def _visit(way: Way, host: Host) -> Server:
     try:
-        asked = {**way.settings(host), "timeout": SURVEY_S, "command_timeout": SURVEY_S}
-        connection = await asyncpg.connect(**asked, target_session_attrs="any")
+        quickly = {"timeout": SURVEY_S, "command_timeout": SURVEY_S, "statement_cache_size": 0}
+        connection = await asyncpg.connect(**{**way.settings(host), **quickly}, target_session_attrs="any")
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError) as problem:
         return Server(host, problem)
     try:
-        is_primary = not await connection.fetchval("SELECT pg_is_in_recovery()")
-        return Server(host, None, is_primary, await look(connection))
+        found = await look(connection)
+        return Server(host, None, found.is_primary, found.sight)
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError) as problem:
         return Server(host, problem)
     finally:

@@ -15,8 +15,9 @@ Theory of operation
 Failure cases
     server restarted     the connection ends; it is made again, after a pause that doubles; then MISSED
     network gone silent  a probe every PROBE_S finds it
-    pooler in between    a pooler that hands out connections per transaction does not carry LISTEN: everything still
-                         happens, up to a second late
+    pooler in between    a pooler that hands out connections per transaction does not carry LISTEN, and nobody can see
+                         from here how it hands them out: nothing is said or heard. Everything still happens, up to a
+                         second late
 """
 
 from __future__ import annotations
@@ -42,10 +43,16 @@ PROBE_S = 15.0
 ANSWER_S = 5.0
 """A NOTIFY takes a millisecond. Who does not answer for so long is gone."""
 AGAIN_FIRST_S, AGAIN_LAST_S = 0.05, 2.0
+POOLED_S = 60.0
+"""A pooler stays where it is; the address may lead elsewhere one day."""
 
 
 _FOR = {NEWS: WANT, END: AWAIT}
 """What is said only to who waits for it."""
+
+
+class Pooled(Exception):
+    """There is no way to hear anything."""
 
 
 class Channel:
@@ -99,6 +106,9 @@ class Channel:
         while True:
             try:
                 await self._serve()
+            except Pooled as problem:
+                self._troubled(str(problem))
+                pause = POOLED_S
             except (*LOST, StorePlaceError, StoreUnavailable) as problem:
                 was_up = self.connected.is_set()
                 self.connected.clear()
@@ -113,6 +123,8 @@ class Channel:
         """One connection to its end."""
         connection = await reach(self._dsn, command_timeout=ANSWER_S)
         try:
+            if connection.is_pooled:
+                raise Pooled("a pooler is in between: no LISTEN")
             schema = await connection.fetchval("SELECT current_schema()")
             channel = f"treadle_{schema}"
             await connection.add_listener(channel, self._received)

@@ -21,9 +21,10 @@ from typing import NoReturn, TypeVar
 import asyncpg
 
 from treadle.errors import StoreUnavailable
-from treadle.store.places import shown
 from treadle.store.postgres.connect import tidy
 from treadle.store.postgres.faults import LOST, RETRIED, is_verdict, misplaced, unavailable
+from treadle.store.postgres.hosts import Way, way_to
+from treadle.store.postgres.looking import Line, examine
 from treadle.store.postgres.pool import Pool
 
 TRIES = 10
@@ -59,22 +60,23 @@ class Misfit(Exception):
 class Connections:
     """A database and the ways to it. Made by `open`."""
 
-    def __init__(self, pool: Pool, place: str) -> None:
+    def __init__(self, pool: Pool, way: Way) -> None:
         self._pool = pool
-        self.place = place
+        self._way = way
+        self.place = way.place
 
     @classmethod
     async def open(cls, dsn: str, connections_max: int) -> Connections:
         """Raises `StoreUnavailable` or `StorePlaceError`."""
-        pool = Pool(dsn, connections_max)
+        pool, way = Pool(dsn, connections_max), way_to(dsn)
         try:
             pool.give_back(await pool.take())
         except Exception as problem:
-            made = misplaced(problem, shown(dsn))
+            made = misplaced(problem, way.place)
             if made is problem:
                 raise
             raise made from problem
-        return cls(pool, shown(dsn))
+        return cls(pool, way)
 
     async def close(self) -> None:
         """Waits for what is under way."""
@@ -151,12 +153,22 @@ class Connections:
         except Exception as problem:
             self._tell(problem, outcome_unknown=committing)
 
-    async def _take(self, hurry: bool) -> asyncpg.Connection:
+    async def _take(self, hurry: bool) -> Line:
         """Writes come first: they are few, and everybody waits for them."""
         try:
-            return await self._pool.take(hurry)
+            connection = await self._pool.take(hurry)
         except Exception as problem:
             self._tell(problem)
+        if not connection.may_have_changed:
+            return connection
+        try:
+            await examine(connection, self._way, None)
+        except BaseException as problem:
+            self._pool.throw_away(connection)
+            if not isinstance(problem, Exception):
+                raise
+            self._tell(problem)
+        return connection
 
     def _tell(self, problem: BaseException, outcome_unknown: bool = False) -> NoReturn:
         made = unavailable(problem, self.place, outcome_unknown=outcome_unknown)
@@ -164,8 +176,9 @@ class Connections:
             raise problem
         raise made from problem
 
-    async def _mend(self, connection: asyncpg.Connection) -> None:
+    async def _mend(self, connection: Line) -> None:
         """Something went wrong, and was said: whether the connection is still fit for the next user."""
+        connection.asked = 0.0
         try:
             await tidy(connection)
         except BaseException as problem:

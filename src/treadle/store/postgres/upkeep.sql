@@ -174,6 +174,10 @@ SELECT set_config('enable_seqscan', 'off', false), set_config('enable_hashjoin',
     set_config('enable_mergejoin', 'off', false), set_config('jit', 'off', false),
     set_config('plan_cache_mode', 'force_generic_plan', false);
 
+-- The process that answers: behind a pooler another one than the pooler has promised.
+-- name: who_answers
+SELECT pg_backend_pid(), NOT pg_is_in_recovery();
+
 -- Which cluster this is, on which timeline, how far its log is safely written (see witness.py). The name of a log file
 -- begins with the timeline. A standby has a timeline where it follows somebody, and says so to who may know.
 -- name: look
