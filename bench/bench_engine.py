@@ -22,6 +22,7 @@ from typing import Any
 
 from bench.floors import branches, in_shares, one_by_one, steps_of, together
 from bench.report import Report, Round, peak_mib
+from bench.settings import AS_SERVED
 from treadle.language import load_value
 from treadle.model.definition import Workflow
 from treadle.model.states import RunStatus
@@ -175,7 +176,7 @@ def uninterrupted(place: Path) -> float:
 
 
 async def aftermath(place: Path, journal: Path) -> tuple[int, int]:
-    async with Engine(place / "treadle.db", functions=FUNCTIONS) as engine:
+    async with Engine(place / "treadle.db", functions=FUNCTIONS, settings=AS_SERVED) as engine:
         finished = len(await engine.runs(statuses=(RunStatus.COMPLETED,), limit=10_000))
         return finished, journal.stat().st_size - finished * W2_STEPS
 
@@ -191,7 +192,7 @@ def timed(home: Path, workflow: Workflow, work: Callable[[Engine], Awaitable[Non
     """Seconds of some work on a fresh engine; opening, deploying and closing not counted."""
 
     async def whole() -> float:
-        async with Engine(home / "treadle.db", functions=FUNCTIONS) as engine:
+        async with Engine(home / "treadle.db", functions=FUNCTIONS, settings=AS_SERVED) as engine:
             await engine.deploy(workflow)
             began = time.perf_counter()
             await work(engine)

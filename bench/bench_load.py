@@ -25,6 +25,7 @@ from bench.load_crowd import crowd
 from bench.load_poison import POISONS, Neighbours, Poison
 from bench.postgres_server import Server, Watch, running_server
 from bench.report import Report, peak_mib
+from bench.settings import AS_SERVED
 from treadle.runtime.engine import Engine
 from treadle.store.port import Batch, Fence, OutboxRow
 from treadle.store.postgres import PostgresStore
@@ -64,7 +65,7 @@ async def _idle(report: Report, server: Server, dsn: str, runs: int) -> None:
     watch = await Watch.open(server)
     with listening(asked):
         began = time.perf_counter()
-        async with Engine(dsn, functions=FUNCTIONS):
+        async with Engine(dsn, functions=FUNCTIONS, settings=AS_SERVED):
             opened = time.perf_counter() - began
             await asyncio.sleep(IDLE_S / 2)  # what opening leaves to do
             asked.clear()
@@ -119,7 +120,7 @@ async def _avalanche(report: Report, server: Server, dsn: str, total: int) -> No
     watch = await Watch.open(server)
     commits: list[tuple[int, float]] = []
     with noting(commits):
-        async with Engine(dsn, functions=FUNCTIONS) as engine:
+        async with Engine(dsn, functions=FUNCTIONS, settings=AS_SERVED) as engine:
             await engine.deploy(chain(1))
             quiet = await pings(engine, asyncio.sleep(due / 1e3 - time.time()))
             report.doing("avalanche: now")

@@ -144,7 +144,9 @@ def victim(home: Path, runs: int, dsn: str) -> subprocess.Popen[bytes]:
 
 
 async def finished_of(dsn: str) -> int:
-    async with Engine(dsn, functions=FUNCTIONS, settings=EngineSettings(lease_ms=LEASE_MS)) as engine:
+    async with Engine(
+        dsn, functions=FUNCTIONS, settings=EngineSettings(lease_ms=LEASE_MS, spare_collector=True)
+    ) as engine:
         return len(await engine.runs(statuses=(RunStatus.COMPLETED,), limit=10_000))
 
 

@@ -22,6 +22,7 @@ from bench.floors import Step, in_shares
 from bench.floors_postgres import FLOORS, Bare, steps_of
 from bench.postgres_server import Server, Spent, Watch
 from bench.report import peak_mib
+from bench.settings import AS_SERVED
 from treadle.runtime.engine import Engine
 from treadle.store.postgres.store import SHARDS
 
@@ -161,7 +162,7 @@ async def perform(asked: Asked) -> list[Lap]:
     watch = await Watch.open(asked.server)
     floors = Floors(asked)
     laps = []
-    async with Engine(asked.dsn, functions=FUNCTIONS) as engine:
+    async with Engine(asked.dsn, functions=FUNCTIONS, settings=AS_SERVED) as engine:
         await engine.deploy(flow)
         if asked.wait:
             await told("ready")

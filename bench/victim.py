@@ -20,7 +20,7 @@ def main(home: Path, runs: int, steps: int, store: str, lease_ms: int) -> None:
         return {"ok": True, "n": 1}
 
     async def work() -> None:
-        settings = EngineSettings(lease_ms=lease_ms)
+        settings = EngineSettings(lease_ms=lease_ms, spare_collector=True)
         async with Engine(store, functions={"step": step}, settings=settings) as engine:
             if runs:
                 workflow = chain(steps)

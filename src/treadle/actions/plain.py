@@ -101,13 +101,13 @@ def _text(value: str, at: str) -> str:
 
 def _integer(value: int, at: str) -> int:
     if not INT_MIN <= value <= INT_MAX:
-        raise NotPlain(f"{at} is an integer beyond 64 bits; return it as text")
+        raise NotPlain(f"{at} is an integer beyond 64 bits; make it text")
     return value
 
 
 def _number(value: float, at: str) -> float:
     if not math.isfinite(value):
-        raise NotPlain(f"{at} is {value}, which JSON cannot express; return null or text")
+        raise NotPlain(f"{at} is {value}, which JSON cannot express; make it null or text")
     return value
 
 
@@ -128,7 +128,7 @@ def _builtins(value: Any, at: str) -> Any:
     except (TypeError, ValueError, OverflowError):
         built = value
     if type(built) is type(value):
-        raise NotPlain(f"{at} is a {type(value).__qualname__}, which is not JSON")
+        raise NotPlain(f"{at} is of type {type(value).__qualname__}, which is not JSON")
     return built
 
 

@@ -146,6 +146,7 @@ def engine_settings(config: Configuration) -> EngineSettings:
         parts.setdefault(room, {})[setting] = config[name]
     known = {
         **parts["engine"],
+        "spare_collector": True,  # the process is the engine's own
         "keep_of": parts["keep"].pop("workflows"),
         "keep": parts["keep"],
         "outside": {"net": parts["net"], "shell": parts["shell"], **parts["webhooks"]},

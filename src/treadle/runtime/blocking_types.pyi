@@ -42,7 +42,8 @@ class Run:
     def events(self, after: int = 0) -> Iterator[e.Event]:
         """Its events, those to come included, until it has ended."""
     def wait(self, timeout_s: float | None = None) -> Ended:
-        """Until it has ended. Raises TimeoutError after `timeout_s`; the run goes on."""
+        """Until it has ended. Raises TimeoutError after `timeout_s`; the run goes on. Raises EngineStopped if the
+        engine or client this handle came from is closed."""
     def result(self, timeout_s: float | None = None) -> Json:
         """Its output. Raises RunFailed when it ends otherwise."""
     def timeline(self) -> TimelineView:

@@ -22,6 +22,7 @@ from treadle.model.states import RunStatus
 from treadle.runtime.commander import Commander
 from treadle.runtime.finding import find_run
 from treadle.runtime.fsck import Report, check_store
+from treadle.runtime.given import given
 from treadle.runtime.library import KIND
 from treadle.runtime.presence import NodeRow as NodeRow
 from treadle.runtime.queues import QueueView, put_rules, queues_of, work_of
@@ -151,11 +152,11 @@ class Client:
         run = RunId(run_id) if run_id is not None else self._commander.new_run()
         command = c.StartRun(
             run=run,
-            input=input,
+            input=given("input", input),
             version=version or 0,
             entity=entity,
             idempotency_key=key,
-            trigger=trigger,
+            trigger=given("trigger", trigger),
             seed=uuid_utils.uuid7().int & 0xFFFF_FFFF,
             tags=tuple(tags),
         )

@@ -7,13 +7,11 @@ know which one it is.
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import uuid_utils
 
-from treadle.errors import CommandRefused, EngineStopped, StoreUnavailable
+from treadle.errors import CommandRefused, EngineStopped
 from treadle.kernel.state import RunState
 from treadle.model.commands import Command, CompleteGate, StartRun
 from treadle.model.errors import Rejection
@@ -22,6 +20,7 @@ from treadle.model.ids import RunId
 from treadle.runtime.feed import Feed, News, Watch
 from treadle.runtime.folding import fold
 from treadle.runtime.library import Library
+from treadle.runtime.patience import patiently as patiently
 from treadle.runtime.ports import Clock
 from treadle.runtime.presence import Presence
 from treadle.store.notices import AWAIT, CHANGED, END, INBOX, MISSED, NEWS, WANT, Notices
@@ -31,29 +30,8 @@ from treadle.store.rows import shard_of
 LOOK_AGAIN_S = 1.0
 """How long a watcher in another process trusts notices: they may get lost, and the owner may change. Only while
 somebody waits."""
-
-
-PATIENCE_S = 30.0
-"""How long somebody who waits puts up with a store that cannot be reached: longer than a database takes to restart or
-to be replaced by its standby."""
-AGAIN_FIRST_S, AGAIN_LAST_S = 0.05, 2.0
 INBOX_MAX = 10_000
 """Requests without an answer among which a key is looked for, while nobody is there to answer."""
-
-T = TypeVar("T")
-
-
-async def patiently(ask: Callable[[], Awaitable[T]]) -> T:
-    """Asks a store until it answers, for a while. Only for what may be asked again."""
-    until, delay = time.monotonic() + PATIENCE_S, AGAIN_FIRST_S
-    while True:
-        try:
-            return await ask()
-        except StoreUnavailable as problem:
-            if problem.final or time.monotonic() + delay > until:
-                raise
-        await asyncio.sleep(delay)
-        delay = min(delay * 2, AGAIN_LAST_S)
 
 
 class Commander(Protocol):
@@ -196,6 +174,10 @@ class Remote:
                     await watch.news()
                     answer = await patiently(lambda: self.store.submit(request))
         return answer
+
+    def close(self) -> None:
+        """Whoever still waits, or asks again, is told."""
+        self._feed.close(EngineStopped("this client was closed"))
 
     def will_tell(self, _run: RunId) -> bool:
         return False

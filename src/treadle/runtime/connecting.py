@@ -66,6 +66,7 @@ class connect:  # used as a function is: `async with connect(…) as client`
         return Remote(file, clock, bells, presence.Alone(file, who, clock.now))
 
     async def __aexit__(self, *_exception: object) -> None:
+        self.remote.close()
         await self._open.aclose()
 
     def __enter__(self) -> blocking_types.Client:

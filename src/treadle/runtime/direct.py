@@ -7,9 +7,11 @@ know how ownership comes and goes.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import uuid_utils
 
+from treadle.errors import EngineStopped
 from treadle.kernel.state import RunState
 from treadle.model.commands import Command, StartRun
 from treadle.model.ids import RunId
@@ -25,6 +27,13 @@ from treadle.store.port import Answer, OutboxRow, Store
 
 DRAWS_MAX = 500
 """An id takes a microsecond. A node with one shard of 64 finds one of its own in so many draws but once in 2,600."""
+
+
+class Unopened:
+    """Of an engine that is not open: whatever it is asked, it says so."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise EngineStopped("this engine is not open: use it inside `async with Engine(…) as engine:`")
 
 
 class Direct:

@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import uuid_utils
 from msgspec import Struct
@@ -29,20 +29,21 @@ from treadle.actions.llm.profiles import LlmSettings
 from treadle.actions.mcp.servers import McpSettings
 from treadle.actions.outside import OutsideSettings
 from treadle.actions.registry import Registry
+from treadle.errors import EngineStopped
 from treadle.expression.view import CEL_BYTES_MAX
 from treadle.runtime import presence
 from treadle.runtime.client import Client, Definition, Deployed
 from treadle.runtime.clock import SharedClock, SystemClock
-from treadle.runtime.commander import Remote
+from treadle.runtime.commander import Commander, Remote
 from treadle.runtime.committer import reliably
 from treadle.runtime.connecting import connect as connect
 from treadle.runtime.core import Core
 from treadle.runtime.courier import WebhookCourier
 from treadle.runtime.direct import Direct as Direct
-from treadle.runtime.direct import Shared
+from treadle.runtime.direct import Shared, Unopened
 from treadle.runtime.equipment import equip, executing, workshop
 from treadle.runtime.garbage import spare_collector
-from treadle.runtime.holding import Held, hold
+from treadle.runtime.holding import Held, hold, later
 from treadle.runtime.keep import Keep, Rules
 from treadle.runtime.lookout import Lookout
 from treadle.runtime.membership import TTL_MS, Membership
@@ -96,6 +97,9 @@ class EngineSettings(Struct, frozen=True, kw_only=True):
     """How long finished runs are kept: for ever, unless it says otherwise."""
     keep_of: Mapping[str, Keep] = {}
     """Workflows with a rule of their own, instead of `keep`."""
+    spare_collector: bool = False
+    """Lets Python's garbage collector of the whole process look less often (`runtime/garbage.py`): steps cost a fifth
+    less. The command line does that; a library asks first."""
 
     def __post_init__(self) -> None:
         for name, value in (("lease_ms", self.lease_ms), ("claim_ms", self.claim_ms)):
@@ -130,8 +134,13 @@ class Engine(Client):
         self._random = Random(uuid_utils.uuid4().int)
         self._closing: list[Callable[[], Awaitable[None]]] = []
         """Undone in reverse order."""
+        self._is_entered = False
+        super().__init__(cast(Commander, Unopened()))
 
     async def __aenter__(self) -> Self:
+        if self._is_entered:
+            raise EngineStopped("this engine is open already: use it, or make another Engine")
+        self._is_entered = True
         try:
             await self._open()
         except BaseException:
@@ -151,6 +160,7 @@ class Engine(Client):
         await self._undo()
 
     async def _undo(self) -> None:
+        self._is_entered = False
         problems: list[Exception] = []
         while self._closing:
             try:
@@ -161,7 +171,8 @@ class Engine(Client):
             raise problems[0]
 
     async def _open(self) -> None:
-        spare_collector()
+        if self.settings.spare_collector:
+            spare_collector()
         self._owner = f"{self.name}:{secrets.token_hex(4)}"  # unlike every one before, also under the same name
         held = await self._hold()
         store, notices = held.store, held.notices
@@ -197,9 +208,9 @@ class Engine(Client):
         if queueing is not None:
             self._closing.append(lambda: queueing.close(self.settings.grace_ms))
             queueing.open()
-        self._closing.append(_later(self._scheduler.close))
+        self._closing.append(later(self._scheduler.close))
         await self._look_beside()
-        self._closing.append(_later(self._retention.close))
+        self._closing.append(later(self._retention.close))
         await self._retention.open()
         self._closing.append(lookout.close)
         lookout.open(is_shared=held.members is not None)
@@ -290,10 +301,3 @@ async def _callback_key(store: Store) -> bytes:
         made = secrets.token_hex(32)
         kept = [await store.put_document("_callback_key", "key", hashlib.sha256(made.encode()).hexdigest(), made)]
     return bytes.fromhex(kept[0].body)
-
-
-def _later(action: Callable[[], None]) -> Callable[[], Awaitable[None]]:
-    async def act() -> None:
-        action()
-
-    return act

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Self
+from collections.abc import Awaitable, Callable
+from typing import Self, TypeVar
 
 from msgspec import Struct
 
-from treadle.errors import EngineStopped
+from treadle.errors import EngineStopped, StoreUnavailable
 from treadle.model.events import Event
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
 from treadle.runtime.logs import logger
+from treadle.runtime.patience import patiently
 
+T = TypeVar("T")
 log = logger("treadle.feed")
 
 
@@ -67,6 +69,16 @@ class Watch:
         self._has_looked = self._feed.closed is not None
         news, self._news = self._news, None
         return news
+
+    async def look(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """What the store says, asked again for a while if it does not answer. Once there will be no more news here the
+        store is asked once. Raises EngineStopped if it is closed by then, too."""
+        if self._feed.closed is None:
+            return await patiently(ask)
+        try:
+            return await ask()
+        except StoreUnavailable as problem:
+            raise EngineStopped(f"nothing can be asked here any more: {self._feed.closed}") from problem
 
     def ring(self, news: News | None) -> None:
         self._news = news

@@ -66,15 +66,21 @@ async def _own_file(path: Path, name: str, wake: str, closing: Closing, wait: bo
     if other is not None:
         await ownership.wait_gone()
 
-    async def release() -> None:
-        ownership.release()
-
-    closing.append(release)
+    closing.append(later(ownership.release))
     if ownership.left_behind is not None:
         clear_away(ownership.left_behind)
     store = await SqliteStore.open(path, payload_max=payload_max)
     closing.append(store.close)
     return store
+
+
+def later(action: Callable[[], None]) -> Callable[[], Awaitable[None]]:
+    """For `Closing`: something that nobody has to wait for."""
+
+    async def act() -> None:
+        action()
+
+    return act
 
 
 async def open_database(dsn: str, payload_max: int | None = None, *, make: bool = True) -> PostgresStore:

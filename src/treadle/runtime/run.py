@@ -21,8 +21,9 @@ from treadle.model.states import RUN_ENDED, RunStatus, TokenState
 from treadle.runtime.artifacts import Artifact, artifacts_of
 from treadle.runtime.commander import Commander, patiently
 from treadle.runtime.compensations import Compensation, compensations_of, the_failed
-from treadle.runtime.feed import News
+from treadle.runtime.feed import News, Watch
 from treadle.runtime.finding import unknown
+from treadle.runtime.given import given
 from treadle.store.port import RunQuery, RunRow
 
 if TYPE_CHECKING:
@@ -99,13 +100,13 @@ class Run:
         """Its events, those to come included, until it has ended."""
         with self._commander.watch(self.id) as watch:
             while True:
-                batch = await patiently(partial(self.history, after, 1_000))
+                batch = await watch.look(partial(self.history, after, 1_000))
                 for event in batch:
                     yield event
                 if batch:
                     after = batch[-1].seq
                     continue
-                info = await patiently(self.info)
+                info = await watch.look(self.info)
                 if info.seq > after:
                     continue  # written since we read
                 if info.status in RUN_ENDED:
@@ -113,19 +114,31 @@ class Run:
                 await watch.news()
 
     async def wait(self, timeout_s: float | None = None) -> Ended:
-        """Until it has ended. Raises TimeoutError after `timeout_s`; the run goes on."""
-        async with asyncio.timeout(timeout_s):
-            with self._commander.watch(self.id) as watch:
-                watch.only = RUN_ENDED
-                news = None if self._commander.will_tell(self.id) else await self._news()
-                while news is None or news.status not in RUN_ENDED:
-                    news = await watch.news() or await self._news()
-        if self._seen:
-            self._seen = f"{self._seen.partition(',')[0]}, {news.status}"
+        """Until it has ended. Raises TimeoutError after `timeout_s`; the run goes on. Raises EngineStopped if the
+        engine or client this handle came from is closed."""
+        workflow = self._seen.partition(",")[0]
+        try:
+            async with asyncio.timeout(timeout_s) as limit:
+                news = await self._wait_end()
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            named = f"run {self.id}" + (f" of {workflow}" if workflow else "")
+            raise TimeoutError(f"{named} has not ended within {timeout_s} s; it goes on") from None
+        if workflow:
+            self._seen = f"{workflow}, {news.status}"
         return await self._ended(news)
 
-    async def _news(self) -> News:
-        info = await patiently(self.info)
+    async def _wait_end(self) -> News:
+        with self._commander.watch(self.id) as watch:
+            watch.only = RUN_ENDED
+            news = None if self._commander.will_tell(self.id) else await self._news(watch)
+            while news is None or news.status not in RUN_ENDED:
+                news = await watch.news() or await self._news(watch)
+        return news
+
+    async def _news(self, watch: Watch) -> News:
+        info = await watch.look(self.info)
         return News(info.seq, info.status)
 
     async def result(self, timeout_s: float | None = None) -> Json:
@@ -177,7 +190,7 @@ class Run:
 
     async def signal(self, name: str, data: Json = None, *, key: Json = None, id: str | None = None) -> None:
         """Sends a signal; with the same `id` it counts once."""
-        await self.ask(c.SendSignal(name, key, data, id or str(uuid_utils.uuid7())))
+        await self.ask(c.SendSignal(name, given("key", key), given("data", data), id or str(uuid_utils.uuid7())))
 
     async def cancel(self, reason: str | None = None, *, by: str = "operator") -> None:
         await self.ask(c.CancelRun(by, reason))
@@ -227,7 +240,7 @@ class Run:
 
     async def complete_gate(self, visit: int, data: Json = None, *, by: str | None = None) -> None:
         """Answers a gate."""
-        await self.ask(c.CompleteGate(TokenId(visit), data, by))
+        await self.ask(c.CompleteGate(TokenId(visit), given("data", data), by))
 
     async def claim_gate(self, visit: int, *, by: str) -> None:
         await self.ask(c.ClaimGate(TokenId(visit), by))
@@ -237,4 +250,4 @@ class Run:
 
     async def callback(self, visit: int, attempt: int, output: Json = None, error: Error | None = None) -> None:
         """What an external worker answers."""
-        await self.ask(c.ReceiveCallback(TokenId(visit), attempt, output, error))
+        await self.ask(c.ReceiveCallback(TokenId(visit), attempt, given("output", output), error))

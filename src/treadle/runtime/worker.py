@@ -104,7 +104,8 @@ class Worker:
             raise StorePlaceError(
                 str(self._place), text, "a file has one engine, which executes it all: treadle engine"
             )
-        spare_collector()
+        if self.settings.spare_collector:
+            spare_collector()
         clock, settings, defer = SystemClock(), self.settings, self._parts.push_async_callback
         store = await open_database(self._place.dsn)
         defer(store.close)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from treadle.cli.configuration import Configuration
+from treadle.cli.opening import engine_settings
 from treadle.runtime import garbage
+from treadle.runtime.engine import EngineSettings
 
 
 @pytest.fixture(autouse=True)
@@ -26,6 +30,11 @@ def test_imports_are_set_aside_once_however_many_engines_open(as_it_was: list[st
     garbage.spare_collector()
     assert as_it_was == ["frozen"]
     assert gc.get_threshold() == (garbage.YOUNG, 10, 10)
+
+
+def test_the_command_line_spares_the_collector_and_a_library_asks_first(tmp_path: Path) -> None:
+    assert engine_settings(Configuration({}, {}, tmp_path)).spare_collector
+    assert not EngineSettings().spare_collector
 
 
 def test_thresholds_somebody_has_chosen_stay() -> None:
