@@ -23,14 +23,9 @@ from random import Random
 from typing import Any, Self, cast
 
 import uuid_utils
-from msgspec import Struct
 
-from treadle.actions.llm.profiles import LlmSettings
-from treadle.actions.mcp.servers import McpSettings
-from treadle.actions.outside import OutsideSettings
 from treadle.actions.registry import Registry
 from treadle.errors import EngineStopped
-from treadle.expression.view import CEL_BYTES_MAX
 from treadle.runtime import presence
 from treadle.runtime.client import Client, Definition, Deployed
 from treadle.runtime.clock import SharedClock, SystemClock
@@ -44,14 +39,15 @@ from treadle.runtime.direct import Shared, Unopened
 from treadle.runtime.equipment import equip, executing, workshop
 from treadle.runtime.garbage import spare_collector
 from treadle.runtime.holding import Held, hold, later
-from treadle.runtime.keep import Keep, Rules
+from treadle.runtime.keep import Rules
 from treadle.runtime.lookout import Lookout
-from treadle.runtime.membership import TTL_MS, Membership
+from treadle.runtime.membership import Membership
 from treadle.runtime.ports import Clock, MakeExecutor
 from treadle.runtime.predecessor import this_process
 from treadle.runtime.queueing import Queueing
 from treadle.runtime.retention import Retention
 from treadle.runtime.scheduler import Scheduler
+from treadle.runtime.settings import EngineSettings as EngineSettings
 from treadle.runtime.unable import Unable
 from treadle.store.members import Members, Node
 from treadle.store.notices import MISSED, NODES, WORK, Notices, Silence
@@ -63,48 +59,6 @@ from treadle.store.work import Work
 FOREVER_MS = 1 << 50
 """A SQLite file's lease never expires by itself: the operating system says when its owner is gone, and nothing has to
 be written while nothing happens."""
-GRACE_MS = 5_000
-"""How long work in hand may go on when an engine closes."""
-LEASE_MIN_MS = 1_000
-"""A sign of life comes every quarter or third of a lease: a busy machine must be able to keep that up, and each is a
-transaction."""
-
-
-class EngineSettings(Struct, frozen=True, kw_only=True):
-    """What an operator decides; everything has a default. The three limits hold for the whole process: for runs it owns
-    and queue work it claims together."""
-
-    attempts_max: int = 1_000
-    threads_max: int | None = None
-    processes_max: int | None = None
-    queues: Mapping[str, int] | None = None
-    """Queues this engine works for, with how many attempts of each at once; None: all of them."""
-    outside: OutsideSettings | None = None
-    llm: LlmSettings | None = None
-    """Profiles of language models; needs the extra `llm`."""
-    mcp: McpSettings | None = None
-    """MCP servers; needs the extra `mcp`."""
-    payload_max: int = 64 * 1024
-    """Larger values move out of the history into content-addressed blobs."""
-    cel_bytes_max: int = CEL_BYTES_MAX
-    """Bytes of data that one CEL expression may read; more fails its token."""
-    grace_ms: int = GRACE_MS
-    lease_ms: int = TTL_MS
-    """On a shared store: how long others wait for a sign of life before they take over what this engine owned."""
-    claim_ms: int = 15_000
-    """On a shared store: how long queue work is waited for after a worker's last sign of life."""
-    keep: Keep = Keep()
-    """How long finished runs are kept: for ever, unless it says otherwise."""
-    keep_of: Mapping[str, Keep] = {}
-    """Workflows with a rule of their own, instead of `keep`."""
-    spare_collector: bool = False
-    """Lets Python's garbage collector of the whole process look less often (`runtime/garbage.py`): steps cost a fifth
-    less. The command line does that; a library asks first."""
-
-    def __post_init__(self) -> None:
-        for name, value in (("lease_ms", self.lease_ms), ("claim_ms", self.claim_ms)):
-            if value < LEASE_MIN_MS:
-                raise ValueError(f"{name} must be at least {LEASE_MIN_MS} (milliseconds), not {value}")
 
 
 class Engine(Client):

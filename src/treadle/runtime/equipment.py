@@ -19,7 +19,7 @@ from treadle.runtime.ports import Clock, Report
 from treadle.runtime.workshop import Workshop
 
 if TYPE_CHECKING:
-    from treadle.runtime.engine import EngineSettings
+    from treadle.runtime.settings import EngineSettings
 
 
 def equip(

@@ -29,7 +29,6 @@ from treadle.runtime import presence
 from treadle.runtime.claims import Claimant
 from treadle.runtime.clock import SystemClock
 from treadle.runtime.commander import Remote
-from treadle.runtime.engine import EngineSettings
 from treadle.runtime.equipment import equip, executing, workshop
 from treadle.runtime.garbage import spare_collector
 from treadle.runtime.holding import open_channel, open_database
@@ -37,6 +36,7 @@ from treadle.runtime.logs import logger
 from treadle.runtime.outage import OUTAGE
 from treadle.runtime.predecessor import is_dead, this_process
 from treadle.runtime.queueing import listen
+from treadle.runtime.settings import EngineSettings
 from treadle.runtime.unable import Unable
 from treadle.runtime.workshop import CORES
 from treadle.store.members import Members, Node
