@@ -9,6 +9,7 @@
     ├── InvalidTransition      a change of state that the lifecycle table does not have
     ├── StoreConflict          a store refused to write: somebody else was first
     ├── StoreUnavailable       a store cannot be read or written now; what a write came to may be unknown
+    ├── StoreDamaged           what a store has kept is not what was written; other runs are not affected
     ├── StorePlaceError        a store cannot be kept where it was asked to be
     │   └── MoveRefused        it can be used, but not be moved like this
     ├── EngineStopped          an engine that was asked something has stopped
@@ -104,6 +105,21 @@ class StoreGoneBack(StoreUnavailable):
     """The database that answers lacks what this process has already seen in it: an old primary that came back after a
     failover, or an older copy in its place. Nothing is read or written there. Another try helps once the right one
     answers."""
+
+
+class StoreDamaged(TreadleError):
+    """A row of a store does not match its checksum: a disk or a memory has changed it. `run` is the run it belongs to,
+    if any, `where` the row. That run cannot go on; the others can."""
+
+    def __init__(self, place: str, where: str, run: str | None = None) -> None:
+        whose = f"run {run}: " if run is not None else ""
+        super().__init__(
+            f"{whose}{place} is damaged ({where}): its checksum does not match. Keep a copy of it, check the disk, and"
+            " restore a backup; `treadle fsck` lists all that is damaged"
+        )
+        self.place = place
+        self.where = where
+        self.run = run
 
 
 class StorePlaceError(TreadleError):

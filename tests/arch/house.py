@@ -102,6 +102,7 @@ SHARED_BY_STORES = frozenset(
         "places",
         "rows",
         "packing",
+        "seals",
         "fairness",
         "work",
         "planning",

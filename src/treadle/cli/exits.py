@@ -89,7 +89,8 @@ def code_of(problem: BaseException) -> int:
     if isinstance(problem, x.DefinitionError | x.ExpressionError | x.ScenarioError | x.PathSyntax):
         return INVALID
     if isinstance(
-        problem, x.OwnedElsewhere | x.StoreUnavailable | x.StorePlaceError | x.EngineStopped | x.StoreConflict
+        problem,
+        x.OwnedElsewhere | x.StoreUnavailable | x.StorePlaceError | x.StoreDamaged | x.EngineStopped | x.StoreConflict,
     ):
         return STORE
     if isinstance(problem, OSError):

@@ -1,4 +1,4 @@
-"""`treadle fsck`: checks the file or database, every history, and that the rows beside them agree.
+"""`treadle fsck`: checks the file or database, every checksum and history, and that the rows beside them agree.
 
 Works beside a running engine, changes nothing. Exit codes: 0 all agrees · 1 something does not · 5 the store
 cannot be read.
@@ -18,7 +18,7 @@ MANY = 100
 
 
 def fsck(*, store: StoreOption = None, output: OutputOption = None) -> int:
-    """Check every history against the invariants and the rows beside it."""
+    """Check every checksum, and every history against the rows beside it."""
     from treadle.cli.opening import drive
 
     config = configuration(store, output)
@@ -46,6 +46,8 @@ async def _fsck(config: Any) -> int:
     counts = {"run": report.runs, "event": report.events, "timer": report.timers, "gate": report.gates}
     seen = ", ".join(f"{count:,} {noun}" + ("" if count == 1 else "s") for noun, count in counts.items())
     say(f"{config.store}: {seen}: " + (_counted(len(findings)) if findings else "everything agrees"))
+    if report.unsealed and out.text:
+        say(f"{report.unsealed:,} values were written before there were checksums: a changed bit in one may go unseen")
     return OK if report.ok else NO
 
 

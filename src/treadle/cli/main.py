@@ -55,7 +55,7 @@ VERBS = (
     ("dead", "dead:app", LOOK, None),
     ("backup", "backup:backup", KEEP, "Copy the store while it is in use."),
     ("db", "db:app", KEEP, None),
-    ("fsck", "fsck:fsck", KEEP, "Check every history against the invariants and the rows beside it."),
+    ("fsck", "fsck:fsck", KEEP, "Check every checksum, and every history against the rows beside it."),
     ("doctor", "doctor:doctor", KEEP, "Look at the surroundings: versions, disk, owner, clock."),
     ("config", "config:config", KEEP, "Show the settings, and where each comes from."),
     ("completion", "completion:completion", KEEP, "Print the completion script of a shell."),

@@ -1,10 +1,11 @@
 """Checks a whole store against what its histories say: the invariant checker over a database.
 
-For every run: the history can be read, has no gap, folds without an error, and leads to the status, sequence number and
-version its row has; the folded state violates no invariant (`kernel.invariants`); timers and gates are rows exactly
-where the state has them. Runs are taken a page at a time with the rows beside them, and a few histories are in memory
-at once, so the cost is that of the largest runs, however many there are. A run that changes while it is looked at (an
-engine is working) is read again; what still disagrees then is a finding.
+First every checksum is compared (`store.seals`). Then for every run: the history can be read, has no gap, folds without
+an error, and leads to the status, sequence number and version its row has; the folded state violates no invariant
+(`kernel.invariants`); timers and gates are rows exactly where the state has them. Runs are taken a page at a time with
+the rows beside them, and a few histories are in memory at once, so the cost is that of the largest runs, however many
+there are. A run that changes while it is looked at (an engine is working) is read again; what still disagrees then is a
+finding.
 
 Owns the comparison. Must not repair: whoever finds something needs the evidence.
 """
@@ -19,7 +20,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from treadle.errors import InvalidTransition
+from treadle.errors import InvalidTransition, StoreDamaged
 from treadle.graph.execution_graph import ExecutionGraph
 from treadle.kernel.evolve import replay
 from treadle.kernel.invariants import violations
@@ -52,7 +53,7 @@ class Finding(Struct, frozen=True):
 
     run: RunId | None
     check: str
-    """gap | replay | row | invariant | timer | gate | outbox | document | order | file"""
+    """checksum | gap | replay | row | invariant | timer | gate | outbox | document | order | file"""
     message: str
 
 
@@ -66,6 +67,10 @@ class Report(Struct):
     outbox: int = 0
     trimmed: int = 0
     """Finished runs of which only the first and last event are kept: nothing to fold."""
+    sealed: int = 0
+    """Values whose checksum was compared."""
+    unsealed: int = 0
+    """Values that were written before there were checksums."""
     findings: list[Finding] = []
 
     @property
@@ -79,13 +84,17 @@ async def check_store(store: Store, *, progress: Progress | None = None, finding
     assert isinstance(store, Rows), "every store has them"
     checking = _Checking(store, store, Report(findings=[]))
     report = checking.report
+    seals = await store.seals()
+    report.sealed, report.unsealed = seals.sealed, seals.unsealed
+    report.findings += [_damaged(problem) for problem in seals.damaged[:findings_max]]
     report.findings += await _documents(store)
     async for page in _pages(store, report):
         beside = await checking.beside([row.run for row in page])
         for some in _some(page):
             histories = await asyncio.gather(*(checking.history(row.run) for row in some))
             for row, history in zip(some, histories, strict=True):
-                report.findings += await checking.run(row, history, beside)
+                found = await checking.run(row, history, beside)
+                report.findings += [finding for finding in found if finding not in report.findings]
             report.runs += len(some)
             if progress is not None:
                 progress(report.runs)
@@ -132,9 +141,15 @@ async def _documents(store: Store) -> list[Finding]:
     for document in await store.documents(KIND):
         try:
             await library.graph(document.name, document.version)
+        except StoreDamaged as problem:
+            found.append(_damaged(problem))
         except Exception as problem:  # whatever a document that cannot be compiled raises is the finding
             found.append(Finding(None, "document", f"workflow {document.name!r} v{document.version}: {problem}"))
     return found
+
+
+def _damaged(problem: StoreDamaged) -> Finding:
+    return Finding(RunId(problem.run) if problem.run is not None else None, "checksum", str(problem))
 
 
 def _some(page: list[RunRow]) -> Iterator[list[RunRow]]:
@@ -162,6 +177,8 @@ class _Checking:
         """A run's history, or that it cannot be read."""
         try:
             return await self._store.history(run)
+        except StoreDamaged as problem:
+            return Finding(run, "checksum", str(problem))
         except (msgspec.DecodeError, ValueError) as problem:
             return Finding(run, "replay", f"its history cannot be read: {problem}")
 
@@ -172,7 +189,7 @@ class _Checking:
         self.report.events += len(history)
         if _is_trimmed(row, history):
             self.report.trimmed += 1
-            return []
+            return [Finding(row.run, "row", message) for message in _row(row, history)]
         if not await _compare(self._graph_of, row, history, beside):
             return []
         for _ in range(LOOKS):
@@ -184,8 +201,9 @@ class _Checking:
             if not after:
                 return []  # forgotten meanwhile
             if before == after:
-                trimmed = _is_trimmed(after[0], history)
-                return [] if trimmed else await _compare(self._graph_of, after[0], history, beside)
+                if _is_trimmed(after[0], history):
+                    return [Finding(row.run, "row", message) for message in _row(after[0], history)]
+                return await _compare(self._graph_of, after[0], history, beside)
         # It never stands still: its history up to the row must lead to the row; what is beside it cannot be judged.
         return await _compare(self._graph_of, before[0], history[: before[0].seq], None)
 
@@ -196,14 +214,19 @@ async def _compare(graph_of: GraphOf, row: RunRow, history: Sequence[e.Event], r
     for position, event in enumerate(history, 1):
         if event.seq != position:
             return [Finding(row.run, "gap", f"event {position} of its history has number {event.seq}")]
-    graph = await graph_of(row.workflow, row.version)
+    try:
+        graph = await graph_of(row.workflow, row.version)
+    except StoreDamaged as problem:
+        return [_damaged(problem)]
     if graph is None:
         return [Finding(row.run, "document", f"workflow {row.workflow!r} v{row.version} is gone")]
     try:
         state = replay(graph, history)
     except (InvalidTransition, AssertionError, LookupError, TypeError, ValueError, AttributeError) as problem:
         return [Finding(row.run, "replay", f"its history does not fold: {type(problem).__name__}: {problem}")]
-    found = [Finding(row.run, "row", message) for message in _row(row, history, state)]
+    found = [Finding(row.run, "row", message) for message in _row(row, history)]
+    if row.status is not state.status:
+        found.append(Finding(row.run, "row", f"its row says status {row.status!r}, its history {state.status!r}"))
     found += [Finding(row.run, "invariant", message) for message in violations(graph, state)]
     if rows is None:
         return found
@@ -218,15 +241,15 @@ def _is_trimmed(row: RunRow, history: Sequence[e.Event]) -> bool:
     return 0 < len(history) <= 2 < row.seq and history[0].seq == 1 and history[-1].seq in (1, row.seq)
 
 
-def _row(row: RunRow, history: Sequence[e.Event], state: RunState) -> list[str]:
+def _row(row: RunRow, history: Sequence[e.Event]) -> list[str]:
+    """Where a row differs from its first and last event."""
     started = history[0]
     assert isinstance(started, e.RunStarted)
     pairs: list[tuple[str, Any, Any]] = [
         ("run", row.run, started.run),
         ("workflow", row.workflow, started.workflow),
         ("version", row.version, started.version),
-        ("seq", row.seq, state.seq),
-        ("status", row.status, state.status),
+        ("seq", row.seq, history[-1].seq),
         ("started", row.started, started.at),
         ("changed", row.changed, history[-1].at),
         ("idempotency_key", row.idempotency_key, started.idempotency_key),

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from treadle.errors import OwnedElsewhere, StorePlaceError
+from treadle.errors import OwnedElsewhere, StoreDamaged, StorePlaceError
 from treadle.runtime.logs import logger
 from treadle.runtime.wake import Bells, clear_away
 from treadle.store.members import Members
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 Closing = list[Callable[[], Awaitable[None]]]
 """What is to be undone, in reverse order."""
+DAMAGES_MAX = 1_000
+"""Said by one engine: a store with more of them is not worth going on with, and `fsck` lists them all."""
 EXTRA = "it needs the extra `postgres`: pip install 'treadle[postgres]'"
 
 
@@ -37,11 +39,25 @@ class Held(NamedTuple):
     """Of a store that other engines may coordinate, too."""
 
 
+class Damages:
+    """Says in the log which rows were left out because they are damaged, each once: they are met at every look."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+
+    def __call__(self, problem: StoreDamaged) -> None:
+        text = str(problem)
+        if text not in self._said and len(self._said) < DAMAGES_MAX:
+            self._said.add(text)
+            log.error("a damaged row is left out: its run waits, the others go on", run=problem.run, error=text)
+
+
 async def hold(place: Place, name: str, closing: Closing, *, wait: bool, payload_max: int) -> Held:
     """The store at a place, and the right to coordinate it; `closing` learns how to give both back. Raises
     OwnedElsewhere, StorePlaceError, StoreUnavailable."""
     if place.dsn is not None:
         store = await open_database(place.dsn, payload_max=payload_max)
+        store.tell = Damages()
         closing.append(store.close)
         notices = open_channel(place.dsn)
         closing.append(notices.close)
@@ -70,6 +86,7 @@ async def _own_file(path: Path, name: str, wake: str, closing: Closing, wait: bo
     if ownership.left_behind is not None:
         clear_away(ownership.left_behind)
     store = await SqliteStore.open(path, payload_max=payload_max)
+    store.tell = Damages()
     closing.append(store.close)
     return store
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from treadle.errors import StoreDamaged
 from treadle.model.states import RUN_OPEN
 from treadle.runtime.fsck import Finding, Progress, Report, check_store
 from treadle.runtime.holding import require_driver
@@ -65,11 +66,14 @@ async def back_up(place: Path, target: Path, progress: BACKUP_PROGRESS | None = 
 async def check_everything(place: str | PathLike[str] | Place, progress: Progress | None = None) -> Report:
     """`fsck`: the file or database itself, then every run in it. Also of a store that was moved, or is being moved."""
     store = await open_to_read(place_of(place))
+    store.tell = lambda _problem: None  # every damaged row becomes a finding
     try:
         damage = await store.integrity()
         if damage:
             return Report(findings=[Finding(None, "file", line) for line in damage])
         return await check_store(store, progress=progress)
+    except StoreDamaged as problem:  # a row that keeps a whole list from being read
+        return Report(findings=[Finding(None, "checksum", str(problem))])
     finally:
         await store.close()
 

@@ -24,7 +24,7 @@ from treadle.model.ids import RunId, TimerId, TokenId
 from treadle.model.states import RUN_ENDED, RunStatus
 from treadle.store.fencing import check_cover
 from treadle.store.members import Backlog, Node, Standing
-from treadle.store.memory_parts import Blobs, Documents, KeptRun, Leases, Nodes, Requests, backlog_of
+from treadle.store.memory_parts import Blobs, Documents, KeptRun, Leases, Nodes, Requests, backlog_of, beside_of
 from treadle.store.port import (
     Answer,
     Batch,
@@ -40,6 +40,7 @@ from treadle.store.port import (
     TimerRow,
 )
 from treadle.store.rows import SHARD, each, gate_row, shard_of
+from treadle.store.seals import Seals
 from treadle.store.transfer import Beside
 
 __all__ = ["SHARD", "MemoryStore"]
@@ -172,18 +173,10 @@ class MemoryStore:
 
     async def beside(self, runs: Sequence[RunId]) -> Beside:
         """Rows of these runs, for `fsck`; see `store.transfer`."""
-        found = Beside({}, {}, {})
-        wanted = set(runs)
-        for (run, timer), due in self._timers.items():
-            if run in wanted:
-                found.timers.setdefault(run, {})[timer] = due
-        for run, token in self._gates:
-            if run in wanted:
-                found.gates.setdefault(run, set()).add(token)
-        for row in self._outbox.values():
-            if row.run in wanted:
-                found.outbox.setdefault(row.run, []).append(row)
-        return found
+        return beside_of(set(runs), self._timers, self._gates, self._outbox)
+
+    async def seals(self) -> Seals:
+        return Seals(0, 0, [])  # memory has none
 
     async def forget(self, runs: Sequence[RunId], *fences: Fence, history: bool = True) -> None:
         self._leases.check(fences)

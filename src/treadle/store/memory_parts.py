@@ -6,7 +6,7 @@ store checks, these write.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -14,12 +14,13 @@ from msgspec import msgpack
 
 from treadle.model.codec import pack_events, unpack_events
 from treadle.model.events import RunStarted
-from treadle.model.ids import RunId
+from treadle.model.ids import RunId, TimerId, TokenId
 from treadle.model.states import RunStatus
 from treadle.store.fencing import refusal
 from treadle.store.members import Backlog, Lease, Node
-from treadle.store.port import Answer, Commit, Document, Fence, Json, Request, RunQuery, RunRow
+from treadle.store.port import Answer, Commit, Document, Fence, Json, OutboxRow, Request, RunQuery, RunRow
 from treadle.store.rows import digest_of, each, shard_of
+from treadle.store.transfer import Beside
 
 
 @dataclass(slots=True)
@@ -244,3 +245,23 @@ class Blobs:
             self._runs[digest].discard(run)
             if not self._runs[digest]:
                 del self._runs[digest], self._content[digest]
+
+
+def beside_of(
+    wanted: set[RunId],
+    timers: Mapping[tuple[RunId, TimerId], int],
+    gates: Iterable[tuple[RunId, TokenId]],
+    outbox: Mapping[int, OutboxRow],
+) -> Beside:
+    """What is kept beside the histories of some runs."""
+    found = Beside({}, {}, {})
+    for (run, timer), due in timers.items():
+        if run in wanted:
+            found.timers.setdefault(run, {})[timer] = due
+    for run, token in gates:
+        if run in wanted:
+            found.gates.setdefault(run, set()).add(token)
+    for row in outbox.values():
+        if row.run in wanted:
+            found.outbox.setdefault(row.run, []).append(row)
+    return found

@@ -18,7 +18,8 @@ from treadle.model import commands, effects
 from treadle.model.commands import Command
 from treadle.model.effects import Effect
 from treadle.model.errors import Rejection
-from treadle.store.port import Answer, Json, Request
+from treadle.store.port import Answer, GateRow, Json, Request
+from treadle.store.seals import about_answer, about_gate, about_request, seal
 
 
 def _union(module: Any, root: type) -> Any:
@@ -56,6 +57,21 @@ def unpack_wish(packed: bytes) -> tuple[Command | None, int]:
 def pack_answer(answer: Answer) -> bytes:
     """An answer without the request it belongs to."""
     return pack(_Verdict(answer.rejection, answer.result))
+
+
+def sealed_answer(answer: Answer) -> bytes:
+    """An answer as it is kept."""
+    return seal(pack_answer(answer), about_answer(answer.request))
+
+
+def sealed_wish(request: Request) -> bytes:
+    """What a request asks for, as it is kept."""
+    return seal(pack_wish(request), about_request(request.run, request.id, request.workflow, request.at))
+
+
+def sealed_assign(row: GateRow) -> bytes:
+    """Who is to answer a gate, as it is kept; there is always something, for its seal vouches for the whole row."""
+    return seal(pack(row.assign), about_gate(row.run, row.token, row.node, row.opened, row.title, row.due))
 
 
 def unpack_answer(request: str, packed: bytes) -> Answer:

@@ -1,8 +1,9 @@
 """A batch as rows, before any database has seen it.
 
 Owns what a batch comes to: decisions about the same run become one, timers and gates are reduced to what is left of
-them, everything is packed and large values have left. Promises that what cannot be packed raises here, before a
-transaction has begun. Must not know a database: a store writes the rows, and asks `stale` for its words of refusal.
+them, everything is packed and sealed, and large values have left. Promises that what cannot be packed raises here,
+before a transaction has begun. Must not know a database: a store writes the rows, and asks `stale` for its words of
+refusal.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from treadle.model.states import RUN_ENDED
 from treadle.store.packing import pack
 from treadle.store.port import Batch, Commit, GateRow
 from treadle.store.rows import gate_row
+from treadle.store.seals import about_effect, seal, seal_block
 from treadle.store.spill import Spill
 
 SLICE = 64
@@ -76,8 +78,11 @@ class Plan:
         except StoreConflict as flaw:
             self.flaw = flaw
         self.blobs: list[tuple[RunId, bytes, bytes]] = []
-        blocks = [(run, decided.last, self._block(run, decided)) for run, decided in self.runs.items()]
-        self.blocks = [row for row in blocks if row[2]]
+        self.blocks = [
+            (run, decided.last, seal_block(run, decided.last, self._block(run, decided)))
+            for run, decided in self.runs.items()
+            if decided.events
+        ]
         self.packed_effects = [self._packed(run, effect) for run, effect in self.effects]
         self.offers = [
             (run, offer, self._packed(run, offer)) for (run, _), offer in self.work.items() if offer is not None
@@ -131,7 +136,7 @@ class Plan:
         hardly differ: 10,000 branches are 3.5 MB, compressed 0.5."""
         events = decided.events
         if len(events) <= SLICE:
-            return self._slice(run, events) if events else b""
+            return self._slice(run, events)
         return compressed(joined([self._slice(run, events[at : at + SLICE]) for at in range(0, len(events), SLICE)]))
 
     def _slice(self, run: RunId, events: list[Event]) -> bytes:
@@ -147,12 +152,11 @@ class Plan:
 
     def _packed(self, run: RunId, effect: Effect) -> bytes:
         packed = pack(effect)
-        if len(packed) <= self._payload_max:
-            return packed
-        spill = Spill(self._payload_max)
-        packed = pack(spill.shrunk(effect))
-        self._spilt(run, spill)
-        return packed
+        if len(packed) > self._payload_max:
+            spill = Spill(self._payload_max)
+            packed = pack(spill.shrunk(effect))
+            self._spilt(run, spill)
+        return seal(packed, about_effect(run))
 
     def _spilt(self, run: RunId, spill: Spill) -> None:
         self.blobs += [(run, digest, content) for digest, content in spill.blobs.items()]

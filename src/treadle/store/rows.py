@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
+from treadle.errors import StoreDamaged
 from treadle.model.effects import OpenGate
 from treadle.model.events import GateOpened
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
 from treadle.store.port import Commit, GateRow, RunRow
+from treadle.store.seals import Tell
 
 _tags = msgspec.json.Decoder(tuple[str, ...]).decode
 
@@ -50,6 +52,17 @@ def run_row(columns: Sequence[Any]) -> RunRow:
         _tags(tags) if tags is not None else (),
         parent,
     )
+
+
+def run_rows(rows: Iterable[Sequence[Any]], place: str, tell: Tell) -> list[RunRow]:
+    """Some of them; one that cannot be what was written is told of and left out."""
+    found = []
+    for row in rows:
+        try:
+            found.append(run_row(row))
+        except (ValueError, msgspec.DecodeError):
+            tell(StoreDamaged(place, "runs", row[0]))
+    return found
 
 
 def each(shard: int | Sequence[int]) -> Sequence[int]:

@@ -89,22 +89,23 @@ def marks_in(block: bytes, fetch: Callable[[bytes], bytes]) -> Iterator[bytes]:
 @cache
 def _swap_of(kind: type) -> Swap | None:
     """How to change every author's value inside a record of ours; None if it has none."""
-    return _swap(inspect.type_info(kind))
+    return _swap(inspect.type_info(kind), frozenset())
 
 
-def _swap(info: inspect.Type) -> Swap | None:
+def _swap(info: inspect.Type, within: frozenset[type]) -> Swap | None:
+    """`within`: the records around it. An error has causes, which are errors."""
     if isinstance(info, inspect.AnyType):
         return lambda value, change: change(value)
     if isinstance(info, inspect.ListType | inspect.VarTupleType):
-        return _each(_swap(info.item_type))
+        return _each(_swap(info.item_type, within))
     if isinstance(info, inspect.DictType):
-        return _values(_swap(info.value_type))
+        return _values(_swap(info.value_type, within))
     if isinstance(info, inspect.TupleType):
-        return _positions([_swap(item) for item in info.item_types])
+        return _positions([_swap(item, within) for item in info.item_types])
     if isinstance(info, inspect.StructType):
-        return _fields(info)
+        return _fields(info, within)
     if isinstance(info, inspect.UnionType):
-        return _alternatives(info)
+        return _alternatives(info, within)
     return None
 
 
@@ -128,8 +129,11 @@ def _positions(items: list[Swap | None]) -> Swap | None:
     )
 
 
-def _fields(info: inspect.StructType) -> Swap | None:
-    fields = [(field.name, swap) for field in info.fields if (swap := _swap(field.type)) is not None]
+def _fields(info: inspect.StructType, within: frozenset[type]) -> Swap | None:
+    if info.cls in within:  # found when it is met: by then it is known
+        return lambda record, change: swap(record, change) if (swap := _swap_of(type(record))) else record
+    inside = within | {info.cls}
+    fields = [(field.name, swap) for field in info.fields if (swap := _swap(field.type, inside)) is not None]
     if not fields:
         return None
     return lambda record, change: replace(
@@ -137,10 +141,10 @@ def _fields(info: inspect.StructType) -> Swap | None:
     )
 
 
-def _alternatives(info: inspect.UnionType) -> Swap | None:
+def _alternatives(info: inspect.UnionType, within: frozenset[type]) -> Swap | None:
     """Of a union of ours at most one alternative is a list, one a dict, and structs are told apart by their class."""
-    structs = {item.cls: _fields(item) for item in info.types if isinstance(item, inspect.StructType)}
-    rest = [way for item in info.types if not isinstance(item, inspect.StructType) and (way := _swap(item))]
+    structs = {item.cls: _fields(item, within) for item in info.types if isinstance(item, inspect.StructType)}
+    rest = [way for item in info.types if not isinstance(item, inspect.StructType) and (way := _swap(item, within))]
     if not rest and not any(structs.values()):
         return None
 

@@ -33,6 +33,7 @@ from msgspec import Struct
 from treadle.errors import StorePlaceError
 from treadle.model.ids import RunId, TimerId, TokenId
 from treadle.store.port import OutboxRow
+from treadle.store.seals import Seals
 
 SHELVES: Mapping[str, tuple[str, ...]] = {
     "documents": ("kind", "name", "version", "hash", "body"),
@@ -97,7 +98,10 @@ class Rows(Protocol):
     """What `fsck` asks of a store beside its verbs."""
 
     async def beside(self, runs: Sequence[RunId]) -> Beside:
-        """Rows of these runs, parked and paused ones included."""
+        """Rows of these runs, parked and paused ones included; damaged ones left out."""
+
+    async def seals(self) -> Seals:
+        """Looks at every sealed value there is (`store.seals`)."""
 
 
 class Transfer(Protocol):

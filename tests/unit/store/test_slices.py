@@ -10,6 +10,7 @@ from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
 from treadle.store.planning import SLICE, Plan
 from treadle.store.port import Batch, Commit
+from treadle.store.seals import about_block, unseal
 from treadle.store.spill import Resolver
 
 RUN = RunId("r")
@@ -32,7 +33,9 @@ def test_only_large_values_leave_a_block_of_many_events(big: tuple[int, ...]) ->
     started = e.RunStarted(1, 0, RUN, "w", 1, "hash", None)
     every = [started, *events(4 * SLICE, big, first=2)]
     plan = Plan(Batch([Commit(RUN, 0, tuple(every), (), RunStatus.RUNNING, False)]), 200)
-    ((_, last, block),) = plan.blocks
+    ((_, last, kept),) = plan.blocks
+    block = unseal(kept, about_block(RUN, last))
+    assert block is not None
     blobs = {digest: content for _, digest, content in plan.blobs}
     assert last == len(every)
     assert len(blobs) == (1 if big else 0)

@@ -33,7 +33,7 @@ import msgspec
 from treadle.errors import StoreConflict
 from treadle.model.events import RunStarted
 from treadle.store.fencing import check_cover, refusal
-from treadle.store.packing import pack, pack_answer
+from treadle.store.packing import sealed_answer, sealed_assign
 from treadle.store.planning import Decided, Plan, stale
 from treadle.store.port import Fence, GateRow, OutboxRow
 from treadle.store.postgres.columns import columns, handed, texts
@@ -126,7 +126,7 @@ class Writing:
 
     def _answers(self) -> list[Sequence[Any]]:
         """Of one request the first counts. They are looked for in the shards of the fences."""
-        answers = {answer.request: pack_answer(answer) for answer in reversed(self._plan.batch.answers)}
+        answers = {answer.request: sealed_answer(answer) for answer in reversed(self._plan.batch.answers)}
         return [*handed(SQL["answer_requests"], answers.items()), [fence.shard for fence in self._fences]]
 
     async def _explained(self, connection: asyncpg.Connection) -> BaseException:
@@ -198,8 +198,7 @@ def _key(started: RunStarted) -> tuple[str, str] | None:
 
 
 def _gate(row: GateRow) -> tuple[Any, ...]:
-    assign = pack(row.assign) if row.assign is not None else None
-    return row.run, row.token, row.node, row.opened, row.title, assign, row.due
+    return row.run, row.token, row.node, row.opened, row.title, sealed_assign(row), row.due
 
 
 def _moved(decided: Decided) -> tuple[Any, ...]:

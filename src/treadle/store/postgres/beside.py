@@ -9,12 +9,13 @@ import asyncpg
 from treadle.model.ids import RunId
 from treadle.store.port import OutboxRow
 from treadle.store.postgres.columns import texts
-from treadle.store.postgres.reading import Values
 from treadle.store.postgres.transfer import SQL
+from treadle.store.postgres.values import effects_of
+from treadle.store.seals import Tell
 from treadle.store.transfer import Beside
 
 
-async def beside(connection: asyncpg.Connection, runs: Sequence[RunId]) -> Beside:
+async def beside(connection: asyncpg.Connection, runs: Sequence[RunId], tell: Tell) -> Beside:
     """What is kept beside these runs' histories."""
     named = texts(runs)
     found = Beside({}, {}, {})
@@ -23,8 +24,6 @@ async def beside(connection: asyncpg.Connection, runs: Sequence[RunId]) -> Besid
     for run, token in await connection.fetch(SQL["gates_of_runs"], named):
         found.gates.setdefault(run, set()).add(token)
     rows = await connection.fetch(SQL["outbox_of_runs"], named)
-    values = Values(connection)
-    effects = await values.decode(values.effect, runs, [row["effect"] for row in rows])
-    for row, effect in zip(rows, effects, strict=True):  # queue work among them
+    for row, effect in await effects_of(connection, rows, tell):  # queue work among them
         found.outbox.setdefault(row["run"], []).append(OutboxRow(row["id"], row["run"], effect, row["parked"]))
     return found

@@ -41,7 +41,8 @@ from treadle.store.fairness import Lane, Turn, share
 from treadle.store.postgres.claiming_lines import FIRST, LANES, Head, Line, Position
 from treadle.store.postgres.columns import columns, texts
 from treadle.store.postgres.queries import SQL
-from treadle.store.postgres.reading import effects_of
+from treadle.store.postgres.values import effects_of
+from treadle.store.seals import Tell, tell_log
 from treadle.store.work import Claimed, QueueRules
 
 PAGES = 32
@@ -77,6 +78,7 @@ class Claiming:
         ttl_ms: int,
         rules: QueueRules,
         line: Line,
+        tell: Tell = tell_log,
     ) -> None:
         self._queue = queue
         self._worker = worker
@@ -84,6 +86,7 @@ class Claiming:
         self._ttl_ms = ttl_ms
         self._rules = rules
         self._line = line
+        self._tell = tell
         self._wanted: list[Wanted] = []
         self.has_lanes = False
         """Whether there was something it might begin, when it looked."""
@@ -250,11 +253,10 @@ class Claiming:
         return rows
 
     async def _claimed(self, connection: asyncpg.Connection, rows: Sequence[asyncpg.Record]) -> list[Claimed]:
-        runs = [RunId(row["run"]) for row in rows]
-        offers = await effects_of(connection, runs, [row["effect"] for row in rows])
+        """A damaged offer is left out. Its claim runs out, and the run, whose history is sound, offers it anew."""
         return [
-            Claimed(run, offer, self._worker, row["number"])
-            for row, run, offer in zip(rows, runs, offers, strict=True)
+            Claimed(RunId(row["run"]), offer, self._worker, row["number"])
+            for row, offer in await effects_of(connection, rows, self._tell)
             if isinstance(offer, OfferWork)
         ]
 

@@ -17,7 +17,8 @@ from treadle.store.port import Fence
 from treadle.store.postgres.batches import check_fences
 from treadle.store.postgres.columns import columns, texts
 from treadle.store.postgres.queries import SQL
-from treadle.store.postgres.reading import Values
+from treadle.store.postgres.values import Values, block_of
+from treadle.store.seals import seal_block
 
 _ROWS_OF_RUNS = ("drop_effects", "drop_timers", "drop_gates", "drop_requests", "drop_work")
 
@@ -45,15 +46,15 @@ async def forget(connection: asyncpg.Connection, runs: Sequence[RunId], fences: 
 async def _shorten(connection: asyncpg.Connection, runs: list[RunId], day: date) -> None:
     """What they were asked, how they ended and the content these need; written today, and all there is of them from now
     on. Marks of values that left pass unresolved."""
-    first = dict(await connection.fetch(SQL["first_blocks"], texts(runs)))
-    last = dict(await connection.fetch(SQL["last_blocks"], texts(runs)))
+    first = {run: block_of(run, *kept) for run, *kept in await connection.fetch(SQL["first_blocks"], texts(runs))}
+    last = {run: block_of(run, *kept) for run, *kept in await connection.fetch(SQL["last_blocks"], texts(runs))}
     kept: list[tuple[RunId, int, bytes]] = []
     for run in runs:
         ends = {event.seq: event for event in (unpack_events(first[run])[0], unpack_events(last[run])[-1])}
         blocks = [(run, seq, pack_events([event])) for seq, event in ends.items()]
         needed = await Values(connection).fetch([run], [block for _, _, block in blocks])
         await connection.execute(SQL["drop_other_blobs"], run, list(needed))
-        kept += blocks
+        kept += [(run, seq, seal_block(run, seq, block)) for run, seq, block in blocks]
     await connection.execute(_drop_history(day), texts(runs))
     await connection.execute(SQL["keep_ends"], *columns(kept), day)
     await connection.execute(SQL["note_shortened"], texts(runs), day)

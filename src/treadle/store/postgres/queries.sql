@@ -169,7 +169,7 @@ LIMIT 1;
 -- would open hundreds. Whether the run's days are among them is seen from the answer. Blocks outside the run's days are of
 -- one that was forgotten. At most as many blocks as can be needed: every block has at least one event.
 -- name: read_history
-SELECT runs.first_day, runs.last_day, blocks.block FROM runs LEFT JOIN LATERAL (
+SELECT runs.first_day, runs.last_day, blocks.seq, blocks.block FROM runs LEFT JOIN LATERAL (
     SELECT seq, block FROM history WHERE history.run = $1 AND seq > $2 AND day >= $4 AND day <= $5
     AND day >= runs.first_day AND day <= runs.last_day ORDER BY seq LIMIT $3::bigint) AS blocks ON true
 WHERE runs.run = $1 ORDER BY blocks.seq;

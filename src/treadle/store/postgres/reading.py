@@ -1,33 +1,40 @@
 """Questions to the database: rows → the port's records.
 
-Owns every SELECT that answers a verb, and how values that left their records come back. Each function is given a
-connection and asks one question. Must not write.
+Owns every SELECT that answers a verb. Each function is given a connection and asks one question. Must not write.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import date, timedelta
-from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import asyncpg
-from msgspec.msgpack import Ext
 
-from treadle.errors import StoreUnavailable
-from treadle.model.codec import uncompressed, unpacking
-from treadle.model.effects import Effect
+from treadle.errors import StoreDamaged
 from treadle.model.events import Event
 from treadle.model.ids import RunId, TimerId, TokenId
-from treadle.store.packing import unpack, unpack_wish, unpacking_effects
+from treadle.store.packing import unpack, unpack_wish
 from treadle.store.port import Document, GateRow, OutboxRow, Request, RunQuery, RunRow, TimerRow
-from treadle.store.postgres.connect import without_nul
 from treadle.store.postgres.queries import SQL
-from treadle.store.rows import each, run_row
-from treadle.store.spill import Resolver
+from treadle.store.postgres.values import DATABASE, Values, block_of, checked, effects_of
+from treadle.store.rows import each, run_rows
+from treadle.store.seals import (
+    Tell,
+    Unreadable,
+    about_document,
+    about_gate,
+    about_request,
+    document_damaged,
+    gate_damaged,
+    read,
+    request_damaged,
+)
 
 NEVER = (1 << 63) - 1
+NOBODY = b"\xc0"
+"""None, packed: what a gate without `assign` had before rows were sealed."""
 _FIELDS = (
     "workflow",
     "idempotency_key",
@@ -42,12 +49,7 @@ _FIELDS = (
 )
 """Of a query, each with a condition of its name."""
 
-T = TypeVar("T")
 Span = tuple[date, date]
-
-
-class _Missing(Exception):
-    """A value that left has not been fetched yet."""
 
 
 class Recent:
@@ -62,89 +64,6 @@ class Recent:
             self.span = (day - timedelta(days=1), day)
 
 
-class Values:
-    """Decoders of one answer: values that left are fetched for all its records at once, layer by layer."""
-
-    def __init__(self, connection: asyncpg.Connection) -> None:
-        self._connection = connection
-        self.fetched: dict[bytes, bytes] = {}
-        self._resolver = Resolver(self._known)
-
-    @cached_property
-    def events(self) -> Callable[[bytes], list[Event]]:
-        """Made when asked for: a decoder of all events takes longer to make than most answers to decode."""
-        return unpacking(self._resolver)
-
-    @cached_property
-    def effect(self) -> Callable[[bytes], Effect]:
-        return unpacking_effects(self._resolver)
-
-    def _known(self, digest: bytes) -> bytes:
-        try:
-            return self.fetched[digest]
-        except KeyError:
-            raise _Missing from None
-
-    async def decode(self, decoder: Callable[[bytes], T], runs: Sequence[RunId], packed: Sequence[bytes]) -> list[T]:
-        """The records of these runs."""
-        try:
-            return [decoder(one) for one in packed]
-        except _Missing:
-            await self.fetch(runs, packed)
-            return [decoder(one) for one in packed]
-
-    async def fetch(self, runs: Sequence[RunId], packed: Sequence[bytes]) -> set[bytes]:
-        """Everything the records refer to, directly or through each other; the digests."""
-        found: set[bytes] = set()
-        layer = {digest for one in packed for digest in marks(uncompressed(one))}
-        while layer := layer - found:
-            found |= layer
-            wanted = list(layer - self.fetched.keys())
-            rows = (
-                await self._connection.fetch(SQL["blobs_of_runs"], [without_nul(run) for run in set(runs)], wanted)
-                if wanted
-                else []
-            )
-            self.fetched.update((bytes(digest), bytes(content)) for digest, content in rows)
-            if lost := layer - self.fetched.keys():
-                raise StoreUnavailable(
-                    f"content {min(lost).hex()} is missing: forgotten just now, else restore a backup"
-                )
-            layer = {inner for digest in layer for inner in marks(self.fetched[digest])}
-        return found
-
-
-async def effects_of(connection: asyncpg.Connection, runs: Sequence[RunId], packed: Sequence[bytes]) -> list[Effect]:
-    """Effects of these runs. Next to none has a value that left."""
-    try:
-        return [_plain_effect(one) for one in packed]
-    except _Missing:
-        values = Values(connection)
-        return await values.decode(values.effect, runs, packed)
-
-
-def _absent(_digest: bytes) -> bytes:
-    raise _Missing
-
-
-_plain_effect = unpacking_effects(Resolver(_absent))
-
-
-def marks(packed: bytes) -> set[bytes]:
-    """Digests a record refers to directly."""
-    found: set[bytes] = set()
-    pending = [unpack(packed)]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, Ext):
-            found.add(bytes(value.data))
-        elif isinstance(value, dict):
-            pending += value.values()
-        elif isinstance(value, list):
-            pending += value
-    return found
-
-
 async def history(
     connection: asyncpg.Connection, recent: Recent, run: RunId, after: int, limit: int | None
 ) -> list[Event]:
@@ -154,7 +73,7 @@ async def history(
         first, last = known
         sql = SQL["read_history"].replace("$4", f"'{first}'").replace("$5", f"'{last}'")
         rows = await connection.fetch(sql, run, after, limit)
-        blocks = [row[2] for row in rows if row[2] is not None]
+        blocks = [block_of(run, row[2], row[3]) for row in rows if row[3] is not None]
         known = next(((row[0], row[1]) for row in rows if row[0] < first or row[1] > last), None)
         if known is not None:
             recent.seen(known[1])
@@ -163,9 +82,9 @@ async def history(
     return [event for block in unpacked for event in block if event.seq > after][:limit]
 
 
-async def find_runs(connection: asyncpg.Connection, query: RunQuery) -> list[RunRow]:
+async def find_runs(connection: asyncpg.Connection, query: RunQuery, tell: Tell) -> list[RunRow]:
     sql, given = _runs_query(query)
-    return [run_row(row) for row in await connection.fetch(sql, *given)]
+    return run_rows(await connection.fetch(sql, *given), DATABASE, tell)
 
 
 def _runs_query(query: RunQuery) -> tuple[str, list[Any]]:
@@ -196,27 +115,35 @@ def _runs_query(query: RunQuery) -> tuple[str, list[Any]]:
     return f"{SQL['find_runs']}{where} ORDER BY created {direction} LIMIT ${len(given)}", given
 
 
-async def find_gates(connection: asyncpg.Connection, run: RunId | None, limit: int) -> list[GateRow]:
+async def find_gates(connection: asyncpg.Connection, run: RunId | None, limit: int, tell: Tell) -> list[GateRow]:
     if run is None:
         rows = await connection.fetch(SQL["find_gates"], limit)
     else:
         rows = await connection.fetch(SQL["find_gates_of_run"], run, limit)
-    return [
-        GateRow(RunId(run), TokenId(token), node, workflow, opened, title, unpack(assign) if assign else None, due)
-        for run, token, node, workflow, opened, title, assign, due in rows
-    ]
+    found = []
+    for name, token, node, workflow, opened, title, assign, due in rows:
+        try:
+            given = read(assign or NOBODY, about_gate(name, token, node, opened, title, due), unpack)
+        except Unreadable:
+            tell(gate_damaged(DATABASE, name, token))
+        else:
+            found.append(GateRow(RunId(name), TokenId(token), node, workflow, opened, title, given, due))
+    return found
 
 
 async def outbox(
-    connection: asyncpg.Connection, shards: Sequence[int], after: int, limit: int, parked: bool
+    connection: asyncpg.Connection, shards: Sequence[int], after: int, limit: int, parked: bool, tell: Tell
 ) -> list[OutboxRow]:
-    rows = await connection.fetch(SQL["read_parked" if parked else "read_outbox"], shards, after, limit)
-    values = Values(connection)
-    runs = [RunId(row["run"]) for row in rows]
-    effects = await values.decode(values.effect, runs, [row["effect"] for row in rows])
-    return [
-        OutboxRow(row["id"], run, effect, row["parked"]) for row, run, effect in zip(rows, runs, effects, strict=True)
-    ]
+    """At most `limit`. Rows behind a page that is damaged throughout are looked for: nothing would end there."""
+    found: list[OutboxRow] = []
+    while not found:
+        rows = await connection.fetch(SQL["read_parked" if parked else "read_outbox"], shards, after, limit)
+        if not rows:
+            break
+        after = rows[-1]["id"]
+        sound = await effects_of(connection, rows, tell)
+        found = [OutboxRow(row["id"], RunId(row["run"]), effect, row["parked"]) for row, effect in sound]
+    return found
 
 
 async def timers(
@@ -226,13 +153,29 @@ async def timers(
     return [TimerRow(RunId(run), TimerId(timer), due) for run, timer, due in rows]
 
 
-async def inbox(connection: asyncpg.Connection, shards: Sequence[int], limit: int) -> list[Request]:
-    rows = await connection.fetch(SQL["waiting_requests"], shards, limit)
-    found = [(id, RunId(run), at, workflow, *unpack_wish(wish)) for id, run, workflow, at, wish in rows]
-    return [Request(id, run, command, at, workflow, revive) for id, run, at, workflow, command, revive in found]
+async def inbox(connection: asyncpg.Connection, shards: Sequence[int], limit: int, tell: Tell) -> list[Request]:
+    """Damaged requests stay in the line, and more are asked for by as many as they are."""
+    found: list[Request] = []
+    wanted = limit
+    while True:
+        rows = await connection.fetch(SQL["waiting_requests"], shards, wanted)
+        found = []
+        for id, run, workflow, at, packed in rows:
+            try:
+                command, revive = read(packed, about_request(run, id, workflow, at), unpack_wish)
+            except Unreadable:
+                tell(request_damaged(DATABASE, run, id))
+                continue
+            found.append(Request(id, RunId(run), command, at, workflow, revive))
+        if len(rows) < wanted or len(found) >= limit:
+            return found[:limit]
+        wanted += len(rows) - len(found)
 
 
-async def documents(connection: asyncpg.Connection, kind: str, name: str | None, version: int | None) -> list[Document]:
+async def documents(
+    connection: asyncpg.Connection, kind: str, name: str | None, version: int | None, tell: Tell
+) -> list[Document]:
+    """A damaged version is left out of a list, and refused to who asks for it by name."""
     if name is None and version is None:
         rows = await connection.fetch(SQL["newest_documents"], kind)
     elif name is None:
@@ -241,13 +184,27 @@ async def documents(connection: asyncpg.Connection, kind: str, name: str | None,
         rows = await connection.fetch(SQL["newest_document"], kind, name)
     else:
         rows = await connection.fetch(SQL["document_version"], kind, name, version)
-    return [
-        Document(kind, name, version, hash, unpack(body))
-        for kind, name, version, hash, body in rows
-        if body is not None
-    ]
+    found = []
+    for kept in rows:
+        try:
+            found.append(document(*kept))
+        except StoreDamaged as problem:
+            if name is not None:
+                raise
+            tell(problem)
+    return [one for one in found if one.body is not None]
+
+
+def document(kind: str, name: str, version: int, hash: str, body: bytes | None) -> Document:
+    """One version as it is kept. Raises `StoreDamaged`."""
+    if body is None:
+        return Document(kind, name, version, hash, None)
+    try:
+        return Document(kind, name, version, hash, read(body, about_document(kind, name, version, hash), unpack))
+    except Unreadable:
+        raise document_damaged(DATABASE, kind, name, version) from None
 
 
 async def blob(connection: asyncpg.Connection, digest: bytes) -> bytes | None:
     content: bytes | None = await connection.fetchval(SQL["get_blob"], digest)
-    return content
+    return checked(digest, content) if content is not None else None

@@ -1,10 +1,11 @@
--- The whole schema as of version 5. For reading: databases are made by the migrations, and a test proves both equal.
+-- The whole schema as of version 8. For reading: databases are made by the migrations, and a test proves both equal.
 --
 -- Every table of a run begins its primary key with the run, and no table refers to another: runs may be spread over
 -- databases (Citus, CockroachDB and YugabyteDB stay possible by design; not tested). `shard` is computed from the run's
 -- id by whoever writes (`store.rows.shard_of`), and is what an engine owns. Identity columns give an order to read in:
 -- commits of one shard follow each other (they lock its lease), so what is later in a shard has the greater number. No
--- decision reads them. Texts are stored strings of `model`; bytea is msgpack; times are milliseconds since 1970.
+-- decision reads them. Texts are stored strings of `model`; bytea is msgpack behind a checksum (store/seals.py), but for
+-- digests and contents of blobs; times are milliseconds since 1970.
 
 -- What is known of a run without folding its history. Half of a page is left free: a step of a chain changes no indexed
 -- column and stays in the page, also when all runs of the page step in one commit.

@@ -47,7 +47,7 @@ from typing import Any
 from treadle.model.events import Event
 from treadle.model.ids import RunId
 from treadle.store.members import Backlog, Node, Standing
-from treadle.store.packing import pack, pack_wish
+from treadle.store.packing import pack, sealed_wish
 from treadle.store.planning import Plan
 from treadle.store.port import (
     Answer,
@@ -72,6 +72,7 @@ from treadle.store.postgres.forgetting import forget
 from treadle.store.postgres.transactions import Connections
 from treadle.store.postgres.work import PostgresWork
 from treadle.store.rows import digest_of, each, shard_of
+from treadle.store.seals import Seals, Tell, tell_log
 from treadle.store.transfer import Beside
 
 PAYLOAD_MAX = 64 * 1024
@@ -92,6 +93,8 @@ class PostgresStore(PostgresWork):
         self._recent = reading.Recent()
         self.place = connections.place
         self.shards = shards
+        self.tell: Tell = tell_log
+        """Hears of damaged rows that were left out."""
 
     @classmethod
     async def open(
@@ -158,7 +161,7 @@ class PostgresStore(PostgresWork):
         await self._connections.write_alone(lambda connection: writing.release(connection, fence))
 
     async def submit(self, request: Request) -> Answer | None:
-        command, shard = pack_wish(request), self.shard_of(request.run)
+        command, shard = sealed_wish(request), self.shard_of(request.run)
         return await self._connections.write_alone(
             lambda connection: writing.submit(connection, request, shard, command)
         )
@@ -205,26 +208,28 @@ class PostgresStore(PostgresWork):
         )
 
     async def find_runs(self, query: RunQuery) -> list[RunRow]:
-        return await self._connections.read(lambda connection: reading.find_runs(connection, query))
+        return await self._connections.read(lambda connection: reading.find_runs(connection, query, self.tell))
 
     async def find_gates(self, run: RunId | None = None, limit: int = 1_000) -> list[GateRow]:
-        return await self._connections.read(lambda connection: reading.find_gates(connection, run, limit))
+        return await self._connections.read(lambda connection: reading.find_gates(connection, run, limit, self.tell))
 
     async def outbox(
         self, shard: int | Sequence[int], after: int = 0, limit: int = 1_000, parked: bool = False
     ) -> list[OutboxRow]:
         return await self._connections.read(
-            lambda connection: reading.outbox(connection, each(shard), after, limit, parked)
+            lambda connection: reading.outbox(connection, each(shard), after, limit, parked, self.tell)
         )
 
     async def timers(self, shard: int | Sequence[int], until: int | None = None, limit: int = 1_000) -> list[TimerRow]:
         return await self._connections.read(lambda connection: reading.timers(connection, each(shard), until, limit))
 
     async def inbox(self, shard: int | Sequence[int], limit: int = 1_000) -> list[Request]:
-        return await self._connections.read(lambda connection: reading.inbox(connection, each(shard), limit))
+        return await self._connections.read(lambda connection: reading.inbox(connection, each(shard), limit, self.tell))
 
     async def documents(self, kind: str, name: str | None = None, version: int | None = None) -> list[Document]:
-        return await self._connections.read(lambda connection: reading.documents(connection, kind, name, version))
+        return await self._connections.read(
+            lambda connection: reading.documents(connection, kind, name, version, self.tell)
+        )
 
     async def get_blob(self, digest: str) -> bytes | None:
         raw = writing.raw_digest(digest)
@@ -236,7 +241,11 @@ class PostgresStore(PostgresWork):
 
     async def beside(self, runs: Sequence[RunId]) -> Beside:
         """Rows of these runs, for `fsck`; see `store.transfer`."""
-        return await self._connections.read(lambda connection: beside(connection, runs))
+        return await self._connections.read(lambda connection: beside(connection, runs, self.tell))
+
+    async def seals(self) -> Seals:
+        """Every sealed value, looked at; see `store.transfer`."""
+        return await transfer.seals(self._connections)
 
     async def integrity(self) -> list[str]:
         """What is wrong with the rows; empty if nothing is."""

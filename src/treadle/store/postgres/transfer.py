@@ -19,15 +19,16 @@ import asyncpg
 import msgspec
 
 from treadle.errors import OwnedElsewhere, StoreConflict, StorePlaceError
-from treadle.model.effects import OfferWork
 from treadle.store import statements
-from treadle.store.packing import pack, unpack
+from treadle.store.packing import pack
+from treadle.store.postgres.carrying import as_task, with_wish
 from treadle.store.postgres.columns import columns, handed
 from treadle.store.postgres.connect import migrate
 from treadle.store.postgres.faults import SEAL
 from treadle.store.postgres.queries import SQL as VERBS
 from treadle.store.postgres.transactions import Connections
 from treadle.store.rows import shard_of
+from treadle.store.seals import Judge, Seals
 from treadle.store.transfer import BYTES_MAX, ROWS_MAX, SHELVES, After, Mark, Page, refusal
 
 SQL = statements.read("treadle.store.postgres", "transfer.sql")
@@ -53,7 +54,6 @@ TABLES = tuple(
 """What a move fills; epochs only grow, the calendar never goes back, and nodes come and go by themselves."""
 SEALED_TABLES = ("leases", "nodes", "work", "requests", "documents", "blobs", "runs")
 NUMBER = SHELVES["outbox"].index("id")
-COMMAND = SHELVES["requests"].index("command")
 LOOK_AGAIN_S = 1.0
 """Between two looks at who owns the database: its leases are given for ten times as long."""
 SHARDS_MAX = 1_024
@@ -62,7 +62,6 @@ COUNT_S = 3_600.0
 """Counting reads every row; nobody else waits for it."""
 
 _unpack_mark = msgspec.msgpack.Decoder(Mark).decode
-_unpack_offer = msgspec.msgpack.Decoder(OfferWork).decode  # values that left stay marks
 T = TypeVar("T")
 Work = Callable[[asyncpg.Connection], Awaitable[T]]
 
@@ -158,12 +157,9 @@ class PostgresTransfer:
         return await self._connections.read(work)
 
     async def page(self, shelf: str, after: After) -> Page:
-        place = tuple(after) or FIRST[shelf]
-        if shelf == "outbox":
-            return await self._connections.read(lambda connection: _outbox_page(connection, place))
-        page = await self._connections.read(lambda connection: _page(connection, f"out_{shelf}", place))
+        page = await _read_page(self._connections, shelf, tuple(after) or FIRST[shelf])
         if shelf == "requests":
-            return Page([_with_wish(row, lambda id: id // SHARDS_MAX) for row in page.rows], page.after)
+            return Page([with_wish(row, lambda id: id // SHARDS_MAX) for row in page.rows], page.after)
         return page
 
     async def put(self, shelf: str, rows: Sequence[tuple[Any, ...]], was: Mark, now: Mark) -> None:
@@ -198,7 +194,7 @@ class PostgresTransfer:
         if shelf == "outbox":
             row = (*row[:NUMBER], row[NUMBER] * SHARDS_MAX + shard, *row[NUMBER + 1 :])
         elif shelf == "requests":
-            row = _with_wish(row, lambda number: number * SHARDS_MAX + shard)
+            row = with_wish(row, lambda number: number * SHARDS_MAX + shard)
         return (shard, *row)
 
     async def finish(self) -> None:
@@ -262,14 +258,27 @@ async def _outbox_page(connection: asyncpg.Connection, after: After) -> Page:
         place = ["", -1]
     given, _ = await connection.fetchrow(SQL["outbox_last"])
     page = await _page(connection, "out_work", tuple(place), given)
-    rows = [(run, number, pack(_unpack_offer(effect).task()), None) for run, number, effect, _ in page.rows]
-    return Page(rows, (True, *page.after))
+    return Page(
+        [(run, number, as_task(run, effect), None) for run, number, effect, _ in page.rows], (True, *page.after)
+    )
 
 
-def _with_wish(row: tuple[Any, ...], change: Callable[[int], int]) -> tuple[Any, ...]:
-    """A request that asks for another try of a dead letter names its row."""
-    wish = unpack(row[COMMAND])
-    return (*row[:COMMAND], pack(change(wish)), *row[COMMAND + 1 :]) if isinstance(wish, int) else row
+async def seals(connections: Connections) -> Seals:
+    """Every sealed value there is."""
+    judge = Judge(connections.place)
+    for shelf in SHELVES:
+        place = FIRST[shelf]
+        while rows := (page := await _read_page(connections, shelf, place)).rows:
+            judge.look(shelf, rows)
+            place = page.after
+    return judge.verdict()
+
+
+async def _read_page(connections: Connections, shelf: str, place: After) -> Page:
+    """Rows as they are kept."""
+    if shelf == "outbox":
+        return await connections.read(lambda connection: _outbox_page(connection, place))
+    return await connections.read(lambda connection: _page(connection, f"out_{shelf}", place))
 
 
 async def _derive(connection: asyncpg.Connection, runs: Sequence[dict[str, Any]]) -> None:

@@ -53,14 +53,14 @@ DELETE FROM run_keys USING runs WHERE runs.run = ANY($1::text[]) AND run_keys.wo
 AND run_keys.idempotency_key = runs.idempotency_key AND run_keys.run = runs.run;
 
 -- name: first_blocks
-SELECT runs.run, ends.block FROM runs CROSS JOIN LATERAL (
-    SELECT block FROM history WHERE history.run = runs.run AND day >= runs.first_day AND day <= runs.last_day
+SELECT runs.run, ends.seq, ends.block FROM runs CROSS JOIN LATERAL (
+    SELECT seq, block FROM history WHERE history.run = runs.run AND day >= runs.first_day AND day <= runs.last_day
     ORDER BY seq LIMIT 1) AS ends
 WHERE runs.run = ANY($1::text[]);
 
 -- name: last_blocks
-SELECT runs.run, ends.block FROM runs CROSS JOIN LATERAL (
-    SELECT block FROM history WHERE history.run = runs.run AND day >= runs.first_day AND day <= runs.last_day
+SELECT runs.run, ends.seq, ends.block FROM runs CROSS JOIN LATERAL (
+    SELECT seq, block FROM history WHERE history.run = runs.run AND day >= runs.first_day AND day <= runs.last_day
     ORDER BY seq DESC LIMIT 1) AS ends
 WHERE runs.run = ANY($1::text[]);
 

@@ -22,6 +22,7 @@ from treadle.store.postgres.claiming_lines import Lines
 from treadle.store.postgres.columns import columns
 from treadle.store.postgres.queries import SQL
 from treadle.store.postgres.transactions import Connections
+from treadle.store.seals import Tell
 from treadle.store.work import NO_RULES, Claim, Claimed, ExpiredClaim, QueueRow, QueueRules
 
 TRIES = 3
@@ -35,6 +36,7 @@ class PostgresWork:
     """The verbs of `store.work`, for a store with connections."""
 
     _connections: Connections
+    tell: Tell
 
     async def claim(
         self, queue: str, worker: str, limit: int, ttl_ms: int, rules: QueueRules = NO_RULES
@@ -43,7 +45,7 @@ class PostgresWork:
             return []
         if rules.has_rate:
             await self._forget_idle_buckets()
-        claiming = Claiming(queue, worker, limit, ttl_ms, rules, self._lines[queue])
+        claiming = Claiming(queue, worker, limit, ttl_ms, rules, self._lines[queue], self.tell)
         for _ in range(TRIES):
             claimed = await self._connections.write_alone(claiming.free)
             if claimed is None:

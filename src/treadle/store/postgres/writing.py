@@ -12,6 +12,9 @@ from treadle.store.packing import unpack, unpack_answer
 from treadle.store.port import Answer, Document, Fence, Request
 from treadle.store.postgres.columns import count, texts
 from treadle.store.postgres.queries import SQL
+from treadle.store.postgres.reading import document
+from treadle.store.postgres.values import DATABASE
+from treadle.store.seals import Unreadable, about_answer, about_document, read, request_damaged, seal
 
 _PREFIX = "sha256:"
 
@@ -33,7 +36,12 @@ async def submit(connection: asyncpg.Connection, request: Request, shard: int, c
     """The first request with an id is kept; its answer, if it has one."""
     given = (request.run, request.id, shard, request.workflow, request.at, command)
     packed = await connection.fetchval(SQL["submit_request"], *given)
-    return unpack_answer(request.id, packed) if packed is not None else None
+    if packed is None:
+        return None
+    try:
+        return read(packed, about_answer(request.id), lambda content: unpack_answer(request.id, content))
+    except Unreadable:
+        raise request_damaged(DATABASE, request.run, request.id) from None
 
 
 async def put_document(connection: asyncpg.Connection, kind: str, name: str, hash: str, body: bytes | None) -> Document:
@@ -41,10 +49,10 @@ async def put_document(connection: asyncpg.Connection, kind: str, name: str, has
     while True:
         newest = await connection.fetchrow(SQL["newest_document"], kind, name)
         if newest is not None and newest["hash"] == hash:
-            version, body = newest["version"], newest["body"]
-            break
+            return document(*newest)
         version = newest["version"] + 1 if newest is not None else 1
-        if count(await connection.execute(SQL["put_document"], kind, name, version, hash, body)):
+        kept = seal(body, about_document(kind, name, version, hash)) if body is not None else None
+        if count(await connection.execute(SQL["put_document"], kind, name, version, hash, kept)):
             break
     if kind.startswith("_"):
         await connection.execute(SQL["drop_older_documents"], kind, name, version)

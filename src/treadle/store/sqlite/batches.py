@@ -24,7 +24,7 @@ from treadle.model.events import RunStarted
 from treadle.model.states import RUN_ENDED
 from treadle.store import planning
 from treadle.store.fencing import check_cover, refusal
-from treadle.store.packing import pack, pack_answer
+from treadle.store.packing import sealed_answer, sealed_assign
 from treadle.store.planning import Decided, stale
 from treadle.store.port import Fence, GateRow, OutboxRow
 from treadle.store.sqlite.queries import SQL
@@ -64,7 +64,7 @@ class Plan(planning.Plan):
         if batch.parked:
             many(SQL["park_effect"], [(reason, row) for row, reason in batch.parked])
         if batch.answers:
-            many(SQL["answer_request"], [(pack_answer(answer), answer.request) for answer in batch.answers])
+            many(SQL["answer_request"], [(sealed_answer(answer), answer.request) for answer in batch.answers])
         return rows
 
     def _write_runs(self, connection: apsw.Connection) -> None:
@@ -193,5 +193,4 @@ def _run_row(decided: Decided) -> Row:
 
 
 def _gate(row: GateRow) -> Row:
-    assign = pack(row.assign) if row.assign is not None else None
-    return (row.run, row.token, row.node, row.opened, row.title, assign, row.due)
+    return (row.run, row.token, row.node, row.opened, row.title, sealed_assign(row), row.due)

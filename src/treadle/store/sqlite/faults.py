@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import apsw
 
-from treadle.errors import StoreUnavailable
+from treadle.errors import StoreDamaged, StoreUnavailable
 
 _REMEDIES: dict[type[apsw.Error], str] = {
     apsw.FullError: "the disk is full: make room, the store goes on by itself",
@@ -45,6 +45,13 @@ def unavailable(problem: apsw.Error, path: str, *, outcome_unknown: bool = False
             made.__cause__ = problem
             return made
     return problem
+
+
+def damaged_text(problem: UnicodeDecodeError, path: str) -> StoreDamaged:
+    """A text that was no text any more: SQLite does not look, Python does."""
+    made = StoreDamaged(path, f"a text that begins with {problem.object[:60]!r} is not UTF-8")
+    made.__cause__ = problem
+    return made
 
 
 def is_final(problem: apsw.Error) -> bool:

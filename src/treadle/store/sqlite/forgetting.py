@@ -7,12 +7,14 @@ Runs inside one transaction of the writer; must not read history beyond the two 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import apsw
 
 from treadle.model.codec import pack_events, unpack_events
 from treadle.model.ids import RunId
 from treadle.store.port import Fence
+from treadle.store.seals import about_block, block_damaged, seal_block, unseal
 from treadle.store.spill import marks_in
 from treadle.store.sqlite.batches import check_fences
 from treadle.store.sqlite.queries import SQL
@@ -36,7 +38,7 @@ def _forget(connection: apsw.Connection, run: RunId, id: int, history: bool) -> 
     if history:
         connection.execute(SQL["drop_history"], (id,))
     else:
-        kept = _shorten(connection, id)
+        kept = _shorten(connection, run, id)
     for (digest,) in connection.execute(SQL["blobs_of_run"], (run,)).fetchall():
         if digest not in kept:
             connection.execute(SQL["disown_blob"], (run, digest))
@@ -45,13 +47,24 @@ def _forget(connection: apsw.Connection, run: RunId, id: int, history: bool) -> 
         connection.execute(SQL["drop_run"], (id,))
 
 
-def _shorten(connection: apsw.Connection, id: int) -> set[bytes]:
+def _shorten(connection: apsw.Connection, run: RunId, id: int) -> set[bytes]:
     """What it was asked and how it ended; the digests these need. Marks of values kept elsewhere pass unresolved."""
-    first = unpack_events(connection.execute(SQL["first_block"], (id,)).get)[0]
-    last = unpack_events(connection.execute(SQL["last_block"], (id,)).get)[-1]
+    first = unpack_events(_block(connection, run, id, "first_block"))[0]
+    last = unpack_events(_block(connection, run, id, "last_block"))[-1]
     blocks = {event.seq: pack_events([event]) for event in (first, last)}
     connection.execute(SQL["drop_history"], (id,))
-    connection.executemany(SQL["put_block"], [(id, seq, block) for seq, block in blocks.items()])
+    rows = [(id, seq, seal_block(run, seq, block)) for seq, block in blocks.items()]
+    connection.executemany(SQL["put_block"], rows)
     return {
         digest for block in blocks.values() for digest in marks_in(block, lambda digest: fetch_blob(connection, digest))
     }
+
+
+def _block(connection: apsw.Connection, run: RunId, id: int, which: str) -> bytes:
+    row: tuple[Any, ...] | None = connection.execute(SQL[which], (id,)).fetchone()
+    assert row is not None, "every run has a history"
+    seq, block = row
+    content = unseal(block, about_block(run, seq))
+    if content is None:
+        raise block_damaged(connection.filename, run, seq)
+    return content

@@ -72,10 +72,10 @@ UPDATE requests SET answer = ? WHERE request = ? AND answer IS NULL;
 INSERT OR IGNORE INTO requests (request, run, workflow, at, command) VALUES (?, ?, ?, ?, ?);
 
 -- name: read_answer
-SELECT answer FROM requests WHERE request = ?;
+SELECT run, answer FROM requests WHERE request = ?;
 
 -- name: waiting_requests
-SELECT request, run, workflow, at, command FROM requests WHERE answer IS NULL ORDER BY id LIMIT ?;
+SELECT request, run, workflow, at, command FROM requests WHERE answer IS NULL ORDER BY id;
 
 -- name: where_run_stands
 SELECT seq FROM runs WHERE run = ?;
@@ -84,7 +84,7 @@ SELECT seq FROM runs WHERE run = ?;
 SELECT run FROM runs WHERE workflow = ? AND idempotency_key = ?;
 
 -- name: read_history
-SELECT block FROM history WHERE run = (SELECT id FROM runs WHERE run = ?) AND seq > ? ORDER BY seq;
+SELECT seq, block FROM history WHERE run = (SELECT id FROM runs WHERE run = ?) AND seq > ? ORDER BY seq;
 
 -- name: find_runs
 SELECT run, workflow, version, status, seq, idempotency_key, started, changed, busy, entity, tags, parent FROM runs
@@ -129,13 +129,14 @@ ORDER BY opened, gates.run, token LIMIT ?;
 SELECT runs.run, token, node, workflow, opened, title, assign, due FROM runs JOIN gates ON runs.id = gates.run
 WHERE runs.run = ? ORDER BY opened, token LIMIT ?;
 
+-- Read row by row, as many as are wanted: a damaged one is left out, and one more is read. CROSS JOIN keeps the order.
 -- name: read_outbox
-SELECT outbox.id, runs.run, effect, parked FROM outbox JOIN runs ON runs.id = outbox.run
-WHERE outbox.id > ? AND parked IS NULL ORDER BY outbox.id LIMIT ?;
+SELECT outbox.id, runs.run, effect, parked FROM outbox CROSS JOIN runs ON runs.id = outbox.run
+WHERE outbox.id > ? AND parked IS NULL ORDER BY outbox.id;
 
 -- name: read_parked
-SELECT outbox.id, runs.run, effect, parked FROM outbox JOIN runs ON runs.id = outbox.run
-WHERE outbox.id > ? AND parked IS NOT NULL ORDER BY outbox.id LIMIT ?;
+SELECT outbox.id, runs.run, effect, parked FROM outbox CROSS JOIN runs ON runs.id = outbox.run
+WHERE outbox.id > ? AND parked IS NOT NULL ORDER BY outbox.id;
 
 -- The timers of a paused run stand still. CROSS JOIN keeps the order of due times as the outer loop.
 -- name: read_timers
@@ -197,10 +198,10 @@ DELETE FROM gates WHERE run = ?;
 DELETE FROM requests WHERE run = ? AND answer IS NOT NULL;
 
 -- name: first_block
-SELECT block FROM history WHERE run = ? ORDER BY seq LIMIT 1;
+SELECT seq, block FROM history WHERE run = ? ORDER BY seq LIMIT 1;
 
 -- name: last_block
-SELECT block FROM history WHERE run = ? ORDER BY seq DESC LIMIT 1;
+SELECT seq, block FROM history WHERE run = ? ORDER BY seq DESC LIMIT 1;
 
 -- name: drop_history
 DELETE FROM history WHERE run = ?;
@@ -215,3 +216,8 @@ DELETE FROM runs WHERE id = ?;
 -- name: runs_out_of_step
 SELECT run, seq, (SELECT max(history.seq) FROM history WHERE history.run = runs.id) AS last FROM runs
 WHERE last IS NOT seq;
+
+-- What SQLite makes by itself has no text; statistics and the triggers of a move come and go.
+-- name: descriptions
+SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
+AND name NOT LIKE 'sealed\_%' ESCAPE '\';

@@ -6,22 +6,44 @@ transaction. Must not write, and must not know threads.
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import apsw
 import msgspec
 
-from treadle.errors import StoreUnavailable
+from treadle.errors import StoreDamaged
 from treadle.model.codec import unpacking
+from treadle.model.effects import Effect
 from treadle.model.events import Event
 from treadle.model.ids import RunId, TimerId, TokenId
 from treadle.store.packing import unpack, unpack_answer, unpack_wish, unpacking_effects
 from treadle.store.port import Answer, Document, GateRow, OutboxRow, Request, RunQuery, RunRow, TimerRow
-from treadle.store.rows import SHARD, each, run_row
+from treadle.store.rows import SHARD, each, run_rows
+from treadle.store.seals import (
+    Tell,
+    Unreadable,
+    about_answer,
+    about_block,
+    about_document,
+    about_effect,
+    about_gate,
+    about_request,
+    blob_damaged,
+    block_damaged,
+    document_damaged,
+    effect_damaged,
+    gate_damaged,
+    read,
+    request_damaged,
+    unseal,
+)
 from treadle.store.spill import Resolver
 from treadle.store.sqlite.queries import SQL
 
 NEVER = (1 << 63) - 1
+NOBODY = b"\xc0"
+"""None, packed: what a gate without `assign` had before rows were sealed."""
 
 Rows = list[tuple[Any, ...]]
 
@@ -50,10 +72,17 @@ class Values:
 
 def fetch_blob(connection: apsw.Connection, digest: bytes) -> bytes:
     """Bytes a record refers to; without them the file is damaged."""
-    content: bytes | None = connection.execute(SQL["get_blob"], (digest,)).get
+    content = get_blob(connection, digest)
     if content is None:
-        text = f"{connection.filename}: content {digest.hex()} is missing: restore a backup"
-        raise StoreUnavailable(text, final=True)
+        raise StoreDamaged(connection.filename, f"blobs, {digest.hex()} is missing")
+    return content
+
+
+def get_blob(connection: apsw.Connection, digest: bytes) -> bytes | None:
+    """Bytes by their digest, which they are compared with."""
+    content: bytes | None = connection.execute(SQL["get_blob"], (digest,)).get
+    if content is not None and hashlib.sha256(content).digest() != digest:
+        raise blob_damaged(connection.filename, digest)
     return content
 
 
@@ -62,8 +91,11 @@ def history(connection: apsw.Connection, values: Values, run: RunId, after: int,
     events: list[Event] = []
     blocks = connection.execute(SQL["read_history"], (run, after))
     try:
-        for (block,) in blocks:
-            unpacked = values.events(block)
+        for seq, block in blocks:
+            content = unseal(block, about_block(run, seq))
+            if content is None:
+                raise block_damaged(connection.filename, run, seq)
+            unpacked = values.events(content)
             events += unpacked if unpacked[0].seq > after else [event for event in unpacked if event.seq > after]
             if limit is not None and len(events) >= limit:
                 return events[:limit]
@@ -72,11 +104,11 @@ def history(connection: apsw.Connection, values: Values, run: RunId, after: int,
     return events
 
 
-def find_runs(connection: apsw.Connection, query: RunQuery) -> list[RunRow]:
+def find_runs(connection: apsw.Connection, query: RunQuery, tell: Tell) -> list[RunRow]:
     if query.shard is not None and SHARD not in each(query.shard):
         return []
     sql, given = _runs_query(query)
-    return [run_row(row) for row in connection.execute(sql, given)]
+    return run_rows(connection.execute(sql, given), connection.filename, tell)
 
 
 def is_point(query: RunQuery) -> bool:
@@ -101,20 +133,50 @@ def _runs_query(query: RunQuery) -> tuple[str, dict[str, Any]]:
     return f"{SQL['find_runs']}{where} ORDER BY id {direction} LIMIT :limit", given
 
 
-def find_gates(connection: apsw.Connection, run: RunId | None, limit: int) -> list[GateRow]:
+def find_gates(connection: apsw.Connection, run: RunId | None, limit: int, tell: Tell) -> list[GateRow]:
     if run is None:
         rows = connection.execute(SQL["find_gates"], (limit,))
     else:
         rows = connection.execute(SQL["find_gates_of_run"], (run, limit))
-    return [
-        GateRow(RunId(run), TokenId(token), node, workflow, opened, title, unpack(assign) if assign else None, due)
-        for run, token, node, workflow, opened, title, assign, due in rows
-    ]
+    found = []
+    for name, token, node, workflow, opened, title, assign, due in rows:
+        try:
+            given = read(assign or NOBODY, about_gate(name, token, node, opened, title, due), unpack)
+        except Unreadable:
+            tell(gate_damaged(connection.filename, name, token))
+        else:
+            found.append(GateRow(RunId(name), TokenId(token), node, workflow, opened, title, given, due))
+    return found
 
 
-def outbox(connection: apsw.Connection, values: Values, after: int, limit: int, parked: bool) -> list[OutboxRow]:
-    rows: Rows = connection.execute(SQL["read_parked" if parked else "read_outbox"], (after, limit)).fetchall()
-    return [OutboxRow(id, RunId(run), values.effect(effect), reason) for id, run, effect, reason in rows]
+def outbox(
+    connection: apsw.Connection, values: Values, after: int, limit: int, parked: bool, tell: Tell
+) -> list[OutboxRow]:
+    found: list[OutboxRow] = []
+    rows = connection.execute(SQL["read_parked" if parked else "read_outbox"], (after,))
+    try:
+        for id, run, packed, reason in rows:
+            effect = effect_of(connection, values, id, run, packed, tell)
+            if effect is not None:
+                found.append(OutboxRow(id, RunId(run), effect, reason))
+            if len(found) >= limit:
+                break
+    finally:
+        rows.close(True)
+    return found
+
+
+def effect_of(
+    connection: apsw.Connection, values: Values, id: int, run: RunId, packed: bytes, tell: Tell
+) -> Effect | None:
+    """What a row of the outbox says; None, and somebody is told, if it is damaged."""
+    try:
+        return read(packed, about_effect(run), values.effect)
+    except Unreadable:
+        tell(effect_damaged(connection.filename, run, id))
+    except StoreDamaged as problem:  # a value that is kept elsewhere
+        tell(problem)
+    return None
 
 
 def timers(connection: apsw.Connection, until: int | None, limit: int) -> list[TimerRow]:
@@ -122,18 +184,39 @@ def timers(connection: apsw.Connection, until: int | None, limit: int) -> list[T
     return [TimerRow(RunId(run), TimerId(timer), due) for run, timer, due in rows]
 
 
-def inbox(connection: apsw.Connection, limit: int) -> list[Request]:
-    rows = connection.execute(SQL["waiting_requests"], (limit,))
-    found = [(id, RunId(run), at, workflow, *unpack_wish(wish)) for id, run, workflow, at, wish in rows]
-    return [Request(id, run, command, at, workflow, revive) for id, run, at, workflow, command, revive in found]
+def inbox(connection: apsw.Connection, limit: int, tell: Tell) -> list[Request]:
+    found: list[Request] = []
+    rows = connection.execute(SQL["waiting_requests"])
+    try:
+        for id, run, workflow, at, packed in rows:
+            try:
+                command, revive = read(packed, about_request(run, id, workflow, at), unpack_wish)
+            except Unreadable:
+                tell(request_damaged(connection.filename, run, id))
+                continue
+            found.append(Request(id, RunId(run), command, at, workflow, revive))
+            if len(found) >= limit:
+                break
+    finally:
+        rows.close(True)
+    return found
 
 
 def answer_to(connection: apsw.Connection, request: str) -> Answer | None:
-    packed = connection.execute(SQL["read_answer"], (request,)).get
-    return unpack_answer(request, packed) if packed is not None else None
+    rows: Rows = connection.execute(SQL["read_answer"], (request,)).fetchall()
+    for run, packed in rows:
+        if packed is not None:
+            try:
+                return read(packed, about_answer(request), lambda content: unpack_answer(request, content))
+            except Unreadable:
+                raise request_damaged(connection.filename, run, request) from None
+    return None
 
 
-def documents(connection: apsw.Connection, kind: str, name: str | None, version: int | None) -> list[Document]:
+def documents(
+    connection: apsw.Connection, kind: str, name: str | None, version: int | None, tell: Tell
+) -> list[Document]:
+    """A damaged version is left out of a list, and refused to who asks for it by name."""
     rows: Rows
     if name is None and version is None:
         rows = connection.execute(SQL["newest_documents"], (kind,)).fetchall()
@@ -144,8 +227,24 @@ def documents(connection: apsw.Connection, kind: str, name: str | None, version:
         rows = [(kind, name, *newest)] if newest else []
     else:
         rows = connection.execute(SQL["document_version"], (kind, name, version)).fetchall()
-    return [
-        Document(kind, name, version, hash, unpack(body))
-        for kind, name, version, hash, body in rows
-        if body is not None
-    ]
+    found = []
+    for kept in rows:
+        try:
+            found.append(document(connection, *kept))
+        except StoreDamaged as problem:
+            if name is not None:
+                raise
+            tell(problem)
+    return [one for one in found if one.body is not None]
+
+
+def document(
+    connection: apsw.Connection, kind: str, name: str, version: int, hash: str, body: bytes | None
+) -> Document:
+    """One version as it is kept. Raises `StoreDamaged`."""
+    if body is None:
+        return Document(kind, name, version, hash, None)
+    try:
+        return Document(kind, name, version, hash, read(body, about_document(kind, name, version, hash), unpack))
+    except Unreadable:
+        raise document_damaged(connection.filename, kind, name, version) from None

@@ -1,8 +1,8 @@
--- The whole schema as of version 1. For reading: files are made by the migrations, and a test proves both equal.
+-- The whole schema as of version 2. For reading: files are made by the migrations, and a test proves both equal.
 --
 -- Hot tables hold only live things (outbox, timers, gates); a step of a chain is one UPDATE of `runs` that touches no
--- index and one INSERT into `history`. Texts are stored strings of `model`; blobs are msgpack unless said otherwise;
--- times are milliseconds since 1970.
+-- index and one INSERT into `history`. Texts are stored strings of `model`; blobs are msgpack unless said otherwise,
+-- behind a checksum (store/seals.py); times are milliseconds since 1970.
 
 -- What is known of a run without folding its history.
 CREATE TABLE runs (

@@ -52,7 +52,7 @@ import apsw
 from treadle.errors import StoreUnavailable
 from treadle.model.events import Event
 from treadle.model.ids import RunId
-from treadle.store.packing import pack, pack_wish
+from treadle.store.packing import pack, sealed_wish
 from treadle.store.port import (
     Answer,
     Batch,
@@ -67,12 +67,12 @@ from treadle.store.port import (
     TimerRow,
 )
 from treadle.store.rows import SHARD, digest_of, each
+from treadle.store.seals import Seals, Tell, tell_log
 from treadle.store.sqlite import reading, transfer, upkeep, writing
 from treadle.store.sqlite.batches import Plan
 from treadle.store.sqlite.connect import connect, migrate
-from treadle.store.sqlite.faults import unavailable
+from treadle.store.sqlite.faults import damaged_text, unavailable
 from treadle.store.sqlite.forgetting import forget
-from treadle.store.sqlite.queries import SQL
 from treadle.store.sqlite.threads import Reader, Writer
 from treadle.store.transfer import Beside
 
@@ -94,6 +94,8 @@ class SqliteStore:
     def __init__(self, path: Path, payload_max: int, read_only: bool, loop: asyncio.AbstractEventLoop) -> None:
         self.path = path
         self._payload_max = payload_max
+        self.tell: Tell = tell_log
+        """Hears of damaged rows that were left out."""
         with ExitStack() as opened:
             owned = None if read_only else opened.enter_context(closing(connect(path, writer=True)))
             if owned is not None:
@@ -144,7 +146,7 @@ class SqliteStore:
         await self._write(lambda connection: writing.release(connection, fence))
 
     async def submit(self, request: Request) -> Answer | None:
-        command = pack_wish(request)
+        command = sealed_wish(request)
         return await self._write(lambda connection: writing.submit(connection, request, command))
 
     async def put_document(self, kind: str, name: str, hash: str, body: Json) -> Document:
@@ -166,18 +168,20 @@ class SqliteStore:
 
     async def find_runs(self, query: RunQuery) -> list[RunRow]:
         if reading.is_point(query):
-            return self._ask_here(lambda connection: reading.find_runs(connection, query))
-        return await self._read(lambda connection: reading.find_runs(connection, query))
+            return self._ask_here(lambda connection: reading.find_runs(connection, query, self.tell))
+        return await self._read(lambda connection: reading.find_runs(connection, query, self.tell))
 
     async def find_gates(self, run: RunId | None = None, limit: int = 1_000) -> list[GateRow]:
-        return await self._read(lambda connection: reading.find_gates(connection, run, limit))
+        return await self._read(lambda connection: reading.find_gates(connection, run, limit, self.tell))
 
     async def outbox(
         self, shard: int | Sequence[int], after: int = 0, limit: int = 1_000, parked: bool = False
     ) -> list[OutboxRow]:
         if SHARD not in each(shard):
             return []
-        return await self._read(lambda connection: reading.outbox(connection, self._values, after, limit, parked))
+        return await self._read(
+            lambda connection: reading.outbox(connection, self._values, after, limit, parked, self.tell)
+        )
 
     async def timers(self, shard: int | Sequence[int], until: int | None = None, limit: int = 1_000) -> list[TimerRow]:
         if SHARD not in each(shard):
@@ -187,22 +191,26 @@ class SqliteStore:
     async def inbox(self, shard: int | Sequence[int], limit: int = 1_000) -> list[Request]:
         if SHARD not in each(shard):
             return []
-        return await self._read(lambda connection: reading.inbox(connection, limit))
+        return await self._read(lambda connection: reading.inbox(connection, limit, self.tell))
 
     async def documents(self, kind: str, name: str | None = None, version: int | None = None) -> list[Document]:
-        return await self._read(lambda connection: reading.documents(connection, kind, name, version))
+        return await self._read(lambda connection: reading.documents(connection, kind, name, version, self.tell))
 
     async def get_blob(self, digest: str) -> bytes | None:
         raw = writing.raw_digest(digest)
         if raw is None:
             return None
-        return await self._read(lambda connection: connection.execute(SQL["get_blob"], (raw,)).get)
+        return await self._read(lambda connection: reading.get_blob(connection, raw))
 
     # Looking after the file
 
     async def beside(self, runs: Sequence[RunId]) -> Beside:
         """Rows of these runs, for `fsck`; see `store.transfer`."""
-        return await self._read(lambda connection: transfer.beside(connection, runs))
+        return await self._read(lambda connection: transfer.beside(connection, runs, self.tell))
+
+    async def seals(self) -> Seals:
+        """Every sealed value, looked at; see `store.transfer`."""
+        return await self._read(lambda connection: transfer.seals(connection, str(self.path)))
 
     async def backup(self, target: str | Path, progress: upkeep.Progress | None = None) -> None:
         """Copies the database as it is now to a new file, beside whatever else happens. `progress` hears (pages left,
@@ -236,3 +244,5 @@ class SqliteStore:
             raise StoreUnavailable(f"{self.path}: the store is closed") from None
         except apsw.Error as problem:
             raise unavailable(problem, str(self.path)) from problem
+        except UnicodeDecodeError as problem:
+            raise damaged_text(problem, str(self.path)) from problem

@@ -34,7 +34,7 @@ from typing import Any, Generic, TypeVar
 import apsw
 
 from treadle.errors import StoreUnavailable
-from treadle.store.sqlite.faults import is_final, unavailable
+from treadle.store.sqlite.faults import damaged_text, is_final, unavailable
 
 T = TypeVar("T")
 Work = Callable[[apsw.Connection], T]
@@ -172,7 +172,7 @@ class Reader:
     def _translated(self, problem: BaseException, outcome_unknown: bool = False) -> BaseException:
         if isinstance(problem, apsw.Error):
             return unavailable(problem, self._path, outcome_unknown=outcome_unknown)
-        return problem
+        return damaged_text(problem, self._path) if isinstance(problem, UnicodeDecodeError) else problem
 
 
 class Writer(Reader):

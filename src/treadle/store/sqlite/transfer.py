@@ -21,14 +21,14 @@ import msgspec
 from treadle.errors import OwnedElsewhere, StoreConflict, StorePlaceError
 from treadle.model.ids import RunId
 from treadle.store import statements
-from treadle.store.packing import pack, unpacking_effects
+from treadle.store.packing import pack
 from treadle.store.port import OutboxRow
-from treadle.store.spill import Resolver
+from treadle.store.seals import Judge, Seals, Tell
 from treadle.store.sqlite.connect import connect, migrate
 from treadle.store.sqlite.faults import SEALED, unavailable
 from treadle.store.sqlite.ownership import Ownership
 from treadle.store.sqlite.queries import SQL as VERBS
-from treadle.store.sqlite.reading import fetch_blob
+from treadle.store.sqlite.reading import Values, effect_of
 from treadle.store.transfer import BYTES_MAX, ROWS_MAX, SHELVES, After, Beside, Mark, Page, refusal
 
 SQL = statements.read("treadle.store.sqlite", "transfer.sql")
@@ -177,7 +177,7 @@ class SqliteTransfer:
             raise made from (None if made is problem else problem)
 
 
-def beside(connection: apsw.Connection, runs: Sequence[RunId]) -> Beside:
+def beside(connection: apsw.Connection, runs: Sequence[RunId], tell: Tell) -> Beside:
     """What is kept beside these runs' histories."""
     wanted = msgspec.json.encode(list(runs)).decode()
     found = Beside({}, {}, {})
@@ -185,10 +185,24 @@ def beside(connection: apsw.Connection, runs: Sequence[RunId]) -> Beside:
         found.timers.setdefault(run, {})[timer] = due
     for run, token in connection.execute(SQL["gates_of_runs"], (wanted,)):
         found.gates.setdefault(run, set()).add(token)
-    decode = unpacking_effects(Resolver(lambda digest: fetch_blob(connection, digest)))
-    for id, run, effect, parked in connection.execute(SQL["outbox_of_runs"], (wanted,)):
-        found.outbox.setdefault(run, []).append(OutboxRow(id, run, decode(effect), parked))
+    values = Values(connection)
+    rows: list[tuple[Any, ...]] = connection.execute(SQL["outbox_of_runs"], (wanted,)).fetchall()
+    for id, run, packed, parked in rows:
+        effect = effect_of(connection, values, id, run, packed, tell)
+        if effect is not None:
+            found.outbox.setdefault(run, []).append(OutboxRow(id, run, effect, parked))
     return found
+
+
+def seals(connection: apsw.Connection, place: str) -> Seals:
+    """Every sealed value there is."""
+    judge = Judge(place)
+    for shelf in SHELVES:
+        after: After = ()
+        while rows := (page := _page(connection, shelf, after)).rows:
+            judge.look(shelf, rows)
+            after = page.after
+    return judge.verdict()
 
 
 def read_mark(connection: apsw.Connection) -> Mark | None:

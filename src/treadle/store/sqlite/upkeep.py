@@ -15,7 +15,7 @@ from typing import Any
 import apsw
 
 from treadle.errors import StorePlaceError
-from treadle.store.sqlite.connect import connect
+from treadle.store.sqlite.connect import connect, migrations
 from treadle.store.sqlite.faults import unavailable
 from treadle.store.sqlite.place import check_place, filesystem_of
 from treadle.store.sqlite.queries import SQL
@@ -80,15 +80,34 @@ def integrity(path: Path) -> list[str]:
     try:
         pages = connection.execute(f"PRAGMA integrity_check({PROBLEMS_MAX})").fetchall()
         problems = [str(text) for (text,) in pages if text != "ok"]
+        problems += _schema_problems(connection)
         for table, row, parent, _ in islice(connection.execute("PRAGMA foreign_key_check"), PROBLEMS_MAX):
             problems.append(f"row {row} of {table} refers to a row of {parent} that does not exist")
         for run, seq, last in islice(connection.execute(SQL["runs_out_of_step"]), PROBLEMS_MAX):
             problems.append(f"run {run} is at {seq}, its history ends at {last}")
         return problems
-    except apsw.CorruptError as problem:
-        return [str(problem)]
+    except (apsw.Error, UnicodeDecodeError) as problem:
+        return [f"it cannot be read to the end: {problem}"]
     finally:
         connection.close()
+
+
+def _schema_problems(connection: apsw.Connection) -> list[str]:
+    """Where the file's own description of its tables is not that of the migrations: a changed bit there may change what
+    columns and conditions mean."""
+    fresh = apsw.Connection(":memory:")
+    try:
+        for _, statements in migrations():
+            fresh.execute(statements)
+        wanted, found = dict(_descriptions(fresh)), dict(_descriptions(connection))
+    finally:
+        fresh.close()
+    names = sorted(name for name in wanted.keys() | found.keys() if wanted.get(name) != found.get(name))
+    return [f"the description of {name} is not what it was made with" for name in names]
+
+
+def _descriptions(connection: apsw.Connection) -> list[tuple[str, str]]:
+    return [(f"{kind} {name}", text) for kind, name, text in connection.execute(SQL["descriptions"])]
 
 
 def facts(path: Path) -> dict[str, Any]:

@@ -7,8 +7,9 @@ import apsw
 from treadle.model.ids import RunId
 from treadle.store.packing import unpack
 from treadle.store.port import Answer, Document, Fence, Request
+from treadle.store.seals import about_document, seal
 from treadle.store.sqlite.queries import SQL
-from treadle.store.sqlite.reading import answer_to
+from treadle.store.sqlite.reading import answer_to, document
 
 _PREFIX = "sha256:"
 
@@ -43,12 +44,12 @@ def put_document(connection: apsw.Connection, kind: str, name: str, hash: str, b
     """A new version, unless the newest is the same."""
     newest = connection.execute(SQL["newest_document"], (kind, name)).fetchone()
     if newest is not None and newest[1] == hash:
-        version, _, body = newest
-    else:
-        version = newest[0] + 1 if newest is not None else 1
-        connection.execute(SQL["put_document"], (kind, name, version, hash, body))
-        if kind.startswith("_"):
-            connection.execute(SQL["drop_older_documents"], (kind, name, version))
+        return document(connection, kind, name, *newest)
+    version = newest[0] + 1 if newest is not None else 1
+    kept = seal(body, about_document(kind, name, version, hash)) if body is not None else None
+    connection.execute(SQL["put_document"], (kind, name, version, hash, kept))
+    if kind.startswith("_"):
+        connection.execute(SQL["drop_older_documents"], (kind, name, version))
     return Document(kind, name, version, hash, unpack(body) if body is not None else None)
 
 

@@ -1,0 +1,219 @@
+"""Checksums of what a store keeps: written in front of the bytes, compared whenever they are read.
+
+Owns the form of a sealed value and what each one vouches for. Promises that a changed bit in the bytes, or in the
+columns they belong to, is noticed. Must not know a database, and must not repair: whoever finds damage needs the
+evidence.
+
+Theory of operation
+    A sealed value is the byte 0xC1, four bytes of CRC-32, and the content. No msgpack and no zlib begins with 0xC1, so
+    that a value from before seals is recognised, and accepted as it is. The CRC begins with a number made of the
+    columns the value belongs to (the run and number of a block, the node and due time of a gate): bytes that turn up in
+    another row are damage too.
+
+    Rows that only repeat what history says have no seal of their own: `runs`, `timers` and the keys, tags and indexes
+    derived from them. History is sealed, and `fsck` compares every column with what it folds to; a second checksum
+    would cost each step as much as the first and find nothing else. Bytes of a blob are named by their SHA-256.
+
+    A CRC is not a signature: it finds accidents, not forgers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from struct import Struct as Layout
+from typing import Any, NamedTuple, TypeVar
+from zlib import crc32
+
+import msgspec
+
+from treadle.errors import StoreDamaged
+from treadle.model.ids import RunId
+
+MARK = 0xC1
+_HEAD = Layout(">BI")
+_head = _HEAD.pack
+_WHOLE = 0xFFFFFFFF
+_json = msgspec.json.Encoder().encode
+
+T = TypeVar("T")
+Tell = Callable[[StoreDamaged], None]
+"""Hears of a row that was left out because it is damaged."""
+
+
+class Unreadable(Exception):
+    """Kept bytes that are damaged. Whoever reads them knows which they were."""
+
+
+def seal(content: bytes, about: int) -> bytes:
+    """The content with its checksum in front."""
+    return _head(MARK, crc32(content, about)) + content
+
+
+def unseal(kept: bytes, about: int) -> bytes | None:
+    """The content; None if it is damaged. A value from before seals is taken as it is."""
+    if not kept or kept[0] != MARK:
+        return kept
+    if len(kept) < _HEAD.size:
+        return None
+    content = kept[_HEAD.size :]
+    return content if crc32(content, about) == _HEAD.unpack_from(kept)[1] else None
+
+
+def read(kept: bytes, about: int, decode: Callable[[bytes], T]) -> T:
+    """What sealed bytes say. Raises `Unreadable`, also for bytes that are no longer what they were packed as."""
+    content = unseal(kept, about)
+    if content is None:
+        raise Unreadable
+    try:
+        return decode(content)
+    except (msgspec.DecodeError, ValueError):
+        raise Unreadable from None
+
+
+def seal_block(run: RunId, seq: int, block: bytes) -> bytes:
+    """A block of history that ends with this event. One for every step of every run, in one call: 0.6 µs of some 45
+    that a step takes, half of it for the CRC of 156 bytes."""
+    return _head(MARK, crc32(block, about_effect(run) ^ (seq & _WHOLE))) + block
+
+
+def about_block(run: RunId, seq: int) -> int:
+    """For a block of history that ends with this event."""
+    return about_effect(run) ^ (seq & _WHOLE)
+
+
+@lru_cache(maxsize=1 << 14)
+def about_effect(run: RunId) -> int:
+    """For a row of the outbox, or of queue work."""
+    return crc32(run.encode())
+
+
+def about_gate(run: RunId, token: int, node: str, opened: int, title: str | None, due: int | None) -> int:
+    """For what a gate's row keeps of `assign`; it vouches for the whole row."""
+    return crc32(_json((run, token, node, opened, title, due)))
+
+
+def about_request(run: RunId, request: str, workflow: str | None, at: int) -> int:
+    """For what a request asks."""
+    return crc32(_json((run, request, workflow, at)))
+
+
+def about_answer(request: str) -> int:
+    """For what became of it."""
+    return crc32(request.encode())
+
+
+def about_document(kind: str, name: str, version: int, hash: str) -> int:
+    """For the body of one version."""
+    return crc32(_json((kind, name, version, hash)))
+
+
+class Seals(NamedTuple):
+    """What looking at every sealed value of a store came to."""
+
+    sealed: int
+    unsealed: int
+    """From before there were seals."""
+    damaged: list[StoreDamaged]
+
+
+def block_damaged(place: str, run: RunId, seq: int) -> StoreDamaged:
+    """A block of history whose checksum does not hold."""
+    return StoreDamaged(place, f"history, the block that ends with event {seq}", run)
+
+
+def effect_damaged(place: str, run: RunId, id: int) -> StoreDamaged:
+    """A row of the outbox whose checksum does not hold."""
+    return StoreDamaged(place, f"outbox, row {id}", run)
+
+
+def offer_damaged(place: str, run: RunId, token: int) -> StoreDamaged:
+    """Queue work whose checksum does not hold."""
+    return StoreDamaged(place, f"work, visit {token}", run)
+
+
+def gate_damaged(place: str, run: RunId, token: int) -> StoreDamaged:
+    """A gate's row whose checksum does not hold."""
+    return StoreDamaged(place, f"gates, visit {token}", run)
+
+
+def request_damaged(place: str, run: RunId, request: str) -> StoreDamaged:
+    """A request whose checksum does not hold."""
+    return StoreDamaged(place, f"requests, {request}", run)
+
+
+def document_damaged(place: str, kind: str, name: str, version: int) -> StoreDamaged:
+    """A version whose checksum does not hold."""
+    return StoreDamaged(place, f"documents, {kind} {name!r} version {version}", None)
+
+
+def blob_damaged(place: str, digest: bytes, run: RunId | None = None) -> StoreDamaged:
+    """Bytes that are not those their name says."""
+    return StoreDamaged(place, f"blobs, {digest.hex()}", run)
+
+
+def tell_log(problem: StoreDamaged) -> None:
+    """Where nobody has said who wants to hear it."""
+    logging.getLogger("treadle.store").error("left out: %s", problem)
+
+
+class Judge:
+    """Looks at rows as `store.transfer` carries them, shelf by shelf."""
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+        self.sealed = self.unsealed = 0
+        self.damaged: list[StoreDamaged] = []
+
+    def look(self, shelf: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Some rows of a shelf."""
+        one = getattr(self, f"_{shelf}", None)
+        if one is not None:
+            for row in rows:
+                one(*row)
+
+    def verdict(self) -> Seals:
+        return Seals(self.sealed, self.unsealed, self.damaged)
+
+    def _value(self, kept: bytes | None, about: int, damaged: Callable[[], StoreDamaged]) -> None:
+        if kept is None:
+            return
+        if kept[:1] != bytes((MARK,)):
+            self.unsealed += 1
+        elif unseal(kept, about) is None:
+            self.damaged.append(damaged())
+        else:
+            self.sealed += 1
+
+    def _documents(self, kind: str, name: str, version: int, hash: str, body: bytes | None) -> None:
+        about = about_document(kind, name, version, hash)
+        self._value(body, about, lambda: document_damaged(self._place, kind, name, version))
+
+    def _history(self, run: RunId, seq: int, block: bytes) -> None:
+        self._value(block, about_block(run, seq), lambda: block_damaged(self._place, run, seq))
+
+    def _outbox(self, run: RunId, id: int, effect: bytes, _parked: str | None) -> None:
+        self._value(effect, about_effect(run), lambda: effect_damaged(self._place, run, id))
+
+    def _gates(
+        self, run: RunId, token: int, node: str, opened: int, title: str | None, assign: bytes | None, due: int | None
+    ) -> None:
+        about = about_gate(run, token, node, opened, title, due)
+        self._value(assign, about, lambda: gate_damaged(self._place, run, token))
+
+    def _requests(
+        self, run: RunId, request: str, workflow: str | None, at: int, command: bytes, answer: bytes | None
+    ) -> None:
+        def damaged() -> StoreDamaged:
+            return request_damaged(self._place, run, request)
+
+        self._value(command, about_request(run, request, workflow, at), damaged)
+        self._value(answer, about_answer(request), damaged)
+
+    def _blobs(self, run: RunId, digest: bytes, content: bytes) -> None:
+        if hashlib.sha256(content).digest() == digest:
+            self.sealed += 1
+        else:
+            self.damaged.append(blob_damaged(self._place, digest, run))
