@@ -7,14 +7,33 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.outside.peers import run
 from tests.unit.actions.calls import call
+from treadle.actions.failure import TaskFailure
 from treadle.actions.protocol import Done, Failed
+from treadle.actions.sandbox import Bubblewrap, Limits
 from treadle.actions.secrets import DictSecrets
 from treadle.actions.shell import ShellKind, ShellPolicy
 
 OPEN = ShellPolicy(enabled=True, sandbox="none", grace_ms=100)
 """For tests: any program, no sandbox, little patience."""
+BOXED = ShellPolicy(enabled=True, grace_ms=100)
+"""For tests: any program, in the sandbox, little patience."""
+
+
+def _why_not() -> str | None:
+    limits = Limits(processes=9, memory=1 << 30, file=1 << 20, disk=1 << 20)
+    try:
+        run(Bubblewrap("bwrap", limits).path())
+    except TaskFailure as problem:
+        return str(problem)
+    return None
+
+
+_reason = _why_not()
+needs_bubblewrap = pytest.mark.skipif(_reason is not None, reason=f"no sandbox here: {_reason}")
 
 
 async def execute(

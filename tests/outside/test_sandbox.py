@@ -5,31 +5,29 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import stat
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.outside.peers import answering, error, output, peer, run
-from tests.outside.programs import execute, is_gone, shell, told
-from treadle.actions.failure import TaskFailure
-from treadle.actions.sandbox import Bubblewrap, wrapped
+from tests.outside.programs import BOXED, execute, is_gone, needs_bubblewrap, shell, told
+from treadle.actions.sandbox import Limits, wrapped
 from treadle.actions.shell import ShellPolicy
 
-BOXED = ShellPolicy(enabled=True, grace_ms=100)
+LIMITS = Limits(processes=9, memory=1 << 30, file=1 << 20, disk=1 << 20)
 
 
-def why_not() -> str | None:
-    try:
-        run(Bubblewrap().path())
-    except TaskFailure as problem:
-        return str(problem)
-    return None
-
-
-needs_bubblewrap = pytest.mark.skipif((reason := why_not()) is not None, reason=f"no sandbox here: {reason}")
+@pytest.fixture
+def shared(tmp_path: Path) -> Iterator[Path]:
+    """A folder that the user programs run as may enter and write to. `tmp_path` lies below one that only its owner may
+    enter."""
+    with tempfile.TemporaryDirectory(prefix="treadle-test-") as folder:
+        Path(folder).chmod(0o777)
+        yield Path(folder)
 
 
 def test_a_required_sandbox_that_is_missing_is_a_refusal_with_the_remedy(tmp_path: Path) -> None:
@@ -41,30 +39,33 @@ def test_a_required_sandbox_that_is_missing_is_a_refusal_with_the_remedy(tmp_pat
     assert not marker.exists()
 
 
-def test_a_sandbox_that_cannot_start_is_a_refusal_and_says_why(tmp_path: Path) -> None:
-    broken, marker = tmp_path / "bwrap", tmp_path / "ran"
+def test_a_sandbox_that_cannot_start_is_a_refusal_and_says_why(shared: Path) -> None:
+    broken, marker = shared / "bwrap", shared / "ran"
     broken.write_text("#!/bin/sh\necho 'bwrap: no permissions to create a namespace' >&2\nexit 1\n")
-    broken.chmod(broken.stat().st_mode | stat.S_IXUSR)
-    policy = ShellPolicy(enabled=True, bwrap=str(broken), cwd=str(tmp_path))
+    policy = ShellPolicy(enabled=True, bwrap=str(broken), cwd=str(shared))
+    broken.chmod(0o755)
     problem = error(shell({"argv": ["touch", str(marker)]}, policy=policy))
     assert "no permissions to create a namespace" in problem.message
     assert not marker.exists()
 
 
 def test_the_command_line_names_no_variable_and_shares_no_network_unless_told() -> None:
-    command = wrapped("bwrap", ["prog", "arg"], work="/w", chdir="/w/x", readable=("/usr",), network=False)
-    assert command[:5] == ["bwrap", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL"]
-    assert command[-6:] == ["/w", "--chdir", "/w/x", "--", "prog", "arg"]
+    command = wrapped(
+        "bwrap", ["prog", "arg"], work="/w", chdir="/w/x", readable=("/usr",), network=False, limits=LIMITS
+    )
+    assert command[:4] == ["bwrap", "--unshare-all", "--unshare-user", "--disable-userns"]
+    assert command[-2:] == ["prog", "arg"]
+    assert "--bind /w /w --remount-ro / --chdir /w/x -- " in " ".join(command)
     assert not {"--share-net", "--setenv"} & set(command)
-    assert "--share-net" in wrapped("bwrap", ["p"], work="/w", chdir="/w", readable=(), network=True)
+    assert "--share-net" in wrapped("bwrap", ["p"], work="/w", chdir="/w", readable=(), network=True, limits=LIMITS)
 
 
 @needs_bubblewrap
-def test_a_program_runs_inside_and_writes_into_its_directory_only(tmp_path: Path) -> None:
-    policy = ShellPolicy(enabled=True, cwd=str(tmp_path))
+def test_a_program_runs_inside_and_writes_into_its_directory_only(shared: Path) -> None:
+    policy = ShellPolicy(enabled=True, cwd=str(shared))
     script = "echo hi > here; (echo no > /usr/there) 2>/dev/null || echo refused; cat here"
     assert output(shell({"argv": ["sh", "-c", script]}, policy=policy))["stdout"] == "refused\nhi\n"
-    assert (tmp_path / "here").read_text() == "hi\n"
+    assert (shared / "here").read_text() == "hi\n"
 
 
 @needs_bubblewrap
@@ -96,17 +97,17 @@ def test_secrets_reach_the_program_by_its_environment() -> None:
 
 
 @needs_bubblewrap
-def test_nobody_escapes_by_leaving_the_group(tmp_path: Path) -> None:
+def test_nobody_escapes_by_leaving_the_group(shared: Path) -> None:
     """`setsid` leaves session and group, not the sandbox; seen from outside by the pipe it holds open."""
-    fifo = tmp_path / "told"
-    os.mkfifo(fifo)
-    policy = ShellPolicy(enabled=True, cwd=str(tmp_path), grace_ms=100)
+    fifo = shared / "told"
+    policy = ShellPolicy(enabled=True, cwd=str(shared), grace_ms=100)
     script = "setsid sh -c 'trap \"\" TERM; exec 9>held; echo 1 > told; read x < never' & wait"
-    for name in ("held", "never"):
-        os.mkfifo(tmp_path / name)
+    for name in ("told", "held", "never"):
+        os.mkfifo(shared / name)
+        (shared / name).chmod(0o666)
 
     async def whole() -> None:
-        held = asyncio.create_task(asyncio.to_thread((tmp_path / "held").read_bytes))
+        held = asyncio.create_task(asyncio.to_thread((shared / "held").read_bytes))
         task = asyncio.create_task(execute({"argv": ["sh", "-c", script]}, policy=policy))
         await told(fifo)
         task.cancel()

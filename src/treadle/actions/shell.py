@@ -22,7 +22,7 @@ from msgspec import Struct
 from treadle.actions.configured import Settled, with_secrets
 from treadle.actions.failure import TaskFailure
 from treadle.actions.protocol import Call, Done, Failed, Reply, failed
-from treadle.actions.sandbox import READABLE, Bubblewrap, wrapped
+from treadle.actions.sandbox import OWN, READABLE, Bubblewrap, Limits, other_user, wrapped
 from treadle.actions.secrets import SecretProvider, holds_secret, revealed
 from treadle.actions.shell_process import Ended, Program, run_program
 
@@ -45,7 +45,7 @@ class ShellPolicy(Struct, frozen=True, kw_only=True):
     env: tuple[str, ...] = ()
     """Variables of the engine that programs see. Others they do not."""
     cwd: str | None = None
-    """The one directory programs may work in, writable; None: a fresh one per attempt, removed afterwards."""
+    """The one directory programs may work in, writable; None: a fresh one per attempt, gone afterwards."""
     path: str = PATH
     readable: tuple[str, ...] = READABLE
     """In the sandbox: what can be read."""
@@ -53,6 +53,17 @@ class ShellPolicy(Struct, frozen=True, kw_only=True):
     """In the sandbox: whether there is a network."""
     output_max: int = 1024 * 1024
     """Bytes of each stream that are kept."""
+    processes_max: int = 64
+    """In the sandbox: processes at once."""
+    memory_max: int = 1024 * 1024 * 1024
+    """In the sandbox: bytes of data of each process."""
+    file_max: int = 256 * 1024 * 1024
+    """In the sandbox: bytes of each file that is written."""
+    disk_max: int = 256 * 1024 * 1024
+    """In the sandbox: bytes of `/tmp` and of the fresh directory together; `cwd` is the operator's own file system."""
+    user: int | None = None
+    """Whom programs in the sandbox run as when the engine is root: a user's number; None: nobody (65534). `cwd` must be
+    theirs to write."""
     grace_ms: int = 2_000
     """Between SIGTERM and SIGKILL."""
     bwrap: str = "bwrap"
@@ -66,7 +77,10 @@ class ShellKind:
     def __init__(self, policy: ShellPolicy, secrets: SecretProvider) -> None:
         self._policy = policy
         self._secrets = secrets
-        self._bubblewrap = Bubblewrap(policy.bwrap)
+        self._limits = Limits(
+            processes=policy.processes_max, memory=policy.memory_max, file=policy.file_max, disk=policy.disk_max
+        )
+        self._bubblewrap = Bubblewrap(policy.bwrap, self._limits, policy.user)
 
     def run(self, call: Call) -> Reply:
         if not self._policy.enabled:
@@ -78,19 +92,27 @@ class ShellKind:
         env = self._environment(settled.get("env"))
         stdin = _input(settled.get("stdin"))
         codes = _codes(settled.get("ok_exit_codes"))
+        limit, grace_s = self._policy.output_max, self._policy.grace_ms / 1000
         with self._directory(settled.get("cwd")) as (work, cwd):
             if self._policy.sandbox == "bubblewrap":
-                argv = wrapped(
-                    await self._bubblewrap.path(),
-                    argv,
-                    work=work,
-                    chdir=cwd,
-                    readable=self._policy.readable,
-                    network=self._policy.network,
-                )
-            limit, grace_s = self._policy.output_max, self._policy.grace_ms / 1000
-            ended = await run_program(Program(argv, env, cwd, stdin, limit, grace_s))
+                argv = await self._boxed(argv, work, cwd)
+                program = Program(argv, env, "/", stdin, limit, grace_s, other_user(self._policy.user))
+            else:
+                program = Program(argv, env, cwd, stdin, limit, grace_s)
+            ended = await run_program(program)
         return _outcome(ended, codes)
+
+    async def _boxed(self, argv: list[str], work: str, cwd: str) -> list[str]:
+        mine = self._policy.cwd is None
+        return wrapped(
+            await self._bubblewrap.path(),
+            argv,
+            work=None if mine else work,
+            chdir=OWN if mine else cwd,
+            readable=self._policy.readable,
+            network=self._policy.network,
+            limits=self._limits,
+        )
 
     def _argv(self, value: Json) -> list[str]:
         if holds_secret(value):
@@ -138,6 +160,9 @@ class ShellKind:
             return
         if cwd is not None:
             raise TaskFailure("`cwd` needs a directory of the operator's: ShellPolicy(cwd=…)")
+        if self._policy.sandbox == "bubblewrap":
+            yield OWN, OWN
+            return
         with tempfile.TemporaryDirectory(prefix="treadle-shell-", ignore_cleanup_errors=True) as work:
             yield work, work
 

@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from treadle.actions.sandbox import as_user
+
 POLL_S = 0.01
 """How often a group that was told to end is looked at: there is no signal for "the last one has gone"."""
 DRAIN_S = 1.0
@@ -46,6 +48,8 @@ class Program:
     stdin: bytes = b""
     output_max: int = 1024 * 1024
     grace_s: float = 2.0
+    user: int | None = None
+    """Whom it runs as; None: as the engine."""
 
 
 class _Watch(asyncio.SubprocessProtocol):
@@ -81,6 +85,7 @@ async def run_program(program: Program) -> Ended:
         cwd=program.cwd,
         start_new_session=True,
         close_fds=True,
+        **as_user(program.user),
     )
     group = transport.get_pid()
     try:
