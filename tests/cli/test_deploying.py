@@ -28,7 +28,7 @@ def test_functions_are_looked_for_when_deploying_and_named_with_their_line(alone
     alone.write("queued.yaml", bad.replace("a: {", "a: {queue: gpu, ").replace("bad", "queued"))
     alone("deploy", "queued.yaml")  # a worker elsewhere may have it
     alone.write("misfit.yaml", bad.replace("maed", "made"))
-    assert "gets the whole input" in alone("deploy", "misfit.yaml", code=3).stderr
+    assert "needs the input `name`" in alone("deploy", "misfit.yaml", code=3).stderr
 
 
 def test_an_engine_deploys_several_files_and_folders(alone: Shell) -> None:
@@ -59,3 +59,25 @@ def test_a_canvas_whose_nodes_were_moved_keeps_its_version_and_says_that_it_was_
     assert alone("deploy", "drawn.json").stderr == ""
     alone.write("drawn.json", canvas % 5)
     assert "drawn v1: the drawing was updated; it is the same version" in alone("deploy", "drawn.json").stderr
+
+
+def test_an_author_cannot_have_any_function_of_python_called(alone: Shell) -> None:
+    alone.write("shop.py", "import os\nfrom os import getenv\ndef paid(input): return {'ok': True}\n")
+    bad = "workflow: bad\nnodes:\n  a: {action: {kind: python, function: 'NAME'}, input: {key: HOME}}\n"
+    for name in ("os:getenv", "subprocess:getoutput", "shop:os.getenv", "shop:getenv"):
+        alone.write("bad.yaml", bad.replace("NAME", name))
+        for verb in (("deploy", "bad.yaml"), ("engine", "--deploy", "bad.yaml"), ("run", "bad.yaml")):
+            said = " ".join(alone(*verb, code=3).stderr.split())
+            assert said.startswith("error UNKNOWN_FUNCTION bad.yaml:3:")
+            assert f"workflows may not call '{name}'" in said
+    alone.write("bad.yaml", bad.replace("NAME", "os:getenv"))
+    alone("deploy", "bad.yaml", "--no-check")  # as a version that was stored before
+    assert "functions.allow does not cover the module 'os'" in " ".join(alone("run", "bad", code=1).stderr.split())
+    alone("run", "bad.yaml", "--functions", "os")
+    alone.write("good.yaml", bad.replace("NAME", "shop:paid"))
+    alone("run", "good.yaml")
+    alone.write("treadle.toml", "functions.allow = ['math']\n")
+    (alone.folder / "flows").mkdir()
+    alone.write("flows/good.yaml", bad.replace("NAME", "shop:paid"))
+    said = " ".join(alone("deploy", "flows/good.yaml", code=3).stderr.split())
+    assert "does not cover the module 'shop', only the module 'math'" in said

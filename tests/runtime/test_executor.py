@@ -77,7 +77,7 @@ async def test_an_async_function_is_cancelled_at_its_timeout_and_tried_again_aft
     registry, log = Registry(), list[str]()
 
     @registry.function("slow_once")
-    async def slow_once(order: Any) -> Any:
+    async def slow_once(input: Any) -> Any:
         log.append("try")
         if len(log) > 1:
             return "late but well"
@@ -107,7 +107,7 @@ async def test_user_coroutines_run_in_a_task_and_know_their_attempt() -> None:
     registry = Registry()
 
     @registry.function("f")
-    async def f(order: Any) -> Any:
+    async def f(input: Any) -> Any:
         async with asyncio.timeout(1):
             return {"task": asyncio.current_task() is not None, "token": current_attempt().facts.token}
 
@@ -121,7 +121,7 @@ async def test_stopping_cancels_the_coroutine_and_nothing_is_reported() -> None:
     registry, cancelled = Registry(), asyncio.Event()
 
     @registry.function("forever")
-    async def forever(order: Any) -> None:
+    async def forever(input: Any) -> None:
         try:
             await asyncio.Event().wait()
         finally:
@@ -143,7 +143,7 @@ async def test_a_coroutine_that_swallows_its_cancellation_is_stopped_all_the_sam
     registry = Registry()
 
     @registry.function("stubborn")
-    async def stubborn(order: Any) -> str:
+    async def stubborn(input: Any) -> str:
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
@@ -166,7 +166,7 @@ async def test_a_coroutine_cancelled_by_its_own_code_is_a_failure_not_a_lost_att
     registry = Registry()
 
     @registry.function("suicidal")
-    async def suicidal(order: Any) -> None:
+    async def suicidal(input: Any) -> None:
         raise asyncio.CancelledError
 
     async with Bench(registry) as bench:
@@ -181,7 +181,7 @@ async def test_an_attempt_stopped_before_its_first_step_never_begins() -> None:
     registry, begun = Registry(), list[int]()
 
     @registry.function("f")
-    async def f(order: Any) -> None:
+    async def f(input: Any) -> None:
         begun.append(1)
 
     async with Bench(registry) as bench:

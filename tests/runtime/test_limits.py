@@ -26,7 +26,7 @@ def gated() -> tuple[Registry, dict[int, asyncio.Event]]:
     registry, gates = Registry(), {token: asyncio.Event() for token in range(10)}
 
     @registry.function("wait")
-    async def wait(order: Any) -> None:
+    async def wait(input: Any) -> None:
         await gates[current_attempt().facts.token].wait()
 
     return registry, gates
@@ -189,7 +189,7 @@ async def test_an_attempt_refused_at_its_start_does_not_run() -> None:
     registry, begun = Registry(), list[int]()
 
     @registry.function("f")
-    async def f(order: Any) -> None:
+    async def f(input: Any) -> None:
         begun.append(1)
 
     async with Bench(registry) as bench:

@@ -186,7 +186,7 @@ async def test_closing_kills_what_computes_for_ever(fifo: Path) -> None:
 @on_loop
 async def test_a_function_no_process_can_find_is_a_clear_failure() -> None:
     registry = Registry()
-    registry.functions["nameless"] = lambda order: order
+    registry.functions["nameless"] = lambda input: input
     async with Bench(registry) as bench:
         bench.begin(python("nameless", process=True))
         error = await bench.failure()

@@ -21,7 +21,7 @@ async def test_ten_thousand_attempts_never_exceed_the_room() -> None:
     now, most = 0, 0
 
     @registry.function("counted")
-    async def counted(order: Any) -> None:
+    async def counted(input: Any) -> None:
         nonlocal now, most
         now += 1
         most = max(most, now)
@@ -55,7 +55,7 @@ async def test_an_attempt_stopped_while_it_waits_for_room_never_begins() -> None
     registry, go, begun = Registry(), asyncio.Event(), list[int]()
 
     @registry.function("wait")
-    async def wait(order: Any) -> None:
+    async def wait(input: Any) -> None:
         begun.append(current_attempt().facts.token)
         await go.wait()
 
@@ -74,11 +74,11 @@ async def test_closing_lets_work_end_for_a_while_then_stops_it_unreported() -> N
     registry, go = Registry(), asyncio.Event()
 
     @registry.function("soon")
-    async def soon(order: Any) -> None:
+    async def soon(input: Any) -> None:
         await go.wait()
 
     @registry.function("never")
-    async def never(order: Any) -> None:
+    async def never(input: Any) -> None:
         await asyncio.Event().wait()
 
     bench = Bench(registry, attempts_max=2)

@@ -39,19 +39,19 @@ def registry() -> Registry:
     known = Registry()
 
     @known.function("doubled")
-    def doubled(order: Any) -> Any:
-        return {"n": order["n"] * 2}
+    def doubled(input: Any) -> Any:
+        return {"n": input["n"] * 2}
 
     @known.function("awaited")
-    async def awaited(order: Any) -> Any:
-        return {"n": order["n"] * 3}
+    async def awaited(input: Any) -> Any:
+        return {"n": input["n"] * 3}
 
     @known.function("raises")
-    async def raises(order: Any) -> Any:
-        raise ValueError(f"not {order['n']}")
+    async def raises(input: Any) -> Any:
+        raise ValueError(f"not {input['n']}")
 
     @known.function("unspeakable")
-    async def unspeakable(order: Any) -> Any:
+    async def unspeakable(input: Any) -> Any:
         return {"n": float("nan")}
 
     return known

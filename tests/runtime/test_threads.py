@@ -38,7 +38,7 @@ async def test_a_function_runs_in_a_thread_in_the_context_of_whoever_opened_the_
     registry = Registry()
 
     @registry.function("where")
-    def where(order: Any) -> Any:
+    def where(input: Any) -> Any:
         found = tenant.get()
         tenant.set("changed by an attempt")
         return {
@@ -61,7 +61,7 @@ async def test_what_a_thread_raises_is_a_failure_even_if_it_wants_to_exit() -> N
     registry = Registry()
 
     @registry.function("exits")
-    def exits(order: Any) -> None:
+    def exits(input: Any) -> None:
         raise SystemExit(2)
 
     async with Bench(registry) as bench:
@@ -74,7 +74,7 @@ async def test_no_more_threads_than_allowed_and_a_timeout_does_not_count_the_tim
     registry, gate = Registry(), Gate()
 
     @registry.function("wait")
-    def wait(order: Any) -> None:
+    def wait(input: Any) -> None:
         gate.wait()
 
     async with Bench(registry, threads_max=2) as bench:
@@ -94,13 +94,13 @@ async def test_a_timed_out_thread_is_told_its_result_dropped_and_its_place_kept_
     registry, gate, told = Registry(), Gate(), list[bool]()
 
     @registry.function("deaf")
-    def deaf(order: Any) -> str:
+    def deaf(input: Any) -> str:
         gate.wait()
         told.append(current_attempt().cancelled.is_set())
         return "too late"
 
     @registry.function("quick")
-    def quick(order: Any) -> str:
+    def quick(input: Any) -> str:
         return "done"
 
     async with Bench(registry, threads_max=1) as bench:
@@ -126,7 +126,7 @@ async def test_the_next_try_of_a_timed_out_action_has_a_flag_of_its_own() -> Non
     registry, gate, flags = Registry(), Gate(), list[bool]()
 
     @registry.function("deaf_once")
-    def deaf_once(order: Any) -> Any:
+    def deaf_once(input: Any) -> Any:
         flags.append(current_attempt().cancelled.is_set())
         if len(flags) == 1:
             gate.wait()
@@ -149,7 +149,7 @@ async def test_a_cooperative_function_ends_when_its_attempt_is_stopped() -> None
     ended.open.set()
 
     @registry.function("patient")
-    def patient(order: Any) -> None:
+    def patient(input: Any) -> None:
         begun.wait()
         assert current_attempt().cancelled.wait(30)
         ended.wait()
@@ -168,7 +168,7 @@ async def test_a_thread_that_ignores_its_cancellation_does_not_block_close_and_r
     registry, gate = Registry(), Gate()
 
     @registry.function("deaf")
-    def deaf(order: Any) -> None:
+    def deaf(input: Any) -> None:
         gate.wait()
 
     bench = Bench(registry)
@@ -186,7 +186,7 @@ async def test_work_stopped_in_the_line_before_the_threads_never_begins() -> Non
     registry, gate, begun = Registry(), Gate(), list[int]()
 
     @registry.function("wait")
-    def wait(order: Any) -> None:
+    def wait(input: Any) -> None:
         begun.append(current_attempt().facts.token)
         gate.wait()
 

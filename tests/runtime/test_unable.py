@@ -206,7 +206,8 @@ async def test_a_module_that_breaks_when_it_is_imported_fails_the_attempt(
     (tmp_path / "broken_by_hand.py").write_text("1 / 0\n", "utf-8")
     monkeypatch.syspath_prepend(str(tmp_path))
     document = {"workflow": "b", "nodes": {"n": calls("broken_by_hand:f", queue="q")}}
-    async with node(Claims(), "here") as here:
+    settings = EngineSettings(grace_ms=0, functions_allow=("broken_by_hand",))
+    async with Engine(Claims(), name="here", settings=settings) as here:
         run = await started(here, load_value(document).require())
         with pytest.raises(RunFailed, match="ZeroDivisionError"):
             await run.result()

@@ -7,10 +7,12 @@ only `{secret: …}` is looked at. What the config does not say comes from the s
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
+from treadle.actions.failure import is_interrupt
 from treadle.actions.protocol import Call, Done, Failed
 from treadle.actions.redact import Redactor, current
 from treadle.actions.secrets import Secret, SecretProvider, fetch, filled, is_reference, references
@@ -71,7 +73,11 @@ async def with_secrets(
         redactor = Redactor(secrets.values())
         current.set(redactor)
         return redactor.reply(await work(Settled(call, secrets)))
-    except Exception as problem:
+    except (asyncio.CancelledError, GeneratorExit):
+        raise
+    except BaseException as problem:
+        if is_interrupt(problem):
+            raise
         return redactor.problem(problem)
     finally:
         current.reset(token)

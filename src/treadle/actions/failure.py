@@ -1,11 +1,15 @@
 """Exceptions → errors: the border where what user code raises becomes a value.
 
 Owns the classification (2.6): infrastructure trouble is retryable, everything else is a business failure. A
-function that knows better raises `TaskFailure` or `Retryable`.
+function that knows better raises `TaskFailure` or `Retryable`. Everything user code raises fails its attempt, whether
+it is an `Exception` or not (`SystemExit`, a library's own `BaseException`), but for two things that are not the
+attempt's: its cancellation, and a person's Ctrl-C (`is_interrupt`).
 """
 
 from __future__ import annotations
 
+import signal
+import threading
 import traceback
 from typing import Any
 
@@ -34,21 +38,31 @@ class Retryable(TaskFailure):
     retryable = True
 
 
+def is_interrupt(problem: BaseException) -> bool:
+    """Whether a KeyboardInterrupt is a person's: Python raises that one in the main thread, while nobody else has taken
+    the signal. `asyncio.run` has, and turns Ctrl-C into a cancellation; then it was user code that raised it."""
+    return (
+        isinstance(problem, KeyboardInterrupt)
+        and threading.current_thread() is threading.main_thread()
+        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    )
+
+
 def error_of(problem: BaseException) -> Error:
     """What an exception out of an action means."""
     if isinstance(problem, TaskFailure):
         return Error(
             kind=problem.kind,
-            message=_short(str(problem)),
+            message=_short(_said(problem)),
             retryable=problem.retryable,
             details=_details(problem.details),
         )
     if isinstance(problem, TreadleError):
         kind = problem.kind if isinstance(problem, EvaluationError) else "TASK_FAILED"
-        return Error(kind=kind, message=_short(str(problem)))
+        return Error(kind=kind, message=_short(_said(problem)))
     return Error(
         kind="TASK_FAILED",
-        message=_short(f"{type(problem).__name__}: {problem}".removesuffix(": ")),
+        message=_short(f"{type(problem).__name__}: {_said(problem)}".removesuffix(": ")),
         retryable=isinstance(problem, OSError),
         details={"type": type(problem).__qualname__, "where": _where(problem)},
     )
@@ -60,6 +74,16 @@ def _details(details: Any) -> Any:
         return plain(details)
     except NotPlain:
         return repr(details)[:MESSAGE_MAX]
+
+
+def _said(problem: BaseException) -> str:
+    """The exception's own text. Making it may run user code, which may fail in turn."""
+    try:
+        return str(problem)
+    except BaseException as worse:
+        if is_interrupt(worse):
+            raise
+        return f"(its text cannot be made: {type(worse).__name__})"
 
 
 def _short(message: str) -> str:

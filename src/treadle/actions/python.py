@@ -1,4 +1,4 @@
-"""`python {function, process?}`: calls a registered function, or one importable as `package.module:function`.
+"""`python {function, process?}`: calls a registered function, or `package.module:function` of an allowed module.
 
 How its signature takes the step's input, and what annotations make of it, is said in `tasks/signature.py`: what
 does not fit is a SCHEMA failure that names parameter and place. It may be async. It gets a copy of the input, and
@@ -8,15 +8,17 @@ its result must be JSON (dataclasses and models are converted).
 from __future__ import annotations
 
 import inspect
+from asyncio import CancelledError
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from treadle.actions.failure import TaskFailure, error_of
+from treadle.actions.failure import TaskFailure, error_of, is_interrupt
 from treadle.actions.plain import plain
 from treadle.actions.protocol import Call, Done, Failed, Missing, Reply, Work, failed
 from treadle.tasks.find import UnknownFunction, find_function
 from treadle.tasks.signature import Misfit, Parameter, Signature, signature_of
+from treadle.tasks.trust import Trust
 
 Json = Any
 Function = Callable[..., Any]
@@ -30,8 +32,12 @@ class PythonKind:
 
     name = "python"
 
-    def __init__(self, functions: Mapping[str, Function], where: Callable[[], str] = str) -> None:
+    def __init__(
+        self, functions: Mapping[str, Function], where: Callable[[], str] = str, trust: Callable[[], Trust] = Trust
+    ) -> None:
         self._functions = functions
+        self._trust = trust
+        """What the operator allows now; asked for every attempt, so that versions deployed before are bound by it."""
         self._where = where
         """Which node would have needed a function it does not have, and what to do about it; empty: no node executes
         this, but a scenario."""
@@ -43,7 +49,7 @@ class PythonKind:
         function, signature = self._read.get(name, _UNREAD)
         if function is None or self._functions.get(name) is not function:
             try:
-                function = find_function(name, self._functions)
+                function = find_function(name, self._functions, self._trust())
             except UnknownFunction as problem:
                 # On a node it is the operator's mistake, not the workflow's: another one may have it, or this one
                 # after a restart.
@@ -65,7 +71,7 @@ class PythonKind:
         if name in self._functions:
             return None
         try:
-            find_function(name, self._functions)
+            find_function(name, self._functions, self._trust())
         except UnknownFunction as problem:
             return Missing(f"function {name!r}", str(problem), "start it with `--functions MODULE`")
         except Exception:  # its module is there, and broken: the attempt says how
@@ -94,7 +100,10 @@ def _bound(function: Function, signature: Signature | None, call: Call) -> Bound
 
 
 def _bound_by_name(function: Function, signature: Signature, given: Json, facts: dict[str, Any]) -> Bound | Failed:
-    named = plain(given) if given and isinstance(given, dict) else {}
+    if given is not None and not isinstance(given, dict):
+        text = f"{signature.shown} takes its inputs by name, and the step's input is no object but {_kind(given)}"
+        return failed(f"{text}; a single parameter called `input` takes it whole")
+    named = plain(given) if given else {}
     if not signature.parameters and signature.anything:
         return partial(function, **named, **facts)
     if not signature.takes(named):
@@ -111,6 +120,10 @@ def _bound_by_name(function: Function, signature: Signature, given: Json, facts:
     return partial(function, **named, **facts)
 
 
+def _kind(value: Json) -> str:
+    return {list: "an array", str: "text", bool: "true or false"}.get(type(value), "a number")
+
+
 def _misfit(signature: Signature, name: str, problem: Misfit) -> Failed:
     return failed(f"the input `{name}` of {signature.shown}: {problem}", "SCHEMA", details={"parameter": name})
 
@@ -118,21 +131,29 @@ def _misfit(signature: Signature, name: str, problem: Misfit) -> Failed:
 def _misfit_of_whole(signature: Signature, only: Parameter, given: Json, problem: Misfit) -> Failed:
     if not isinstance(given, dict) or only.fields is not None:
         return _misfit(signature, only.name, problem)
-    text = f"{signature.shown} gets the whole input, an object, as `{only.name}`: {problem}; decorate it with @task to "
-    return failed(f"{text}take inputs by name", "SCHEMA", details={"parameter": only.name})
+    text = (
+        f"{signature.shown} gets the whole input, an object, as `{only.name}`: {problem}; give the parameter another "
+    )
+    return failed(f"{text}name to take one input by that name", "SCHEMA", details={"parameter": only.name})
 
 
 def _called(bound: Bound) -> Done | Failed:
     try:
         return Done(_as_output(bound()), is_plain=True)
-    except (Exception, SystemExit) as problem:  # user code that exits must not take the engine with it
+    except BaseException as problem:  # user code that exits must not take the engine with it
+        if is_interrupt(problem):
+            raise
         return Failed(error_of(problem))
 
 
 async def _awaited(bound: Bound) -> Done | Failed:
     try:
         return Done(_as_output(await bound()), is_plain=True)
-    except (Exception, SystemExit) as problem:
+    except (CancelledError, GeneratorExit):  # the task's, not the function's: whoever runs it tells which
+        raise
+    except BaseException as problem:
+        if is_interrupt(problem):
+            raise
         return Failed(error_of(problem))
 
 

@@ -32,6 +32,7 @@ from treadle.actions.set import SetKind
 from treadle.actions.template import TemplateKind
 from treadle.errors import TreadleError
 from treadle.model.definition import Task
+from treadle.tasks.trust import Trust
 
 F = TypeVar("F", bound=Function)
 
@@ -45,10 +46,12 @@ class Registry:
 
     def __init__(self) -> None:
         self.functions: dict[str, Function] = {}
+        self.trust = Trust()
+        """Modules whose functions workflows may name; registered functions need none."""
         self.node = ""
         """The engine or worker that executes with it, for messages; a scenario is none."""
         self._kinds: dict[str, ActionKind] = {}
-        for kind in _built_in(self.functions, self._where, lambda: self.node):
+        for kind in _built_in(self.functions, self._where, lambda: self.node, lambda: self.trust):
             self.register(kind)
 
     def register(self, kind: ActionKind) -> None:
@@ -125,9 +128,11 @@ class _Unregistered:
         return failed(f"step {call.step!r}: {self._message}", "NOT_FOUND", retryable=self._is_here)
 
 
-def _built_in(functions: dict[str, Function], where: Callable[[], str], node: Callable[[], str]) -> list[ActionKind]:
+def _built_in(
+    functions: dict[str, Function], where: Callable[[], str], node: Callable[[], str], trust: Callable[[], Trust]
+) -> list[ActionKind]:
     return [
-        PythonKind(functions, where),
+        PythonKind(functions, where, trust),
         TemplateKind(),
         SetKind(),
         AssertKind(),

@@ -48,6 +48,12 @@ SETTINGS = (
     Setting(
         "log.level", str, "warning", "from what on an engine or worker logs, on stderr", ("info", "warning", "error")
     ),
+    Setting(
+        "functions.allow",
+        list,
+        ["."],
+        "modules, and folders of modules, whose functions workflows may call by name; `.`: the project's folder",
+    ),
     Setting("engine.attempts_max", int, 1_000, "attempts executed at once"),
     Setting("engine.threads_max", int, None, "threads for functions that are not async"),
     Setting("engine.processes_max", int, None, "processes for `process: true`"),
@@ -70,6 +76,11 @@ SETTINGS = (
     Setting("shell.sandbox", str, "bubblewrap", "what they run in", ("bubblewrap", "none")),
     Setting("shell.allow", list, None, "programs they may run; none given: any"),
     Setting("shell.env", list, [], "variables of the engine that they see"),
+    Setting("shell.user", int, None, "whom they run as in the sandbox of an engine that is root; none given: nobody"),
+    Setting("shell.processes_max", int, 64, "processes at once in a sandbox"),
+    Setting("shell.memory_max", int, 1024 * 1024 * 1024, "bytes of data of each process in a sandbox"),
+    Setting("shell.file_max", int, 256 * 1024 * 1024, "bytes of each file written in a sandbox"),
+    Setting("shell.disk_max", int, 256 * 1024 * 1024, "bytes of a sandbox's own files together"),
     Setting("webhooks.public_url", str, None, "where workers reach this engine: the start of callback addresses"),
     Setting("webhooks.signing_secret", str, None, "name of the secret that signs webhooks which name none"),
     Setting("webhooks.subscriptions", list, [], "who hears of events: tables with url, types and secret"),
@@ -98,6 +109,8 @@ class Configuration:
         folder: Path | None = None,
     ) -> None:
         self.file = find_file(folder or Path.cwd())
+        self.trusted: list[str] = []
+        """What the command line adds to `functions.allow`: modules of --functions, folders of definitions it names."""
         self._problems: list[str] = []
         written = self._read_file()
         given = flags or {}
@@ -131,6 +144,19 @@ class Configuration:
     def _beside(self, name: str) -> Path:
         value, origin = self.values[name]
         return self.file.parent / value if self.file is not None and origin == str(self.file) else Path(value)
+
+    @property
+    def project(self) -> Path:
+        """The project's folder: that of `treadle.toml`, else where the user stands."""
+        return self.file.parent if self.file is not None else Path.cwd()
+
+    @property
+    def allow(self) -> tuple[str, ...]:
+        """`functions.allow` with its folders in full, and what the command line adds."""
+        entries = [
+            str(self.project / entry) if entry == "." or "/" in entry else entry for entry in self["functions.allow"]
+        ]
+        return (*entries, *self.trusted)
 
     def _resolve(
         self, one: Setting, flags: Mapping[str, Any], variables: Mapping[str, str], written: Mapping[str, Any]

@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from treadle.cli.configuration import Configuration
 from treadle.cli.exits import OK
-from treadle.cli.options import LibraryOption, OutputOption, StoreOption, configuration
+from treadle.cli.options import FunctionsOption, LibraryOption, OutputOption, StoreOption, configuration
 
 
 def deploy(
@@ -20,6 +20,7 @@ def deploy(
     /,
     *,
     check: Annotated[bool, Parameter(help="Look for the functions they name, as an engine would.")] = True,
+    functions: FunctionsOption = (),
     library: LibraryOption = None,
     store: StoreOption = None,
     output: OutputOption = None,
@@ -27,19 +28,19 @@ def deploy(
     """Make versions of workflows."""
     from treadle.cli.opening import drive
 
-    return drive(_deploy(configuration(store, output, library), files, check))
+    return drive(_deploy(configuration(store, output, library), files, check, functions))
 
 
-async def _deploy(config: Configuration, paths: list[Path], check: bool) -> int:
+async def _deploy(config: Configuration, paths: list[Path], check: bool, modules: tuple[str, ...]) -> int:
     from treadle.cli.emit import Out, builtins, say
     from treadle.cli.loading import definition_paths, read_definitions, shared
     from treadle.cli.opening import importable
     from treadle.runtime.connecting import connect
 
     files = definition_paths(paths, config.library)
-    importable(*files)
-    known = shared(config)
-    definitions = [definition for file in files for definition in read_definitions(file, known, functions=check)]
+    importable(config, *files, modules=modules)
+    known, allow = shared(config), config.allow if check else None
+    definitions = [definition for file in files for definition in read_definitions(file, known, allow=allow)]
     out = Out(config["output"])
     async with connect(config.store, create=True) as client:
         before = {one.workflow: one.version for one in await client.workflows()}

@@ -17,7 +17,7 @@ from cyclopts import Parameter
 from treadle.cli.configuration import Configuration
 from treadle.cli.emit import duration, now_ms, say
 from treadle.cli.exits import OK, REFUSED, Failure
-from treadle.cli.options import LibraryOption, StoreOption, configuration
+from treadle.cli.options import FunctionsOption, LibraryOption, StoreOption, configuration
 from treadle.errors import TreadleError
 from treadle.model.states import RunStatus, Waiting
 
@@ -43,6 +43,7 @@ def dev(
     ] = None,
     /,
     *,
+    functions: FunctionsOption = (),
     library: LibraryOption = None,
     store: StoreOption = None,
 ) -> int:
@@ -53,15 +54,15 @@ def dev(
     place = folder if folder is not None else config.workflows
     if not place.is_dir():
         raise Failure(REFUSED, f"there is no folder {place}: `treadle init` makes a project, or name a folder")
-    return drive(_develop(config, place))
+    return drive(_develop(config, place, functions))
 
 
-async def _develop(config: Configuration, folder: Path) -> int:
+async def _develop(config: Configuration, folder: Path, modules: tuple[str, ...]) -> int:
     from treadle.cli.opening import importable, new_engine
 
-    importable(folder / "any")
+    known = importable(config, folder / "any", modules=modules)
     try:
-        async with new_engine(config) as engine:
+        async with new_engine(config, functions=known) as engine:
             say(f"{folder} → {config.store}; Ctrl-C stops")
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(_keep_deployed(engine, folder, config))
@@ -101,7 +102,7 @@ async def _deploy(engine: Engine, file: Path, config: Configuration) -> None:
     from treadle.cli.loading import read_definitions, shared
 
     try:
-        for definition in await asyncio.to_thread(read_definitions, file, shared(config), functions=True):
+        for definition in await asyncio.to_thread(read_definitions, file, shared(config), allow=config.allow):
             before = {one.workflow: one.version for one in await engine.workflows()}
             deployed = await engine.deploy(definition)
             if before.get(deployed.workflow) != deployed.version:

@@ -51,14 +51,12 @@ async def _serve(
     from treadle.cli.loading import definition_paths, read_definitions, shared
     from treadle.cli.opening import importable, new_engine
     from treadle.cli.progress import said_later
-    from treadle.cli.worker import functions_in
     from treadle.errors import OwnedElsewhere
 
     files = definition_paths(paths, config.library)
-    importable(*files)
+    known = importable(config, *files, modules=modules)
     given = shared(config)
-    definitions = [definition for file in files for definition in read_definitions(file, given, functions=True)]
-    known = {key: function for module in modules for key, function in functions_in(module).items()}
+    definitions = [definition for file in files for definition in read_definitions(file, given, allow=config.allow)]
     goes_on = ALONE
     try:
         with ExitStack() as stopping:

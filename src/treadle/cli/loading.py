@@ -41,16 +41,16 @@ def shared(config: Configuration) -> Known:
     return known
 
 
-def read_definitions(file: Path, known: Known, *, functions: bool = False) -> list[Workflow]:
-    """The workflows of one file. Problems are shown on stderr, with their lines; errors end the verb. `functions`:
-    those it names are imported and their signatures checked; who deploys wants that."""
+def read_definitions(file: Path, known: Known, *, allow: Sequence[str] | None = None) -> list[Workflow]:
+    """The workflows of one file. Problems are shown on stderr, with their lines; errors end the verb. `allow`: the
+    modules whose functions it may name; these are imported and their signatures checked, as a deployer wants it."""
     if not file.is_file():
         raise Failure(REFUSED, f"there is no file {file}")
     loaded = load_documents(file.read_bytes(), str(file), **known)
-    if functions and not any(one.errors for one in loaded):
+    if allow is not None and not any(one.errors for one in loaded):
         from treadle.language.functions import finder
 
-        checked: Known = {**known, "signatures": finder([one.require() for one in loaded])}
+        checked: Known = {**known, "signatures": finder([one.require() for one in loaded], allow)}
         loaded = load_documents(file.read_bytes(), str(file), **checked)
     show_problems(file, loaded)
     errors = sum(len(one.errors) for one in loaded)

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from treadle.runtime.client import Client
     from treadle.runtime.engine import Engine, EngineSettings
     from treadle.runtime.standby import StandBy
+
+
+Functions = Mapping[str, Callable[..., Any]]
 
 
 class Reached(NamedTuple):
@@ -73,12 +76,12 @@ def require_store(config: Configuration) -> None:
 
 
 @asynccontextmanager
-async def own_or_reach(config: Configuration) -> AsyncIterator[Reached]:
+async def own_or_reach(config: Configuration, functions: Functions | None = None) -> AsyncIterator[Reached]:
     """An engine of our own if nobody coordinates the store, else a way to whoever does; when they are gone, this
     process takes over."""
     from treadle.runtime.standby import StandBy
 
-    engine = new_engine(config)
+    engine = new_engine(config, functions=functions)
     owner = await _owner(config, engine)
     if owner is None:
         try:
@@ -86,7 +89,7 @@ async def own_or_reach(config: Configuration) -> AsyncIterator[Reached]:
         finally:
             await engine.close()
         return
-    async with StandBy(config.store, new_engine(config, wait=True), _taken) as standby:
+    async with StandBy(config.store, new_engine(config, wait=True, functions=functions), _taken) as standby:
         yield Reached(standby.client, owner, standby)
 
 
@@ -118,7 +121,7 @@ def new_engine(
     *,
     wait: bool = False,
     name: str | None = None,
-    functions: Mapping[str, Callable[..., Any]] | None = None,
+    functions: Functions | None = None,
 ) -> Engine:
     """An engine as configured, not yet open; what it logs goes to stderr."""
     from treadle.runtime.engine import Engine
@@ -147,6 +150,7 @@ def engine_settings(config: Configuration) -> EngineSettings:
     known = {
         **parts["engine"],
         "spare_collector": True,  # the process is the engine's own
+        "functions_allow": config.allow,
         "keep_of": parts["keep"].pop("workflows"),
         "keep": parts["keep"],
         "outside": {"net": parts["net"], "shell": parts["shell"], **parts["webhooks"]},
@@ -159,11 +163,18 @@ def engine_settings(config: Configuration) -> EngineSettings:
         raise Failure(INVALID, f"settings: {problem} (treadle config --origin shows where they come from)") from None
 
 
-def importable(*files: Path) -> None:
-    """Functions that `python` actions name are looked for where the user stands, then beside the definitions."""
-    for folder in (Path.cwd(), *(file.resolve().parent for file in files)):
+def importable(config: Configuration, *files: Path, modules: Sequence[str] = ()) -> dict[str, Callable[..., Any]]:
+    """Makes importable what `python` actions name: where the user stands, in the project's folder, and beside the
+    definitions that the command line names. Those folders, and the modules it names, are trusted: the operator has
+    written that line. Returns the functions of these modules."""
+    from treadle.cli.worker import functions_in
+
+    beside = [file.resolve().parent for file in files]
+    for folder in (Path.cwd(), config.project, *beside):
         if str(folder) not in sys.path:
             sys.path.append(str(folder))
+    config.trusted += [*modules, *map(str, beside)]
+    return {key: function for module in modules for key, function in functions_in(module).items()}
 
 
 def ask(config: Configuration, act: Callable[[Client, Out], Awaitable[int]], *, execute: bool = False) -> int:
@@ -176,7 +187,7 @@ def ask(config: Configuration, act: Callable[[Client, Out], Awaitable[int]], *, 
             async with reach(config) as client:
                 return await act(client, out)
         require_store(config)
-        importable()
+        importable(config)
         async with own_or_reach(config) as reached:
             return await act(reached.client, out)
 

@@ -11,7 +11,9 @@ from treadle.cli.configuration import Configuration, Output
 FunctionsOption = Annotated[
     tuple[str, ...],
     Parameter(
-        help="A module whose functions are known by their own names; repeat it.", negative="", consume_multiple=True
+        help="A module whose functions workflows may call, also by their bare names; repeat it.",
+        negative="",
+        consume_multiple=True,
     ),
 ]
 NodeNameOption = Annotated[str | None, Parameter(help="What `treadle nodes` calls it; else host and process.")]

@@ -16,7 +16,7 @@ from cyclopts import Parameter
 
 from treadle.cli.configuration import Configuration
 from treadle.cli.exits import INTERRUPTED, OK, STORE, Failure
-from treadle.cli.options import LibraryOption, OutputOption, StoreOption, configuration
+from treadle.cli.options import FunctionsOption, LibraryOption, OutputOption, StoreOption, configuration
 
 if TYPE_CHECKING:
     from treadle.cli.emit import Out
@@ -40,6 +40,7 @@ def run(
     key: Annotated[str | None, Parameter(help="The same key gives the same run again.")] = None,
     tag: Annotated[tuple[str, ...], Parameter(help="What to find it by; may be repeated.", negative="")] = (),
     version: Annotated[int | None, Parameter(help="Of a workflow given by name; else the newest.")] = None,
+    functions: FunctionsOption = (),
     library: LibraryOption = None,
     store: StoreOption = None,
     output: OutputOption = None,
@@ -50,10 +51,13 @@ def run(
 
     config = configuration(store, output, library)
     value = read_json(input, "--input")
-    return drive(_run(config, workflow, value, wait, {"key": key, "tags": tag, "version": version}))
+    options = {"key": key, "tags": tag, "version": version}
+    return drive(_run(config, workflow, value, wait, options, functions))
 
 
-async def _run(config: Configuration, workflow: str, value: Any, wait: bool, options: dict[str, Any]) -> int:
+async def _run(
+    config: Configuration, workflow: str, value: Any, wait: bool, options: dict[str, Any], modules: tuple[str, ...]
+) -> int:
     from treadle.cli.emit import Out, say
     from treadle.cli.loading import read_definitions, shared
     from treadle.cli.opening import importable, own_or_reach
@@ -62,13 +66,13 @@ async def _run(config: Configuration, workflow: str, value: Any, wait: bool, opt
 
     out = Out(config["output"])
     file = Path(workflow)
-    importable(*([file] if _is_file(workflow) else []))
-    definitions = read_definitions(file, shared(config), functions=True) if _is_file(workflow) else []
+    known = importable(config, *([file] if _is_file(workflow) else []), modules=modules)
+    definitions = read_definitions(file, shared(config), allow=config.allow) if _is_file(workflow) else []
     if not definitions and config.store.is_missing:
         raise Failure(STORE, f"there is no store {config.store}, so nothing is deployed: name a file, or --store")
     if not wait:
         return await _hand_in(config, definitions, workflow, value, options, out)
-    async with own_or_reach(config) as reached:
+    async with own_or_reach(config, known) as reached:
         if reached.owner is not None:
             say(f"the run is executed by {reached.owner}; this process takes over when that ends")
         name = await _deployed(reached.client, definitions, workflow, options)

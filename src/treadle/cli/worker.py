@@ -61,8 +61,7 @@ async def _work(config: Configuration, queues: dict[str, int], modules: tuple[st
     from treadle.runtime.logs import log_to_stderr
     from treadle.runtime.worker import Worker
 
-    importable()
-    known = {key: function for module in modules for key, function in functions_in(module).items()}
+    known = importable(config, modules=modules)
     log_to_stderr(log_level(config))
     opened = Worker(config.store, queues=queues, functions=known, settings=engine_settings(config), name=name)
     with suppress(asyncio.CancelledError):

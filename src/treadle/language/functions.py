@@ -1,7 +1,7 @@
 """Functions a definition names, looked for where somebody deploys it: `load_text(…, signatures=finder(workflows))`.
 
-Owns which of them must be found there. Imports what a definition names: only for whoever is about to execute it, or
-hands it to those who do.
+Owns which of them must be found there. Imports the modules a definition names, as far as the operator allows them: only
+for a process that is about to execute it, or that hands it to one.
 """
 
 from __future__ import annotations
@@ -12,20 +12,25 @@ from typing import Any
 from treadle.language.checks.tasks import tasks_of
 from treadle.model.definition import Workflow
 from treadle.tasks.find import find_function
+from treadle.tasks.trust import PROJECT, Trust
 
 
-def finder(workflows: Iterable[Workflow]) -> Callable[[str], Callable[..., Any] | None]:
-    """Finds a function by its name. None: it is not judged here; what it raises says why there is none.
+def finder(
+    workflows: Iterable[Workflow], allow: Iterable[str] = (PROJECT,)
+) -> Callable[[str], Callable[..., Any] | None]:
+    """Finds a function by its name. None: it is not judged here; what it raises says why there is none. `allow`: the
+    modules, and folders of modules, of which workflows may call functions.
 
     One without a module is registered by the program that executes it. One that only work of a queue calls may be known
     to workers elsewhere alone; it is judged where it can be imported."""
+    trust = Trust(allow)
     needed = {name for workflow in workflows for name in _needed(workflow)}
 
     def find(name: str) -> Callable[..., Any] | None:
         if ":" not in name:
             return None
         try:
-            return find_function(name, {})
+            return find_function(name, {}, trust)
         except Exception:  # importing runs somebody's module
             if name in needed:
                 raise

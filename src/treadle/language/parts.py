@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from treadle.tasks.decorator import TaskOptions, is_importable, name_of, options_of
+from treadle.tasks.decorator import TaskOptions, name_of, options_of
 
 Json = Any
 Part = dict[str, Json]
@@ -139,7 +139,7 @@ def action(kind: str, *, timeout_ms: int | None = None, retry_policy: Part | Non
 def python(function: str | Callable[..., Any], *, process: bool | None = None, **execution: Json) -> Part:
     """A Python function, by reference or by name; what `@task` said of it holds for the action.
 
-    A function that nobody else could import is left as it is: the flow gives it a name.
+    A function is left as it is: the flow it becomes part of gives it a name, and brings it to the engine.
     """
     if isinstance(function, str):
         return action("python", function=function, **_given(process=process), **execution)
@@ -155,7 +155,7 @@ def called(function: Callable[..., Any], process: bool | None = None) -> Part:
     noted = options_of(function)
     if process is None and noted is not None and noted.process:
         process = True
-    return _given(function=name_of(function) if is_importable(function) else function, process=process)
+    return _given(function=function, process=process)
 
 
 def step(action: Json, ref: str | None = None, **options: Json) -> Part:

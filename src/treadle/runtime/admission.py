@@ -18,6 +18,7 @@ from treadle.language.problem import path_text
 from treadle.model.definition import Workflow
 from treadle.runtime.client import Definition, workflow_of
 from treadle.tasks.find import find_function
+from treadle.tasks.trust import Trust
 
 Functions = Mapping[str, Callable[..., Any]]
 
@@ -32,7 +33,9 @@ def admit(definition: Definition, registry: Registry, queues: Collection[str] | 
     Raises DefinitionError."""
     known = {**registry.functions, **functions_of(definition)}
     if isinstance(definition, Flow):
-        definition = definition.load(signatures=lambda name: _find(name, known), kinds=dict.fromkeys(registry.kinds()))
+        definition = definition.load(
+            signatures=lambda name: _find(name, known, registry.trust), kinds=dict.fromkeys(registry.kinds())
+        )
     workflow = workflow_of(definition)
     elsewhere = tuple(
         f"{path_text(('nodes', ref))}."
@@ -41,7 +44,7 @@ def admit(definition: Definition, registry: Registry, queues: Collection[str] | 
     )
     problems = [
         problem
-        for problem in check_signatures(workflow, known)
+        for problem in check_signatures(workflow, known, trust=registry.trust)
         if problem.code != "UNKNOWN_FUNCTION" or not problem.at.startswith(elsewhere)
     ]
     if problems:
@@ -49,9 +52,9 @@ def admit(definition: Definition, registry: Registry, queues: Collection[str] | 
     return workflow
 
 
-def _find(name: str, known: Functions) -> Callable[..., Any] | None:
+def _find(name: str, known: Functions, trust: Trust) -> Callable[..., Any] | None:
     """None: whether it has to be here is judged when the queue of its node is known."""
     try:
-        return find_function(name, known)
+        return find_function(name, known, trust)
     except Exception:  # importing runs somebody's module
         return None

@@ -33,7 +33,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.actions.current import CurrentAttempt
-from treadle.actions.failure import error_of
+from treadle.actions.failure import error_of, is_interrupt
 from treadle.actions.protocol import Done, Failed, Later, Work
 from treadle.runtime.effort import ABANDONED, Begun, Effort, checked
 from treadle.runtime.plan import TaskPlan
@@ -94,7 +94,9 @@ class Execution(Struct, eq=False):
     def _proceed(self, answer: Answer) -> None:
         try:
             outcome = self._until_wait(answer) if self._sole is None else self._alone(self._sole, answer)
-        except (Exception, SystemExit) as problem:
+        except BaseException as problem:
+            if is_interrupt(problem):
+                raise
             facts = self._attempt.facts
             outcome = Outcome(error=replace(error_of(problem), node=facts.node, path=facts.path))
         if outcome is not None:
@@ -128,7 +130,9 @@ class Execution(Struct, eq=False):
         call = ask.call
         try:
             reply = ask.kind.run(call)
-        except Exception as problem:
+        except BaseException as problem:
+            if is_interrupt(problem):
+                raise
             return Failed(error_of(problem))
         timeout_ms = call.timeout_ms
         kind = type(reply)

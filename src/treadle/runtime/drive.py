@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from treadle.actions.failure import error_of
+from treadle.actions.failure import error_of, is_interrupt
 from treadle.actions.protocol import Done, Failed, Later, Reply, Work
 from treadle.runtime.task import Answer, Invoke, Outcome, Pause, Pipeline, TimedOut
 
@@ -81,7 +81,9 @@ def begin(invoke: Invoke) -> Reply:
     """Runs a kind, or has it say how; whatever it raises is a failure."""
     try:
         return invoke.kind.run(invoke.call)
-    except Exception as problem:
+    except BaseException as problem:
+        if is_interrupt(problem):
+            raise
         return Failed(error_of(problem))
 
 
@@ -95,7 +97,9 @@ def settle(reply: Reply, timeout_ms: int | None) -> tuple[Answer, int]:
         return reply.then, reply.ms
     try:
         return reply.run() if isinstance(reply, Work) else _awaited(reply), 0
-    except Exception as problem:
+    except BaseException as problem:
+        if is_interrupt(problem):
+            raise
         return Failed(error_of(problem)), 0
 
 

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from treadle.actions.current import CURRENT, CurrentAttempt
-from treadle.actions.failure import error_of
+from treadle.actions.failure import error_of, is_interrupt
 from treadle.actions.protocol import Done, Failed, failed
 
 
@@ -71,12 +71,21 @@ class _Awaited(Struct, eq=False):
             answer = await self._work
             if type(answer) is not Done:
                 answer = checked(answer)
-        except (Exception, SystemExit) as problem:  # user code that exits must not take the engine with it
-            answer = Failed(error_of(problem))
         except asyncio.CancelledError:
             self._end(failed("the action's coroutine was cancelled, but not by the engine"))
             raise
+        except BaseException as problem:  # user code that exits must not take the engine with it, nor hang its token
+            if is_interrupt(problem) or (isinstance(problem, GeneratorExit) and not self._is_stepping()):
+                raise
+            answer = Failed(error_of(problem))
         self._end(answer)
+
+    def _is_stepping(self) -> bool:
+        """False: nobody runs the task any more, and its coroutine is being closed."""
+        try:
+            return asyncio.current_task() is self.task
+        except RuntimeError:  # no loop runs here
+            return False
 
     def cancel(self) -> None:
         self._current.cancelled.set()

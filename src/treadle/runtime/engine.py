@@ -55,6 +55,7 @@ from treadle.store.places import Place, place_of
 from treadle.store.port import Store
 from treadle.store.rows import SHARD
 from treadle.store.work import Work
+from treadle.tasks.trust import Trust
 
 FOREVER_MS = 1 << 50
 """A SQLite file's lease never expires by itself: the operating system says when its owner is gone, and nothing has to
@@ -83,6 +84,7 @@ class Engine(Client):
         self.registry = registry or Registry()
         self.registry.functions.update(functions or {})
         self.registry.node = self.name
+        self.registry.trust = Trust(self.settings.functions_allow)
         self._place = store
         self._wait = wait_for_ownership
         self._random = Random(uuid_utils.uuid4().int)

@@ -8,6 +8,7 @@ from typing import Self, TypeVar
 
 from msgspec import Struct
 
+from treadle.actions.failure import is_interrupt
 from treadle.errors import EngineStopped, StoreUnavailable
 from treadle.model.events import Event
 from treadle.model.ids import RunId
@@ -111,7 +112,9 @@ class Feed:
         for listener in tuple(self._listeners):
             try:
                 listener(run, last.seq, status)
-            except Exception as problem:  # whoever listens must not keep others from hearing it
+            except BaseException as problem:  # a listener must not keep others from hearing it, whatever it raises
+                if is_interrupt(problem):
+                    raise
                 log.error("a listener failed", run=run, exc_info=problem)
 
     def close(self, reason: BaseException) -> None:

@@ -40,7 +40,7 @@ def serve(jobs: Connection) -> None:
 def _performed(job: bytes) -> Done | Failed:
     try:
         work, facts = pickle.loads(job)
-    except Exception as problem:
+    except BaseException as problem:  # importing runs somebody's module
         return failed(
             f"the work cannot be found again in a worker process: {type(problem).__name__}: {problem}. "
             "A function with `process: true` must be defined in a module that can be imported."
@@ -48,7 +48,7 @@ def _performed(job: bytes) -> Done | Failed:
     CURRENT.set(CurrentAttempt(facts))
     try:
         answer: Done | Failed = work()
-    except (Exception, SystemExit) as problem:
+    except BaseException as problem:  # Ctrl-C does not come here: see `serve`
         return Failed(error_of(problem))
     return answer
 
@@ -56,7 +56,7 @@ def _performed(job: bytes) -> Done | Failed:
 def _packed(answer: Done | Failed) -> bytes:
     try:
         return pickle.dumps(answer)
-    except Exception as problem:
+    except BaseException as problem:
         text = f"the result cannot be sent back from its process: {type(problem).__name__}: {problem}"
         return pickle.dumps(failed(text))
 

@@ -196,7 +196,7 @@ class _Worker:
     def _performed(self, job: _Job) -> Done | Failed:
         try:
             packed = pickle.dumps((job.work, job.facts))
-        except Exception as problem:
+        except BaseException as problem:  # an input's own class may say how it is packed
             return failed(
                 f"the work cannot be sent to a process: {problem}. A function with `process: true` must be defined at "
                 "the top level of a module, and its input must be data."

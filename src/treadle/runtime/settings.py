@@ -38,6 +38,9 @@ class EngineSettings(Struct, frozen=True, kw_only=True):
     """Profiles of language models; needs the extra `llm`."""
     mcp: McpSettings | None = None
     """MCP servers; needs the extra `mcp`."""
+    functions_allow: tuple[str, ...] = (".",)
+    """Modules whose functions workflows may name, and folders of such modules; `.` is the project's (`tasks/trust.py`).
+    Functions that are registered, or that a `Flow` brings, need none of it."""
     payload_max: int = 64 * 1024
     """Larger values move out of the history into content-addressed blobs."""
     cel_bytes_max: int = CEL_BYTES_MAX

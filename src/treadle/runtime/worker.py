@@ -42,6 +42,7 @@ from treadle.runtime.workshop import CORES
 from treadle.store.members import Members, Node
 from treadle.store.notices import WORK
 from treadle.store.places import Place, place_of
+from treadle.tasks.trust import Trust
 
 PLACES = CORES
 """Of a queue without a number: work that needs a queue of its own usually needs a core, or a device."""
@@ -69,6 +70,7 @@ class Worker:
         self.registry = registry or Registry()
         self.registry.functions.update(functions or {})
         self.registry.node = self.name
+        self.registry.trust = Trust(self.settings.functions_allow)
         self._place = place_of(store)
         self._parts = AsyncExitStack()
         self._over = asyncio.Event()

@@ -5,7 +5,7 @@
 
 The decorator returns the very function it was given, with a note attached: nothing is wrapped, so it is called,
 typed, pickled and stepped through as before. The note says how a node that uses it behaves unless the node says
-otherwise. A decorated function always takes its inputs by name, also when it has only one parameter.
+otherwise. A decorated function always takes its inputs by name, also a single one called `input`.
 
 Owns durations in words and how a function is called in a definition. Must not know how a task is run.
 """

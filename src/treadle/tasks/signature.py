@@ -1,9 +1,9 @@
 """What a function takes, read once from its signature, and how JSON becomes its arguments.
 
-A function of one parameter that is not decorated takes the step's whole input; every other one takes its inputs by
-name. `facts`, if it has such a parameter, is never mapped. An annotated parameter gets what its annotation says:
-Structs, dataclasses, TypedDicts, enums, Literals, dates and models are made from JSON. An annotation msgspec cannot
-convert to, or that cannot be resolved, is left to the function.
+A function takes its inputs by name. Only one that is not decorated and whose single parameter is called `input` takes
+the step's whole input, whatever that is. `facts`, if it has such a parameter, is never mapped. An annotated parameter
+gets what its annotation says: Structs, dataclasses, TypedDicts, enums, Literals, dates and models are made from JSON.
+An annotation msgspec cannot convert to, or that cannot be resolved, is left to the function.
 
 Null for a parameter with a default that does not admit null means "not given": a path that leads nowhere is null.
 """
@@ -25,6 +25,8 @@ from treadle.tasks.decorator import Function, options_of
 
 Json = Any
 FACTS = "facts"
+WHOLE = "input"
+"""The name of a single parameter that is given the step's whole input."""
 NOTHING = inspect.Parameter.empty
 
 
@@ -79,7 +81,7 @@ class Signature(Struct, frozen=True):
 
     parameters: dict[str, Parameter]
     whole: bool
-    """Its one parameter takes the step's input as it is."""
+    """Its one parameter, `input`, takes the step's input as it is."""
     anything: bool
     """It has `**kwargs`: an input of any name fits."""
     facts: bool
@@ -99,6 +101,7 @@ class Signature(Struct, frozen=True):
         return fits and all(each.name in given for each in known.values() if each.required)
 
 
+_SINGLE = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _READ: WeakKeyDictionary[Any, Signature | None] = WeakKeyDictionary()
 _UNREAD: Any = object()
 
@@ -121,7 +124,7 @@ def _read(function: Function) -> Signature | None:
         return None
     own = [each for name, each in signature.parameters.items() if name != FACTS]
     named = [each for each in own if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
-    alone = len(own) == 1 and own[0].kind in (own[0].POSITIONAL_ONLY, own[0].POSITIONAL_OR_KEYWORD)
+    alone = len(own) == 1 and own[0].name == WHOLE and own[0].kind in _SINGLE
     return Signature(
         parameters={each.name: _parameter(each, function) for each in named},
         whole=alone and options_of(function) is None,

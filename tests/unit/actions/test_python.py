@@ -12,8 +12,10 @@ from tests.unit.actions.calls import call, error, output
 from treadle.actions.protocol import AttemptFacts, Work
 from treadle.actions.python import PythonKind
 from treadle.actions.registry import Registry
+from treadle.tasks.trust import Trust
 
 registry = Registry()
+registry.trust = Trust((".", "json", "math", "string", "datetime"))
 
 
 @dataclass
@@ -22,8 +24,8 @@ class Receipt:
 
 
 @registry.function("whole")
-def whole(order: Any) -> Any:
-    return {"got": order}
+def whole(input: Any) -> Any:
+    return {"got": input}
 
 
 @registry.function("named")
@@ -33,6 +35,11 @@ def named(amount: int, currency: str = "EUR") -> Any:
 
 @registry.function("keyword_only")
 def keyword_only(*, amount: int) -> Any:
+    return amount
+
+
+@registry.function("single")
+def single(amount: int = 1) -> Any:
     return amount
 
 
@@ -47,8 +54,8 @@ def nothing() -> None:
 
 
 @registry.function("with_facts")
-def with_facts(order: Any, facts: AttemptFacts) -> Any:
-    return {"node": facts.node, "key": facts.key, "order": order}
+def with_facts(input: Any, facts: AttemptFacts) -> Any:
+    return {"node": facts.node, "key": facts.key, "order": input}
 
 
 @registry.function("only_facts")
@@ -57,38 +64,38 @@ def only_facts(facts: AttemptFacts) -> Any:
 
 
 @registry.function("asynchronous")
-async def asynchronous(order: Any) -> Any:
-    return order["n"] + 1
+async def asynchronous(input: Any) -> Any:
+    return input["n"] + 1
 
 
 @registry.function("receipt")
-def receipt(order: Any) -> Receipt:
-    return Receipt(order["n"])
+def receipt(input: Any) -> Receipt:
+    return Receipt(input["n"])
 
 
 @registry.function("greedy")
-def greedy(order: Any) -> Any:
-    order["n"] = "eaten"
+def greedy(input: Any) -> Any:
+    input["n"] = "eaten"
     return {}
 
 
 @registry.function("fails")
-def fails(order: Any) -> Any:
-    raise {"value": ValueError, "net": ConnectionError, "exit": SystemExit}[order["how"]]("told to")
+def fails(input: Any) -> Any:
+    raise {"value": ValueError, "net": ConnectionError, "exit": SystemExit}[input["how"]]("told to")
 
 
 @registry.function("fails_async")
-async def fails_async(order: Any) -> Any:
+async def fails_async(input: Any) -> Any:
     raise TimeoutError("upstream")
 
 
 @registry.function("hidden_async")
-def hidden_async(order: Any) -> Any:
-    return asynchronous(order)
+def hidden_async(input: Any) -> Any:
+    return asynchronous(input)
 
 
 @registry.function("not_json")
-def not_json(order: Any) -> Any:
+def not_json(input: Any) -> Any:
     return {"f": float("nan")}
 
 
@@ -100,16 +107,18 @@ def not_json(order: Any) -> Any:
         ("named", {"amount": 5}, {"result": "5 EUR"}),
         ("named", {"currency": "CHF", "amount": 5}, {"result": "5 CHF"}),
         ("keyword_only", {"amount": 5}, {"result": 5}),
+        ("single", {"amount": 5}, {"result": 5}),
+        ("single", {}, {"result": 1}),
         ("everything", {"a": 1, "b": [2]}, {"a": 1, "b": [2]}),
         ("nothing", {"n": 1}, {"result": None}),
-        ("with_facts", {"n": 1}, {"node": "review", "key": "r1:7:2", "order": {"n": 1}}),
+        ("with_facts", {"n": 1}, {"node": "review", "key": "r1:7:1", "order": {"n": 1}}),
         ("only_facts", {"n": 1}, {"result": 2}),
         ("asynchronous", {"n": 1}, {"result": 2}),
         ("receipt", {"n": 1}, {"total": 1}),
         ("json:dumps", {"n": 1}, None),
-        ("math:sqrt", 9, {"result": 3.0}),
+        ("math:isqrt", {"n": 9}, None),
         ("string:capwords", {"s": "one two"}, {"result": "One Two"}),
-        ("datetime:date.fromisoformat", "2024-02-29", {"result": "2024-02-29"}),
+        ("datetime:date.fromtimestamp", {}, None),
     ],
 )
 def test_a_function_is_found_and_called(function: str, input: Any, result: Any) -> None:
@@ -129,7 +138,13 @@ def test_a_function_is_found_and_called(function: str, input: Any, result: Any) 
         ("hidden_async", {"n": 1}, "TASK_FAILED", "returned a coroutine", False),
         ("not_json", {}, "TASK_FAILED", "$.f is nan", False),
         ("named", {"amuont": 5}, "TASK_FAILED", "does not fit named(amount", False),
-        ("named", [5], "TASK_FAILED", "does not fit named(amount", False),
+        (
+            "named",
+            [5],
+            "TASK_FAILED",
+            "takes its inputs by name, and the step's input is no object but an array",
+            False,
+        ),
         ("nmaed", {}, "NOT_FOUND", "did you mean 'named'?", False),
         ("no.such.module:f", {}, "NOT_FOUND", "cannot be imported", False),
         ("math:nothing_here", {}, "NOT_FOUND", "cannot be imported", False),
@@ -153,7 +168,9 @@ def test_a_function_cannot_change_the_runs_data() -> None:
 def test_a_module_that_breaks_while_it_is_imported_says_so(tmp_path: Any, monkeypatch: Any) -> None:
     (tmp_path / "broken_tasks.py").write_text("raise RuntimeError('half installed')\n")
     monkeypatch.syspath_prepend(tmp_path)
-    assert "RuntimeError: half installed" in error("python", {"function": "broken_tasks:f"}).message
+    trusting = Registry()
+    trusting.trust = Trust([str(tmp_path)])
+    assert "RuntimeError: half installed" in error("python", {"function": "broken_tasks:f"}, registry=trusting).message
     sys.modules.pop("broken_tasks", None)
 
 

@@ -97,8 +97,8 @@ def test_async_functions_can_be_driven_inside_an_event_loop() -> None:
     registry = Registry()
 
     @registry.function("f")
-    async def f(order: Any) -> Any:
-        return order["n"] + 1
+    async def f(input: Any) -> Any:
+        return input["n"] + 1
 
     async def inside() -> Any:
         return result(step("a", "python", {"function": "f"}), {"n": 1}, registry=registry)
@@ -110,10 +110,10 @@ def test_the_same_pipeline_runs_under_asyncio() -> None:
     registry, pauses = Registry(), []
 
     @registry.function("flaky")
-    async def flaky(order: Any) -> Any:
+    async def flaky(input: Any) -> Any:
         if len(pauses) < 2:
             raise ConnectionError("down")
-        return order
+        return input
 
     async def answered(ask: Invoke | Pause) -> Answer:
         if isinstance(ask, Pause):

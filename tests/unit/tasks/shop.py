@@ -77,12 +77,12 @@ def crunch(number: int) -> int:
     return number * number
 
 
-def whole_order(order: Order) -> Any:
-    return {"got": order.id}
+def whole_order(input: Order) -> Any:
+    return {"got": input.id}
 
 
-def whole_text(topic: str) -> str:
-    return topic
+def whole_text(input: str) -> str:
+    return input
 
 
 def by_position(first: int, second: int, /) -> int:

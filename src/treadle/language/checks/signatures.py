@@ -20,6 +20,7 @@ from treadle.model.definition import Step, Workflow
 from treadle.tasks.decorator import is_importable, name_of
 from treadle.tasks.find import find_function
 from treadle.tasks.signature import Misfit, Parameter, Signature, signature_of
+from treadle.tasks.trust import Trust
 
 Function = Callable[..., Any]
 AT_RUN_TIME = object()
@@ -41,12 +42,15 @@ class Supply:
         self.inputs.setdefault(name, (place, AT_RUN_TIME if dot else _written(source)))
 
 
-def check_signatures(workflow: Workflow, functions: Mapping[str, Function], file: str | None = None) -> list[Problem]:
-    """Every `python` action of a checked workflow against the function it names, which is registered or importable.
+def check_signatures(
+    workflow: Workflow, functions: Mapping[str, Function], file: str | None = None, trust: Trust | None = None
+) -> list[Problem]:
+    """Every `python` action of a checked workflow against the function it names: registered, or of an allowed module.
 
-    Imports what the workflow names. To get lines and columns as well, load with `signatures=` instead.
+    Imports the allowed modules the workflow names. To get lines and columns as well, load with `signatures=` instead.
     """
-    settings = Settings(signatures=lambda name: find_function(name, functions))
+    trust = trust or Trust()
+    settings = Settings(signatures=lambda name: find_function(name, functions, trust))
     reading = Reading(Source(document_of(workflow), file or f"<workflow {workflow.workflow}>"), settings)
     check(Flow(workflow), reading)
     return reading.problems
@@ -177,7 +181,7 @@ def _fits(parameter: Parameter, value: Any, place: Path, signature: Signature, r
 
 
 def _whole(signature: Signature, supply: Supply, reading: Reading) -> None:
-    """One parameter, not decorated: it is the mapped object itself."""
+    """A single parameter called `input`: it is the mapped object itself."""
     (parameter,) = signature.parameters.values()
     if parameter.type is Any:
         return
@@ -189,7 +193,9 @@ def _whole(signature: Signature, supply: Supply, reading: Reading) -> None:
                 parameter.convert(dict.fromkeys(supply.inputs) | known)
             except Misfit as problem:
                 message = f"`{signature.shown}` gets the whole input, an object, as `{parameter.name}`: {problem}"
-                reading.problem_in("SIGNATURE", supply.at, message, "decorate it with @task to take inputs by name")
+                reading.problem_in(
+                    "SIGNATURE", supply.at, message, "give the parameter another name to take one input by that name"
+                )
         return
     for name in (name for name, required in fields.items() if required and name not in supply.inputs):
         message = f"`{parameter.name}` of `{signature.shown}` needs the input `{name}`"
