@@ -56,6 +56,7 @@ def audit(driven: Driven) -> list[str]:
     """What a whole history must show, read from the events alone."""
     found = [f"event {n} has number {event.seq}" for n, event in enumerate(driven.history, 1) if event.seq != n]
     joins = Counter((event.group, event.target) for event in driven.history if event.type in DECIDED and event.group)
+    joins.subtract((event.group, event.target) for event in driven.history if isinstance(event, e.JoinReopened))
     found += [
         f"the join of group {group} at {target} was decided {n} times" for (group, target), n in joins.items() if n > 1
     ]
@@ -66,8 +67,14 @@ def audit(driven: Driven) -> list[str]:
 
 
 def _visits(driven: Driven) -> list[str]:
-    """Every visit that was created has ended, once more than it was retried."""
-    created = {event.token for event in driven.history if isinstance(event, e.TokenCreated)}
-    ends = Counter(event.token for event in driven.history if event.type in ENDS and event.token)
-    again = Counter(event.token for event in driven.history if isinstance(event, e.TokenRetryScheduled) and event.by)
-    return [f"visit {token} ended {ends[token]} times" for token in sorted(created) if ends[token] != again[token] + 1]
+    """Every visit that was created has ended, once more than an operator's retry has brought it back."""
+    live: Counter[int] = Counter()
+    for event in driven.history:
+        token = getattr(event, "token", None) or 0
+        if isinstance(event, e.TokenCreated):
+            live[token] += 1
+        elif event.type in ENDS and token:
+            live[token] -= 1
+        elif isinstance(event, e.TokenRetryScheduled | e.TokenWaiting) and token and not live[token]:
+            live[token] += 1
+    return [f"visit {token} is left {balance} times" for token, balance in sorted(live.items()) if balance]

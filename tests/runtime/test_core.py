@@ -240,7 +240,7 @@ async def test_an_operator_retries_what_has_failed() -> None:
         assert (await run.wait(10)).error is not None
         assert await run.retry() == [TokenId(1)]
         assert (await run.wait(10)).status is RunStatus.COMPLETED
-        with pytest.raises(CommandRefused, match="nothing to retry"):
+        with pytest.raises(CommandRefused, match="nothing failed unhandled"):
             await run.retry()
 
 

@@ -239,6 +239,6 @@ async def test_a_shortened_run_says_how_it_ended_and_refuses_what_a_finished_run
         assert (await run.state()).status is RunStatus.COMPLETED
         with pytest.raises(CommandRefused, match="is completed"):
             await run.signal("late")
-        with pytest.raises(CommandRefused, match="nothing to retry"):
+        with pytest.raises(CommandRefused, match="nothing failed unhandled"):
             await run.retry()
         assert (await engine.fsck()).ok

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.sim.forgeries import GROUPS, JOINS, ROUTING, Forged
+from tests.sim.forgeries_of_reopening import REOPENED
 from tests.sim.forgeries_of_visits import ANSWERS, ENDS, FAMILY, LIFE, OUTSIDE
 from treadle.testing.simulator import audit
 from treadle.testing.simulator.audit.record import Record
 
-TABLE = [*JOINS, *GROUPS, *ROUTING, *ANSWERS, *FAMILY, *LIFE, *ENDS, *OUTSIDE]
+TABLE = [*JOINS, *GROUPS, *ROUTING, *ANSWERS, *FAMILY, *LIFE, *ENDS, *OUTSIDE, *REOPENED]
 ELSEWHERE = {"auditor.py", "journal.py"}
 """What is asked of whole runs and of clients has tests of its own, in `test_auditor`."""
 

@@ -30,6 +30,8 @@ class Overview:
         self.fans: dict[GroupId, Fan] = {}
         self.visits: dict[TokenId, Live] = {}
         self.failed: dict[TokenId, Live] = {}
+        self.fallen: dict[TokenId, Live] = {}
+        """Visits that a failure has cancelled: an operator's retry brings them back."""
         self.status = RunStatus.CREATED
         self.started: e.RunStarted | None = None
         self.output: Json = None
@@ -157,6 +159,9 @@ def _begun(view: Overview, event: e.TokenStarted) -> None:
 
 
 def _waits(view: Overview, event: e.TokenWaiting) -> None:
+    if event.arrival is not None:
+        return  # it stands alone at a join: no visit waits
+    _come_back(view, event.token)
     visit = view.visits[event.token]
     visit.state, visit.waiting, visit.detail = WAITING, event.reason, event.detail
     visit.until, visit.since = event.until or visit.until, event.at
@@ -167,12 +172,23 @@ def _resumed(view: Overview, event: e.TokenResumed) -> None:
     visit.state, visit.waiting, visit.until, visit.detail = RUNNING, None, None, None
 
 
+def _come_back(view: Overview, token: TokenId) -> None:
+    """An operator's retry: a visit that has failed, or was cancelled because another had, lives again."""
+    failed, cancelled = view.failed.pop(token, None), view.fallen.pop(token, None)
+    visit = failed or cancelled
+    if visit is None:
+        return
+    node = view.node(visit.node)
+    view.visits[token] = node.live[token] = visit
+    node.error = visit.error = None
+    if failed is not None:
+        node.failed -= 1
+    else:
+        node.cancelled -= 1
+
+
 def _retry(view: Overview, event: e.TokenRetryScheduled) -> None:
-    visit = view.failed.pop(event.token, None)
-    if visit is not None:  # an operator's retry: the visit lives again
-        view.visits[event.token] = view.node(visit.node).live[event.token] = visit
-        view.node(visit.node).failed -= 1
-        view.node(visit.node).error = None
+    _come_back(view, event.token)
     visit = view.visits[event.token]
     visit.state = PENDING if event.by else WAITING
     visit.waiting = None if event.by else Waiting.TIMER
@@ -192,6 +208,8 @@ def _token_ended(outcome: str) -> Any:
         if outcome == "failed":
             node.error = visit.error = event.error
             view.failed[event.token] = visit
+        elif outcome == "cancelled" and event.because:
+            view.fallen[event.token] = visit
 
     return read
 
@@ -214,9 +232,17 @@ def _arrived(view: Overview, event: e.JoinArrived) -> None:
 def _decided(view: Overview, event: Any) -> None:
     fan = view.fans.get(event.group) if event.group is not None else None
     if fan is not None:
-        fan.arrived.pop(event.target, None)
+        fan.before[event.target] = fan.arrived.pop(event.target, set())
     if isinstance(event, e.JoinFailed):
         view.node(event.target).error = event.error
+
+
+def _reopened(view: Overview, event: e.JoinReopened) -> None:
+    """What had arrived at a fan-in waits there again."""
+    fan = view.fans.get(event.group) if event.group is not None else None
+    if fan is not None and (arrived := fan.before.pop(event.target, None)):
+        fan.arrived[event.target] = arrived
+    view.node(event.target).error = None
 
 
 def _gate_opened(view: Overview, event: e.GateOpened) -> None:
@@ -252,5 +278,6 @@ _READERS: dict[type[e.Event], Any] = {
     e.JoinFired: _decided,
     e.JoinFailed: _decided,
     e.JoinDead: _decided,
+    e.JoinReopened: _reopened,
     e.GateOpened: _gate_opened,
 }

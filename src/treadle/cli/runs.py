@@ -190,14 +190,14 @@ def abort(
 @app.command
 def retry(
     run: RunOption,
+    visit: Annotated[int | None, Parameter(help="Only this visit; else all whose failure nothing has handled.")] = None,
     /,
     *,
-    visit: Annotated[int | None, Parameter(help="Only this visit; else all that have failed.")] = None,
     by: ByOption = "operator",
     store: StoreOption = None,
     output: OutputOption = None,
 ) -> int:
-    """Try failed visits of a run again."""
+    """Try visits again that have failed or timed out; what was cancelled because of their failure comes back."""
     chosen = TokenId(visit) if visit is not None else None
     return _tell(run, "retried", lambda found: found.retry(chosen, by=by), store, output)
 

@@ -66,3 +66,5 @@ class Fan:
     names: tuple[str, ...]
     arrived: dict[str, set[int]] = field(default_factory=dict)
     """Target of a join → branches that stand there."""
+    before: dict[str, set[int]] = field(default_factory=dict)
+    """The same, of joins that have been decided: one that is reopened has them back."""

@@ -106,6 +106,7 @@ def _read(event: e.Event, bars: dict[int, Bar]) -> None:
         bar.attempt = event.attempt
         _enter(bar, event.at, "executing")
     elif isinstance(event, e.TokenWaiting):
+        bar.state = "live"  # also one that had ended, when an operator's retry brings it back
         _enter(bar, event.at, "waiting", str(event.reason.value))
     elif isinstance(event, e.TokenRetryScheduled):
         bar.state = "live"

@@ -26,6 +26,7 @@ from treadle.kernel import (
     on_operator,
     on_start,
     on_timer,
+    reopen,
     triggers,
 )
 from treadle.kernel.deciding import Catalog, Deciding, Refused, RunFails
@@ -54,7 +55,10 @@ _HANDLERS: dict[type[c.Command], Callable[[Deciding, Any], None]] = {
     c.AbortRun: on_operator.abort_run,
     c.CancelGroup: on_operator.cancel_group,
     c.CancelToken: on_operator.cancel_token,
-    c.RetryToken: on_operator.retry_token,
+    c.RetryToken: reopen.retry_token,
+    c.RetryRun: reopen.retry_run,
+    c.ReopenCall: on_child.reopen_call,
+    c.RefuseCall: on_child.refuse_call,
     c.PauseRun: on_operator.pause_run,
     c.ResumeRun: on_operator.resume_run,
     c.ExtendTimeout: on_operator.extend_timeout,
@@ -78,7 +82,7 @@ def decide(graph: ExecutionGraph, state: RunState, command: c.Command, now: int,
         assert not d.events, "a refusal must come before anything was decided"
         return Decision(rejection=refused.rejection)
     except RunFails as failed:
-        finish.fail_run(d, failed.error)
+        finish.fail_run(d, failed.error, own=failed.own)
         _work_off(d)
     return Decision(d.events, d.effects, d.rejection)
 

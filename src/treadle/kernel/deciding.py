@@ -39,11 +39,13 @@ class Refused(Exception):
 
 
 class RunFails(Exception):
-    """A limit was exceeded: the dispatch does not happen and the run fails as a whole (2.2)."""
+    """The run fails as a whole: a failure nothing handles, or a limit that forbids a dispatch (2.2)."""
 
-    def __init__(self, error: Error) -> None:
+    def __init__(self, error: Error, *, own: bool = True) -> None:
         super().__init__(error.message)
         self.error = error
+        self.own = own
+        """False: it is the failure of a visit or a fan-in, and may be retried."""
 
 
 class Deciding:
@@ -51,6 +53,7 @@ class Deciding:
 
     __slots__ = (
         "_youngest",
+        "because",
         "catalog",
         "dirty",
         "effects",
@@ -79,6 +82,8 @@ class Deciding:
         self.items: dict[Frame, None] = {}
         """Branches something moved in: node joins are kept per item."""
         self.rejection: Rejection | None = None
+        self.because = 0
+        """The failure that takes down whatever is cancelled now (6.2); 0: no failure does."""
         self.seq = state.seq + 1
         """The sequence number of the next event."""
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from treadle.graph.execution_graph import ExecutionGraph
-from treadle.kernel import evolve_groups, evolve_runs, evolve_tokens, evolve_waits
+from treadle.kernel import evolve_failures, evolve_groups, evolve_runs, evolve_tokens, evolve_waits
 from treadle.kernel.state import RunState
 from treadle.model import events as e
 
@@ -20,6 +20,7 @@ FOLDS: dict[type[e.Event], Callable[[RunState, Any], None]] = {
     **evolve_tokens.HANDLERS,
     **evolve_groups.HANDLERS,
     **evolve_waits.HANDLERS,
+    **evolve_failures.HANDLERS,
 }
 
 

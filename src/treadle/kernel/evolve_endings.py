@@ -9,7 +9,7 @@ from treadle.kernel.state import ENDED, RunState, Token
 from treadle.model.ids import ArrivalId, GroupId, TokenId
 from treadle.model.states import Waiting
 
-_CODES = {name: code for code, name in enumerate(ENDED)}
+_CODES = {name: code for code, name in reversed(list(enumerate(ENDED)))}
 
 
 def end(state: RunState, token: Token) -> None:

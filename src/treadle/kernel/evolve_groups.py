@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from treadle.kernel import standing, units
+from treadle.kernel import fallen, standing, units
 from treadle.kernel.evolve_endings import (
     consume_arrivals,
     drop_sync_timer,
@@ -15,7 +15,7 @@ from treadle.kernel.evolve_endings import (
     release_mutex,
     withdraw_arrival,
 )
-from treadle.kernel.evolve_tokens import fail_branch, note_unhandled, scope_at, scope_frame, spawn_progress
+from treadle.kernel.evolve_tokens import scope_at, scope_frame, spawn_progress
 from treadle.kernel.group_state import Arrival, Group, NodeJoinState, SiteState
 from treadle.kernel.members import FORWARD
 from treadle.kernel.state import RunState, Token
@@ -89,6 +89,8 @@ def grew(state: RunState, event: e.GroupGrew) -> None:
 
 def closed(state: RunState, event: e.GroupClosed) -> None:
     group = state.groups[event.group]
+    if event.because:
+        fallen.keep_closed(state, group, event.because)
     group.open = False
     group.withdrawn = group.withdrawn or event.withdrawn
     units.update_cursor(state, group)
@@ -177,6 +179,8 @@ def fired(state: RunState, event: e.JoinFired) -> None:
     state.empty.pop(group.id, None)
     units.update_cursor(state, group)
     drop_sync_timer(state, site)
+    if group.failures:
+        fallen.settle(state, group, used=True)
     _apply(state, group, event)
     consume_arrivals(state, group, site)
     if event.rest in ("abandon", "block"):
@@ -226,30 +230,6 @@ def _node_join_fired(state: RunState, event: e.JoinFired) -> None:
         del state.node_joins[event.target, event.item]
 
 
-def failed(state: RunState, event: e.JoinFailed) -> None:
-    state.failed_joins += 1
-    fail_branch(state, event.fails, event.error)
-    note_unhandled(state, event.unhandled, -(event.group or 0), event.error)
-    if event.group is None:
-        return
-    site = standing.site_of(state.groups[event.group], event.target)
-    site.status = "failed"
-    state.empty.pop(event.group, None)
-    units.update_cursor(state, state.groups[event.group])
-    drop_sync_timer(state, site)
-
-
-def dead(state: RunState, event: e.JoinDead) -> None:
-    if event.group is None:
-        return
-    group = state.groups[event.group]
-    site = standing.site_of(group, event.target)
-    site.status = "dead"
-    state.empty.pop(event.group, None)
-    drop_sync_timer(state, site)
-    consume_arrivals(state, group, site)
-
-
 def updated(state: RunState, event: e.ContextUpdated) -> None:
     if event.armed is not None and event.token is not None:
         token = state.tokens[event.token]
@@ -288,8 +268,6 @@ HANDLERS: dict[type[e.Event], Callable[[RunState, Any], None]] = {
     e.GroupClosed: closed,
     e.JoinArrived: arrived,
     e.JoinFired: fired,
-    e.JoinFailed: failed,
-    e.JoinDead: dead,
     e.ContextUpdated: updated,
     e.FanOutEmpty: was_empty,
     e.JoinMismatch: _note,

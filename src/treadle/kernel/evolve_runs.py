@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from treadle.kernel import standing
+from treadle.kernel import fallen, standing
 from treadle.kernel.evolve_endings import drop_lease
 from treadle.kernel.evolve_tokens import scope_at
 from treadle.kernel.lifecycle import move_run
@@ -42,8 +42,15 @@ def completed(state: RunState, event: e.RunCompleted) -> None:
 def failed(state: RunState, event: e.RunFailed) -> None:
     state.status = move_run(state.status, "run.failed")
     state.error = event.error
-    state.unhandled.clear()
+    state.own_failure = event.own
+    state.time_left = _time_left(state, event.at)
     _end(state)
+
+
+def _time_left(state: RunState, now: int) -> int | None:
+    """Of the run's deadline, which stands still while it is failed, as it did while it was paused."""
+    since = state.paused_at if state.paused_at is not None else now
+    return next((timer.due - since for timer in state.timers.values() if timer.purpose == "run"), None)
 
 
 def cancelled(state: RunState, _event: e.RunCancelled) -> None:
@@ -74,12 +81,24 @@ def resumed(state: RunState, event: e.RunResumed) -> None:
     state.paused_at = None
     state.overdue = False
     if event.reopened:
-        state.error = None
+        _reopened(state, event)
     if event.shift_ms:
         for timer in state.timers.values():
             timer.due += event.shift_ms
     if event.deadline is not None:
         _drop_deadline(state)
+
+
+def _reopened(state: RunState, event: e.RunResumed) -> None:
+    state.error = None
+    state.own_failure = False
+    state.time_left = None
+    state.life += 1
+    state.levels = event.levels
+    fallen.take_back(state, fallen.RUN)
+    for group in state.groups.values():
+        for site in group.sites:
+            site.timer = None  # it went with the run
 
 
 def _drop_deadline(state: RunState) -> None:
@@ -91,6 +110,7 @@ def compensating(state: RunState, event: e.RunCompensating) -> None:
     state.status = move_run(state.status, "run.compensating")
     if state.cause is None:
         state.cause = event.cause
+    fallen.settle_all(state)
 
 
 def compensated(state: RunState, _event: e.RunCompensated) -> None:

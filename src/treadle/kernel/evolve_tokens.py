@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from treadle.kernel import standing, units
-from treadle.kernel.evolve_endings import drop_lease, drop_timers, end, forget_waiter, is_passive, withdraw_arrival
-from treadle.kernel.group_state import Arrival
+from treadle.kernel import fallen, standing, units
+from treadle.kernel.evolve_endings import drop_lease, end, forget_waiter, is_passive, withdraw_arrival
+from treadle.kernel.group_state import Arrival, Failure
 from treadle.kernel.lifecycle import move_external, move_gate, move_token
 from treadle.kernel.members import CLAIMED, FORWARD, MUTEX, PENDING, SIBLINGS, SIGNAL, TOKEN_CREATED
 from treadle.kernel.scope import Scope
-from treadle.kernel.state import MutexState, RunState, Stopped, Token
+from treadle.kernel.state import USED, MutexState, RunState, Stopped, Token
 from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.ids import ArrivalId, Frame, Frames, TokenId
@@ -69,7 +69,7 @@ def created(state: RunState, event: e.TokenCreated) -> None:
         token.mutex = event.holds
         state.mutexes[event.holds].holders[identity] = None
     if node.triggers:
-        _arm(state, token)
+        arm(state, token)
 
 
 def spawn_progress(state: RunState, frames: Frames) -> None:
@@ -81,7 +81,8 @@ def spawn_progress(state: RunState, frames: Frames) -> None:
                 units.update_cursor(state, group)
 
 
-def _arm(state: RunState, token: Token) -> None:
+def arm(state: RunState, token: Token) -> None:
+    """The node's triggers watch for what resumes the token."""
     for t in state.graph.nodes[token.node].triggers:
         trigger = t.definition.trigger
         assert trigger is not None
@@ -132,6 +133,7 @@ def started(state: RunState, event: e.TokenStarted) -> None:
 
 
 def waiting(state: RunState, event: e.TokenWaiting) -> None:
+    """A live token waits; `evolve_failures` knows those that an operator brings back."""
     token = _moved(state, event.token, "token.waiting")
     reason = event.reason
     token.waiting = reason
@@ -172,7 +174,7 @@ def resumed(state: RunState, event: e.TokenResumed) -> None:
     token.state = move_token(token.state, "token.resumed" + variant)
     token.version += 1
     if state.deferred:
-        _carried_on(state, token.id)
+        carried_on(state, token.id)
     if is_passive(state, token, token.waiting):
         state.passive -= 1
     if token.waiting is Waiting.MUTEX:
@@ -200,67 +202,79 @@ def failed(state: RunState, event: e.TokenFailed) -> None:
     token = _moved(state, event.token, "token.failed")
     if token.external is ExternalState.CLAIMED:
         token.external = move_external(token.external, "token.failed")
-    _fail(state, token, event.error, retained=event.fails is not None or event.unhandled)
-    fail_branch(state, event.fails, event.error)
-    note_unhandled(state, event.unhandled, event.token, event.error)
+    _fail(state, token, event)
 
 
 def timed_out(state: RunState, event: e.TokenTimedOut) -> None:
     answered = event.token in state.deferred
     token = _moved(state, event.token, "token.timed_out")
-    _close_outside(token, "token.timed_out")
+    close_outside(token, "token.timed_out")
     if not answered:
         _remember_stopping(state, token)
-    if event.error.kind == "SYNC_TIMEOUT":  # a straggler of a join that went on: nothing follows from it
+    if event.error.kind == "SYNC_TIMEOUT":  # it waited at a join that failed, or the join went on without it
         token.error = event.error
-        end(state, token)
+        _end_because(state, token, event.because)
         return
-    _fail(state, token, event.error, retained=event.fails is not None or event.unhandled)
-    fail_branch(state, event.fails, event.error)
-    note_unhandled(state, event.unhandled, event.token, event.error)
+    _fail(state, token, event)
 
 
-def note_unhandled(state: RunState, unhandled: bool, key: int, error: Error) -> None:
-    """The first unhandled failure that is left is the run's error, whether it fails now or later."""
-    if unhandled:
-        state.unhandled[key] = error
+def note_failure(state: RunState, seq: int, failure: Failure, error: Error) -> None:
+    """A failure nothing has handled: a branch has failed for every join of its group, or the run will, now or later;
+    the first one that is left is then the run's error."""
+    state.failures[seq] = failure
+    if failure.unhandled:
+        state.unhandled[seq] = error
+    if failure.fails is not None:
+        group = state.groups[failure.fails[0]]
+        group.failed[failure.fails[1]] = error
+        group.failures[failure.fails[1]] = seq
 
 
-def fail_branch(state: RunState, frame: Frame | None, error: Error) -> None:
-    """A branch has failed for every join of its group."""
-    if frame is not None:
-        state.groups[frame[0]].failed[frame[1]] = error
-
-
-def _fail(state: RunState, token: Token, error: Error, *, retained: bool) -> None:
-    token.error = error
-    token.last_error = error
-    token.attempts = max(token.attempts, error.attempts)
+def _fail(state: RunState, token: Token, event: e.TokenFailed | e.TokenTimedOut) -> None:
+    token.error = event.error
+    token.attempts = max(token.attempts, event.error.attempts)
     end(state, token)
-    if retained or token.mode is Mode.COMPENSATION:
-        _retain(state, token)
+    if event.fails is not None or event.unhandled:
+        token.failure = event.seq
+        note_failure(state, event.seq, Failure(token.id, fails=event.fails, unhandled=event.unhandled), event.error)
+    elif token.mode is not Mode.COMPENSATION:
+        if _is_unwanted(state, token.frames):
+            state.ended[token.id - 1] += USED
+        return
+    state.tokens[token.id] = token  # an operator may still retry it
+    fallen.retain(state, token.frames)
 
 
-def _retain(state: RunState, token: Token) -> None:
-    """An operator may still retry it: keep it, and the groups it is in."""
-    state.tokens[token.id] = token
-    for group, _ in token.frames:
-        state.groups[group].retained += 1
+def _is_unwanted(state: RunState, frames: Frames) -> bool:
+    """Whether a join around it has gone on without this branch."""
+    return any(g not in state.groups or branch in state.groups[g].abandoned for g, branch in frames)
 
 
 def cancelled(state: RunState, event: e.TokenCancelled) -> None:
     if event.arrival is not None:
-        withdraw_arrival(state, ArrivalId(event.arrival))
+        arrival = state.arrivals[ArrivalId(event.arrival)]
+        withdraw_arrival(state, arrival.id)
+        if event.because:
+            fallen.keep_arrival(state, arrival, event.because)
         return
     answered = event.token in state.deferred
     token = _moved(state, event.token, "token.cancelled")
-    _close_outside(token, "token.cancelled")
+    close_outside(token, "token.cancelled")
     if not answered:
         _remember_stopping(state, token)
+    _end_because(state, token, event.because)
+
+
+def _end_because(state: RunState, token: Token, because: int) -> None:
+    """The visit ends; if a failure has taken it down, an operator's retry of that brings it back."""
+    arrivals = tuple(state.arrivals[identity] for identity in token.arrivals) if because else ()
     end(state, token)
+    if because:
+        fallen.keep_token(state, token, because, arrivals)
 
 
-def _close_outside(token: Token, cause: str) -> None:
+def close_outside(token: Token, cause: str) -> None:
+    """The visit's gate and external task end with it, or with its attempt."""
     if token.gate is GateState.OPEN:
         token.gate = move_gate(token.gate, cause)
     if token.external in (ExternalState.OFFERED, ExternalState.CLAIMED):
@@ -271,49 +285,6 @@ def _remember_stopping(state: RunState, token: Token) -> None:
     works = token.mode is Mode.COMPENSATION or state.graph.nodes[token.node].task is not None
     if token.attempt and (token.child is not None or (token.waiting is None and works)):
         state.stopping[token.id] = Stopped(token.attempt, token.node, token.path, token.frames, token.input, token.mode)
-
-
-def retry_scheduled(state: RunState, event: e.TokenRetryScheduled) -> None:
-    token = state.tokens[event.token]
-    if event.by is not None:
-        token.retries += 1
-        _reopen(state, token)
-    else:
-        _close_outside(token, "token.retry_scheduled")
-        if token.waiting is Waiting.SIGNAL:
-            forget_waiter(state, token.detail["signal"], token.id)
-    token.state = move_token(token.state, "token.retry_scheduled")
-    token.version += 1
-    if state.deferred:
-        _carried_on(state, token.id)
-    token.attempts += event.tries
-    token.external = None
-    token.child = None
-    token.gate = None
-    token.waiting = None if event.by is not None else Waiting.TIMER
-    token.detail = None
-    token.error = event.error
-    token.output = None
-    token.worker = None
-    drop_timers(state, token, triggers=False)
-
-
-def _reopen(state: RunState, token: Token) -> None:
-    for group, _ in token.frames:
-        state.groups[group].retained -= 1
-    for group, branch in token.frames:
-        state.groups[group].failed.pop(branch, None)
-    state.ended[token.id - 1] = 0
-    state.unhandled.pop(token.id, None)
-    state.live += 1
-    state.working += 1
-    token.last_error = None
-    if token.mode is not Mode.FORWARD:
-        return
-    state.at_node[token.node] = state.at_node.get(token.node, 0) + 1
-    units.add_token(state, token)
-    if state.graph.nodes[token.node].triggers:
-        _arm(state, token)
 
 
 def _take_mutex(state: RunState, token: Token) -> None:
@@ -330,11 +301,11 @@ def _moved(state: RunState, identity: TokenId, cause: str) -> Token:
     token.state = move_token(token.state, cause)
     token.version += 1
     if state.deferred:
-        _carried_on(state, identity)
+        carried_on(state, identity)
     return token
 
 
-def _carried_on(state: RunState, token: TokenId) -> None:
+def carried_on(state: RunState, token: TokenId) -> None:
     """What was deferred for a visit has been carried on as soon as the visit moves."""
     state.deferred.pop(token, None)
 
@@ -343,11 +314,9 @@ HANDLERS: dict[type[e.Event], Callable[[RunState, Any], None]] = {
     e.TokenCreated: created,
     e.TokenDispatched: dispatched,
     e.TokenStarted: started,
-    e.TokenWaiting: waiting,
     e.TokenResumed: resumed,
     e.TokenCompleted: completed,
     e.TokenFailed: failed,
     e.TokenTimedOut: timed_out,
     e.TokenCancelled: cancelled,
-    e.TokenRetryScheduled: retry_scheduled,
 }

@@ -45,7 +45,9 @@ def callback_received(state: RunState, event: e.CallbackReceived) -> None:
 
 
 def child_started(state: RunState, event: e.ChildStarted) -> None:
-    state.tokens[event.token].child = event.run
+    token = state.tokens[event.token]
+    token.child = token.called = event.run
+    token.workflow = event.workflow
 
 
 def child_ended(state: RunState, event: e.ChildEnded) -> None:

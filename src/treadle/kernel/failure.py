@@ -17,8 +17,9 @@ from treadle.model.errors import Error
 from treadle.model.ids import Frame, TokenId
 from treadle.model.states import Mode
 
-Record = Callable[[Frame | None, bool], None]
-"""Emits the failure's own event, given the branch that fails with it and whether nothing handles it."""
+Record = Callable[[Frame | None, bool], int]
+"""Emits the failure's own event, given the branch that fails with it and whether nothing handles it. Returns the
+event's sequence number: what the failure takes down refers to it."""
 
 
 def attempt_failed(d: Deciding, token: Token, error: Error, tries: int = 0) -> None:
@@ -63,7 +64,7 @@ def fail_token(d: Deciding, token: Token, error: Error) -> None:
     holds = token.mutex if mutex is not None and mutex.keep else None
     origin = Origin(token.id, node, token.path, token.frames, token.loops, error, holds)
 
-    def record(frame: Frame | None, unhandled: bool) -> None:
+    def record(frame: Frame | None, unhandled: bool) -> int:
         retries = max(token.attempts - 1, 0)
         cancel.stop_outside(d, token)
         if node.definition.compensate_on_failure and node.definition.compensate is not None:
@@ -72,8 +73,10 @@ def fail_token(d: Deciding, token: Token, error: Error) -> None:
             d.emit(e.TokenTimedOut(d.seq, d.now, token.id, error, d.now, frame, unhandled))
         else:
             d.emit(e.TokenFailed(d.seq, d.now, token.id, error, retries, frame, unhandled))
+        failed_at = d.state.seq
         d.touch(token.frames)
         entity.outcome(d, node, token.id, success=False)
+        return failed_at
 
     fail_at(d, origin, error, record)
 
@@ -93,13 +96,15 @@ def fail_at(d: Deciding, origin: Origin, error: Error, record: Record) -> None:
             return
     frame, wanted = failing_branch(d, origin)
     unhandled = frame is None
-    record(frame if wanted else None, unhandled)
+    failed_at = record(frame if wanted else None, unhandled)
     group = d.state.groups.get(frame[0]) if frame is not None else None
     if frame is not None and group is not None:
+        d.because = failed_at if wanted else 0
         cancel.cancel_branch(d, group, frame[1], "branch failed", error.kind)
+        d.because = 0
         d.mark(group.id)
     elif unhandled and d.graph.definition.on_unhandled_failure == "fail_run":
-        raise RunFails(error)
+        raise RunFails(error, own=False)
 
 
 def failing_branch(d: Deciding, origin: Origin) -> tuple[Frame | None, bool]:

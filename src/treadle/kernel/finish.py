@@ -8,6 +8,7 @@ from treadle.errors import EvaluationError
 from treadle.expression.sources import CompiledMapping
 from treadle.kernel import cancel, node_join, saga
 from treadle.kernel.deciding import Deciding, RunFails
+from treadle.kernel.fallen import RUN
 from treadle.kernel.state import Token
 from treadle.kernel.view import TokenView
 from treadle.model import effects as x
@@ -25,7 +26,7 @@ def settle_run(d: Deciding) -> bool:
         return False
     if state.live == 0:
         if state.unhandled:
-            fail_run(d, next(iter(state.unhandled.values())))
+            fail_run(d, next(iter(state.unhandled.values())), own=False)
         else:
             complete_run(d)
         return bool(d.ready)
@@ -38,7 +39,7 @@ def settle_run(d: Deciding) -> bool:
     if node_join.fire_stuck(d) or _end_stragglers(d):
         return True
     if state.unhandled:  # what is left waits for what has failed: that is the reason, not the waiting
-        raise RunFails(next(iter(state.unhandled.values())))
+        raise RunFails(next(iter(state.unhandled.values())), own=False)
     raise RunFails(_deadlock(d))
 
 
@@ -132,12 +133,14 @@ def _value_or_null(d: Deciding, name: str, source: Any, view: TokenView) -> Json
         return None
 
 
-def fail_run(d: Deciding, error: Error) -> None:
-    """An unhandled failure: cancel what is in flight, fail, and compensate."""
+def fail_run(d: Deciding, error: Error, *, own: bool = True) -> None:
+    """Cancel what is in flight, fail, and compensate. Not its `own` failure: a visit's or a fan-in's, unhandled."""
+    d.because = 0 if own else RUN
     cancel.cancel_all(d, "run failed", error.kind)
+    d.because = 0
     _abandon_decisions(d)
     _clear_timers(d)
-    d.emit(e.RunFailed(d.seq, d.now, error))
+    d.emit(e.RunFailed(d.seq, d.now, error, own))
     if not saga.begin(d, "failed"):
         tell_parent(d)
 
@@ -202,5 +205,7 @@ def tell_parent(d: Deciding) -> None:
                 state.output,
                 state.error,
                 bool(state.records) and d.graph.definition.compensation != "off",
+                state.life,
+                state.levels,
             )
         )

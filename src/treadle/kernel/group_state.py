@@ -45,6 +45,8 @@ class SiteState(Struct):
     """It has fired and lets every later arrival pass on its own."""
     unevaluable: bool = False
     """Its computed strategy could not be evaluated, and history has said so."""
+    failure: int = 0
+    """Of a failed join: its own failure. Of a dead one: the failure it went down with. 0: neither can be retried."""
 
 
 class Group(Struct):
@@ -73,6 +75,8 @@ class Group(Struct):
     members: dict[int, Members] = {}
     units: int = 0
     failed: dict[int, Error] = {}
+    failures: dict[int, int] = {}
+    """Branch → the failure it died of, as long as an operator may retry that."""
     empties: int = 0
     """Fan-outs inside it that had nothing to do and no join of their own: a result's shape must not depend on that."""
     sites: list[SiteState] = []
@@ -81,7 +85,7 @@ class Group(Struct):
     withdrawn: bool = False
     """It was cancelled: what is not spawned yet never will be."""
     retained: int = 0
-    """Failed tokens kept for an operator's retry."""
+    """Failed tokens, and what went down with them, kept for an operator's retry."""
     loops: dict[str, int] | None = None
     bounds: tuple[int, ...] = ()
     last_error: Error | None = None
@@ -100,3 +104,24 @@ class NodeJoinState(Struct):
     """Transitions consumed in the round that has fired but is not yet re-armed ({inbound: M})."""
     absorbed: tuple[str, ...] = ()
     """Other transitions that have delivered since then."""
+
+
+class Failure(Struct):
+    """A failure that nothing has handled, and what it took down: an operator may take it back (6.2)."""
+
+    token: TokenId
+    """The visit that failed; 0 for a fan-in."""
+    group: GroupId | None = None
+    target: str | None = None
+    item: Frame | None = None
+    fails: Frame | None = None
+    """The branch that died of it."""
+    unhandled: bool = False
+    """It is the run's failure, now or when the others have finished."""
+    tokens: list[TokenId] = []
+    arrivals: list[ArrivalId] = []
+    """Arrivals that were withdrawn without their visit."""
+    joins: list[tuple[GroupId, str]] = []
+    """Open joins that died with the branch around them."""
+    closed: list[tuple[GroupId, bool, bool]] = []
+    """Groups that were closed or withdrawn, and whether they were open or withdrawn before."""

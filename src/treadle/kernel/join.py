@@ -162,12 +162,16 @@ def fail(d: Deciding, group: Group, state: SiteState, site: JoinSite, error: Err
     loops = _continuation_origin(d, group, waiting).loops
     origin = Origin(TokenId(0), site.target, group.path, group.frames, loops, error)
 
-    def record(frame: Any, unhandled: bool) -> None:
-        d.emit(e.JoinFailed(d.seq, d.now, site.target.ref, error, group.id, None, frame, unhandled))
+    def record(frame: Any, unhandled: bool) -> int:
+        d.emit(e.JoinFailed(d.seq, d.now, site.target.ref, error, group.id, None, frame, unhandled, True))
+        failed_at = d.state.seq
+        d.because = failed_at if unhandled or frame is not None else 0
         _close(d, group, "join")
         _end_waiting(d, waiting, bare)  # each of them: the causes are told once
         for branch in live:
             cancel.cancel_branch(d, group, branch, f"join at {site.target.ref}", error.kind)
+        d.because = 0
+        return failed_at
 
     failure.fail_at(d, origin, error, record)
 
@@ -179,7 +183,7 @@ def _end_waiting(d: Deciding, waiting: list[Arrival], error: Error) -> None:
             cancel.cancel_units(d, [-arrival.id], "join", error.kind)
         elif error.kind == "SYNC_TIMEOUT":
             frames = token.frames
-            d.emit(e.TokenTimedOut(d.seq, d.now, token.id, error, d.now))
+            d.emit(e.TokenTimedOut(d.seq, d.now, token.id, error, d.now, None, False, d.because))
             d.touch(frames)
         else:
             cancel.cancel_token(d, token, "join", error.kind)
@@ -276,7 +280,7 @@ def _close_when_drained(d: Deciding, group: Group) -> None:
 
 def _close(d: Deciding, group: Group, by: str) -> None:
     if group.open:
-        d.emit(e.GroupClosed(d.seq, d.now, group.id, by))
+        d.emit(e.GroupClosed(d.seq, d.now, group.id, by, False, d.because))
 
 
 def _clear_timer(d: Deciding, state: SiteState) -> None:

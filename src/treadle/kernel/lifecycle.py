@@ -48,6 +48,10 @@ TOKEN: dict[tuple[str, str], T] = {
     (T.WAITING, "token.retry_scheduled"): T.WAITING,
     (T.FAILED, "token.retry_scheduled"): T.PENDING,
     (T.TIMED_OUT, "token.retry_scheduled"): T.PENDING,
+    (T.CANCELLED, "token.retry_scheduled"): T.PENDING,
+    (T.CANCELLED, "token.waiting"): T.WAITING,
+    (T.TIMED_OUT, "token.waiting"): T.WAITING,
+    (T.FAILED, "token.waiting"): T.WAITING,
 }
 
 RUN: dict[tuple[str, str], R] = {

@@ -207,9 +207,13 @@ def _fail(d: Deciding, node: GraphNode, state: NodeJoinState, chosen: list[Arriv
     error = Error("SCHEMA", f"join at {node.ref!r}: {why}", node.ref, path)
     item = state.item
 
-    def record(frame: Frame | None, unhandled: bool) -> None:
-        d.emit(e.JoinFailed(d.seq, d.now, node.ref, error, None, item, frame, unhandled))
+    def record(frame: Frame | None, unhandled: bool) -> int:
+        d.emit(e.JoinFailed(d.seq, d.now, node.ref, error, None, item, frame, unhandled, True))
+        failed_at = d.state.seq
+        d.because = failed_at if unhandled or frame is not None else 0
         cancel.cancel_units(d, [-arrival.id for arrival in chosen], f"join at {node.ref}", error.kind)
+        d.because = 0
+        return failed_at
 
     failure.fail_at(d, Origin(TokenId(0), node, path, frames, None, error), error, record)
 

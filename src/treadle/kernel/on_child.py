@@ -1,16 +1,18 @@
-"""Child runs report their end to the visit that waits for them (2.7, 2.6 step 9)."""
+"""Child runs report their end to the visit that waits for them (2.7, 2.6 step 9), and that they go on again (6.2)."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from treadle.kernel import causes, failure, on_answer, saga, suspend
-from treadle.kernel.deciding import Deciding
+from treadle.kernel import cancel, causes, failure, on_answer, reopen, reopen_plan, saga, suspend, timers
+from treadle.kernel.deciding import Deciding, Refused
 from treadle.kernel.state import Token
 from treadle.model import commands as c
+from treadle.model import effects as x
 from treadle.model import events as e
 from treadle.model.errors import Error
-from treadle.model.states import RunStatus, Waiting
+from treadle.model.ids import RunId, TokenId
+from treadle.model.states import RunStatus, TokenState, Waiting
 
 Json = Any
 
@@ -24,7 +26,9 @@ def end_child(d: Deciding, command: c.EndChild) -> None:
             saga.child_compensated(d, command.token, command.child, command.status, command.error)
             return
     token = d.state.tokens.get(command.token)
-    if token is None or token.child != command.child or token.waiting is not Waiting.SUBWORKFLOW:
+    if token is not None and _has_come_back(token, command.child, command.life):
+        _reopen(d, token, command.life, command.levels, "operator")  # its end has overtaken that news
+    if token is None or not _waits_for(token, command.child, command.life):
         if command.status == RunStatus.COMPLETED and command.compensable:
             on_answer.late_success(d, command.token, None, command.output, command.child)
         return
@@ -53,10 +57,8 @@ def apply_child_end(
             saga.record(d, token, output, child)
         suspend.resume_with(d, token, output, "child")
         return
-    action = d.node(token).task
-    assert action is not None
     failed = causes.of_child(child, _workflow(token), status, error)
-    if action.steps[0].action.config.get("on_failure") == "catch":
+    if suspend.catches_failure(d.node(token)):
         cause = error.as_json() if error is not None else failed.as_json()
         suspend.resume_with(d, token, {"error": {**cause, "status": status}}, "child")
         return
@@ -68,3 +70,67 @@ def _workflow(token: Token) -> str | None:
     """What the child is a run of; a visit that began to wait under an older version does not know."""
     name = token.detail.get("workflow") if isinstance(token.detail, dict) else None
     return name if isinstance(name, str) else None
+
+
+def _waits_for(token: Token, child: RunId, life: int) -> bool:
+    """Whether the visit waits for this child, and for this life of it: a child that is retried ends once more."""
+    return token.child == child and token.waiting is Waiting.SUBWORKFLOW and life >= token.life
+
+
+def _has_come_back(token: Token, child: RunId, life: int) -> bool:
+    """Whether the child the visit has failed with lives again, without the visit knowing."""
+    return token.called == child and token.state is TokenState.FAILED and life > token.life
+
+
+def reopen_call(d: Deciding, command: c.ReopenCall) -> None:
+    """A failed child was reopened (6.2). If its failure has been handled here meanwhile nobody waits for it any more,
+    and it is cancelled."""
+    token = d.state.tokens.get(command.token)
+    if token is None or token.called != command.child:
+        d.effect(x.CancelChild(command.child))
+    elif _has_come_back(token, command.child, command.life):
+        _reopen(d, token, command.life, command.levels, command.by)
+
+
+def _reopen(d: Deciding, token: Token, life: int, levels: int, by: str) -> None:
+    """The call waits for its child again; with `levels` the whole run is retried, and its other failed calls wait for
+    theirs."""
+    try:
+        reopen_plan.check_run(d, f"visit {token.id} at {token.node!r}")
+        others = reopen_plan.unhandled(d.state) if levels else []
+        wanted = reopen_plan.plan(d, [token.failure, *others])
+    except Refused:
+        assert token.called is not None
+        d.effect(x.CancelChild(token.called))
+        return
+    _retry_with(d, wanted, by, levels, {token.id: life})
+
+
+def refuse_call(d: Deciding, command: c.RefuseCall) -> None:
+    """A child cannot be retried, although the whole run is: the visit starts a new one."""
+    token = d.state.tokens.get(command.token)
+    if token is None or token.called != command.child:
+        return
+    if token.state is TokenState.FAILED:
+        try:
+            reopen_plan.check_run(d, f"visit {token.id} at {token.node!r}")
+            wanted = reopen_plan.plan(d, [token.failure, *reopen_plan.unhandled(d.state)])
+        except Refused:
+            return  # something else has happened since the operator asked
+        _retry_with(d, wanted, command.by, command.levels, {token.id: -1})
+    elif token.waiting is Waiting.SUBWORKFLOW:
+        cancel.clear_timers(d, token, triggers=False)
+        d.emit(e.TokenRetryScheduled(d.seq, d.now, token.id, token.attempt + 1, d.now))
+        timers.start(d, d.now, "retry", token)
+
+
+def _retry_with(d: Deciding, wanted: reopen_plan.Plan, by: str, levels: int, known: dict[TokenId, int]) -> None:
+    """Take the failures back. Calls whose child has not answered yet wait for it, and it is asked again; a life of -1
+    means that it has refused."""
+    lives = dict(known)
+    for call in reopen_plan.failed_calls(d, wanted):
+        if levels and call.id not in known:
+            lives[call.id] = call.life + 1
+            reopen.ask_child(d, call, by, levels)
+    waiting = {token: life for token, life in lives.items() if life >= 0}
+    reopen.carry_out(d, wanted, by, max(levels - 1, 0), waiting)

@@ -1,9 +1,9 @@
-"""What people and parents ask of a run: cancel, retry, pause, resume, extend, abort, groups, compensation (2.7, 2.8,
-2.10)."""
+"""What people and parents ask of a run: cancel, pause, resume, extend, abort, groups, compensation (2.7, 2.8, 2.10). An
+operator's retry is `reopen`'s."""
 
 from __future__ import annotations
 
-from treadle.kernel import cancel, failure, finish, native, on_answer, on_child, saga, signals, suspend, timers
+from treadle.kernel import cancel, failure, finish, native, on_answer, on_child, reopen, saga, signals, suspend, timers
 from treadle.kernel.deciding import Deciding, Refused, RunFails
 from treadle.kernel.depth import is_too_deep, too_deep
 from treadle.kernel.state import Deferred, Signal, Token
@@ -132,7 +132,7 @@ def _resume(d: Deciding, by: str, deadline: int | None) -> None:
                 signals.offer(d, item)
         elif item.token in d.state.deferred:
             _carry_on(d, d.state.tokens[item.token], item)
-    wake_all(d)
+    reopen.wake_all(d)
 
 
 def _carry_on(d: Deciding, token: Token, item: Deferred) -> None:
@@ -146,53 +146,6 @@ def _carry_on(d: Deciding, token: Token, item: Deferred) -> None:
         failure.attempt_failed(d, token, item.error, item.tries)
     else:
         on_answer.apply_result(d, token, item.output, item.tries, item.requests)
-
-
-def wake_all(d: Deciding) -> None:
-    """Everything that may begin begins, and every join is looked at: after a pause or an operator's retry."""
-    for token in d.state.tokens.values():
-        if token.state is TokenState.PENDING:
-            d.ready.append(token.id)
-    for group in d.state.groups:
-        d.mark(group)
-    d.items.update({item: None for _, item in d.state.node_joins if item is not None})
-
-
-def retry_token(d: Deciding, command: c.RetryToken) -> None:
-    """A failed token tries again: same token, new attempt, run reopened."""
-    token = d.state.tokens.get(command.token)
-    if token is None:
-        known = 0 < command.token <= d.state.last_token
-        kind = "INVALID_STATE" if known else "NOT_FOUND"
-        raise Refused(kind, f"visit {command.token} is not failed, or can no longer be retried")
-    if command.attempt is not None and command.attempt != token.attempt:
-        return
-    if token.state not in (TokenState.FAILED, TokenState.TIMED_OUT):
-        if token.error is None and token.attempt > 1:
-            return
-        raise Refused("INVALID_STATE", f"visit {command.token} is {token.state}, not failed")
-    if d.state.status not in (RunStatus.RUNNING, RunStatus.PAUSED, RunStatus.FAILED) or d.state.cause is not None:
-        raise Refused("INVALID_STATE", saga.cannot_retry(d, f"run {d.state.run}"))
-    _check_joins(d, token)
-    if d.state.status is RunStatus.FAILED:
-        d.emit(e.RunResumed(d.seq, d.now, command.by, reopened=True))
-        if d.graph.definition.timeout_ms is not None:
-            timers.start(d, d.now + d.graph.definition.timeout_ms, "run")
-    d.emit(e.TokenRetryScheduled(d.seq, d.now, token.id, token.attempt + 1, d.now, None, command.by))
-    timers.arm(d, token)
-    d.ready.append(token.id)
-    d.touch(token.frames)
-
-
-def _check_joins(d: Deciding, token: Token) -> None:
-    node = d.node(token)
-    for identity, _ in token.frames:
-        group = d.state.groups.get(identity)
-        decided = group is None or any(
-            site.status != "open" and d.graph.sites[site.index].reach & node.bit for site in group.sites
-        )
-        if decided:
-            raise Refused("INVALID_STATE", f"visit {token.id} cannot be retried: its join has fired or failed")
 
 
 def compensate_run(d: Deciding, _command: c.CompensateRun) -> None:

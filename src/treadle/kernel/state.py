@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from treadle.expression.paths import Path
 from treadle.graph.execution_graph import ExecutionGraph
-from treadle.kernel.group_state import Arrival, Group, NodeJoinState
+from treadle.kernel.group_state import Arrival, Failure, Group, NodeJoinState
 from treadle.kernel.scope import Scope
 from treadle.model.errors import Error
 from treadle.model.ids import ArrivalId, Frame, Frames, GroupId, RecordId, RunId, TimerId, TokenId
@@ -75,6 +75,23 @@ class Token(Struct, gc=False):
     """Of the recoveries, those that say nothing against the work."""
     retries: int = 0
     """How often an operator has retried it; part of its idempotency key."""
+    failure: int = 0
+    """Of a failed visit: which of the run's `failures` it is."""
+    called: RunId | None = None
+    """The child its latest attempt has started, also when that has ended."""
+    workflow: str | None = None
+    """What that child is a run of."""
+    life: int = 0
+    """How often that child has been reopened since."""
+
+
+class Fallen(Struct):
+    """A visit that went down with a failure, as it was: an operator's retry of the failure brings it back."""
+
+    token: Token
+    because: int
+    arrivals: tuple[Arrival, ...]
+    """What it held at joins, with what it had brought."""
 
 
 class Timer(Struct):
@@ -176,7 +193,21 @@ class RunState:
     output: Json = None
     error: Error | None = None
     unhandled: dict[int, Error] = field(default_factory=dict)
-    """Failures nothing handled while others are let finish, by token (minus the group's id: a fan-in's), in order."""
+    """Errors of the run's own failures: those nothing has handled, by sequence number, in order."""
+    failures: dict[int, Failure] = field(default_factory=dict)
+    """What an operator's retry could take back, by the sequence number of the failure's event; -1 is the run's."""
+    fallen: dict[TokenId, Fallen] = field(default_factory=dict)
+    """Visits that went down with one of these failures."""
+    fallen_arrivals: dict[ArrivalId, Arrival] = field(default_factory=dict)
+    """Arrivals that did so without a visit."""
+    own_failure: bool = False
+    """The run failed by itself: its deadline, a deadlock, a limit."""
+    life: int = 0
+    """How often it has been reopened."""
+    levels: int = 0
+    """As `RunResumed.levels`, of the latest reopening."""
+    time_left: int | None = None
+    """Of a failed run: what is left of its deadline, which stands still (6.2)."""
     parent: ParentLink | None = None
     depth: int = 0
     depth_max: int = 10
@@ -250,4 +281,15 @@ class RunState:
         return {"state": root.plain("state"), "output": root.plain("output")}
 
 
-ENDED = ("", TokenState.COMPLETED, TokenState.FAILED, TokenState.TIMED_OUT, TokenState.CANCELLED)
+ENDED = (
+    "",
+    TokenState.COMPLETED,
+    TokenState.FAILED,
+    TokenState.TIMED_OUT,
+    TokenState.CANCELLED,
+    TokenState.FAILED,
+    TokenState.TIMED_OUT,
+)
+"""The last two: the visit's failure was used, or outlived, by a join that has fired."""
+USED = 3
+"""From the code of a failure to that of one a join has used."""

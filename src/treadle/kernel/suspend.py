@@ -49,7 +49,8 @@ def _start(d: Deciding, token: Token, value: Json) -> int:
     return attempt
 
 
-def _deadline(d: Deciding, token: Token, node: GraphNode, extra: int | None = None) -> None:
+def deadline(d: Deciding, token: Token, node: GraphNode, extra: int | None = None) -> None:
+    """The clock of an attempt that waits."""
     task = node.task
     execution = task.steps[0].action.execution if task is not None else None
     given = (node.deadline_ms, execution.timeout_ms if execution is not None else None, extra)
@@ -74,7 +75,7 @@ def _wait(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
     _start(d, token, value)
     d.emit(e.TokenWaiting(d.seq, d.now, token.id, Waiting.TIMER, due))
     timers.start(d, due, "wait", token)
-    _deadline(d, token, node)
+    deadline(d, token, node)
 
 
 def _due(d: Deciding, ms: Json, until: Json) -> int:
@@ -107,7 +108,7 @@ def _human(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
         timers.start(d, due, "gate_due", token)
     if remind_ms is not None:
         timers.start(d, d.now + remind_ms, "gate_remind", token)
-    _deadline(d, token, node)
+    deadline(d, token, node)
 
 
 def _signal(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
@@ -122,7 +123,7 @@ def _signal(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
     keyed = "key" in node.config or (isinstance(value, dict) and "key" in value)
     detail = {"signal": name, "key": key, "keyed": keyed, "buffer": buffer}
     d.emit(e.TokenWaiting(d.seq, d.now, token.id, Waiting.SIGNAL, None, None, None, detail))
-    _deadline(d, token, node)
+    deadline(d, token, node)
     signals.take_buffered(d, token, None, name)
 
 
@@ -149,8 +150,15 @@ def _workflow_call(d: Deciding, token: Token, node: GraphNode, value: Json) -> N
     d.emit(e.ChildStarted(d.seq, d.now, token.id, child, name, version))
     detail = {"child": child, "workflow": name}
     d.emit(e.TokenWaiting(d.seq, d.now, token.id, Waiting.SUBWORKFLOW, None, None, None, detail))
-    d.effect(x.StartChild(token.id, child, name, value, d.state.depth + 1, d.state.depth_max, version, inherit))
-    _deadline(d, token, node)
+    depth, depth_max = d.state.depth + 1, d.state.depth_max
+    catches = catches_failure(node)
+    d.effect(x.StartChild(token.id, child, name, value, depth, depth_max, version, inherit, catches=catches))
+    deadline(d, token, node)
+
+
+def catches_failure(node: GraphNode) -> bool:
+    """Whether a call goes on with its child's failure as a result."""
+    return node.task is not None and node.task.steps[0].action.config.get("on_failure") == "catch"
 
 
 def _webhook(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
@@ -160,7 +168,7 @@ def _webhook(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
     d.emit(e.TokenStarted(d.seq, d.now, token.id, attempt))
     d.emit(e.TokenWaiting(d.seq, d.now, token.id, Waiting.EXTERNAL))
     d.effect(x.CallWebhook(token.id, attempt, node.ref, value))
-    _deadline(d, token, node, timeout)
+    deadline(d, token, node, timeout)
 
 
 _STARTERS = {

@@ -140,6 +140,10 @@ class EndChild(Command, tag="end_child", frozen=True):
     output: Json = None
     error: Error | None = None
     compensable: bool = False
+    life: int = 0
+    """How often the child has been reopened: its end after a retry is another one than its first."""
+    levels: int = 0
+    """As `ReopenCall.levels`, for an end that overtakes the news of the reopening."""
 
 
 class CancelRun(Command, tag="cancel_run", frozen=True):
@@ -164,6 +168,36 @@ class RetryToken(Command, tag="retry_token", frozen=True):
     by: str = "operator"
     attempt: int | None = None
     """The attempt that failed: makes a repeated delivery recognisable. None: whichever."""
+
+
+class RetryRun(Command, tag="retry_run", frozen=True):
+    """Try every visit again whose failure nothing has handled, together; failed children first."""
+
+    by: str = "operator"
+    levels: int = 0
+    """Asked by the parent: how many runs outwards are retried as a whole. The child tells it what became of that."""
+
+
+class ReopenCall(Command, tag="reopen_call", frozen=True):
+    """A child that had failed was reopened: the visit that called it waits for it again."""
+
+    token: TokenId
+    child: RunId
+    life: int
+    """How often the child has been reopened: makes a repeated delivery recognisable."""
+    levels: int = 0
+    """More than 0: the whole run is retried, not just this call."""
+    by: str = "operator"
+
+
+class RefuseCall(Command, tag="refuse_call", frozen=True):
+    """A child cannot be retried, although its parent is: the visit that called it starts a new one."""
+
+    token: TokenId
+    child: RunId
+    levels: int = 1
+    """As `ReopenCall.levels`."""
+    by: str = "operator"
 
 
 class PauseRun(Command, tag="pause_run", frozen=True):

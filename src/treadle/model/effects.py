@@ -88,10 +88,40 @@ class StartChild(Effect, tag="start_child", frozen=True):
     version: int | None = None
     inherit_artifacts: bool = False
     entity: EntityRef | None = None
+    catches: bool = False
+    """The caller goes on with the child's failure as a result (`on_failure: catch`)."""
 
 
 class CancelChild(Effect, tag="cancel_child", frozen=True):
     child: RunId
+
+
+class RetryChild(Effect, tag="retry_child", frozen=True):
+    """The run is retried as a whole: first its failed child, which answers `child_reopened` or `child_refused`."""
+
+    child: RunId
+    token: TokenId
+    by: str
+    levels: int
+
+
+class ChildReopened(Effect, tag="child_reopened", frozen=True):
+    """This run had failed and was reopened: its parent waits for it again."""
+
+    parent: RunId
+    token: TokenId
+    life: int
+    levels: int
+    by: str
+
+
+class ChildRefused(Effect, tag="child_refused", frozen=True):
+    """This run cannot be retried, although its parent has asked for it."""
+
+    parent: RunId
+    token: TokenId
+    levels: int
+    by: str
 
 
 class CompensateChild(Effect, tag="compensate_child", frozen=True):
@@ -106,6 +136,8 @@ class NotifyParent(Effect, tag="notify_parent", frozen=True):
     output: Json = None
     error: Error | None = None
     compensable: bool = False
+    life: int = 0
+    levels: int = 0
 
 
 class DeliverSignal(Effect, tag="deliver_signal", frozen=True):

@@ -53,6 +53,8 @@ class RunCompleted(Event, tag="run.completed"):
 
 class RunFailed(Event, tag="run.failed"):
     error: Error
+    own: bool = False
+    """No visit's or fan-in's failure: the deadline, a deadlock, a limit. What it cancels does not come back (6.2)."""
 
 
 class RunCancelled(Event, tag="run.cancelled"):
@@ -77,6 +79,8 @@ class RunResumed(Event, tag="run.resumed"):
     """A new run deadline, when an operator extended it."""
     reopened: bool = False
     """The run had failed and an operator retries one of its tokens."""
+    levels: int = 0
+    """Of a reopened child: how many runs outwards are retried as a whole with it."""
 
 
 class RunCompensating(Event, tag="run.compensating"):
@@ -149,6 +153,8 @@ class TokenWaiting(Event, tag="token.waiting"):
     """What would resume it: {signal, key}, {join, group}, {child}, {mutex, held_by}, {claimed_by}, …"""
     tries: int = 0
     """Of a visit that has executed: task retries inside the attempt."""
+    arrival: int | None = None
+    """With token 0: this arrival, which an operator's retry brings back, waits at its join again."""
 
 
 class TokenResumed(Event, tag="token.resumed"):
@@ -180,6 +186,8 @@ class TokenTimedOut(Event, tag="token.timed_out"):
     timeout_at: int = 0
     fails: Frame | None = None
     unhandled: bool = False
+    because: int = 0
+    """As `TokenCancelled.because`, for a visit that waited at a join whose clock ran out."""
 
 
 class TokenCancelled(Event, tag="token.cancelled"):
@@ -188,6 +196,9 @@ class TokenCancelled(Event, tag="token.cancelled"):
     by: str
     reason: str | None = None
     arrival: int | None = None
+    because: int = 0
+    """The failure that took it down: the sequence number of its event, or -1 for the run's. An operator's retry of that
+    failure brings it back (6.2). 0: it was cancelled for another reason."""
 
 
 class TokenRetryScheduled(Event, tag="token.retry_scheduled"):
@@ -239,6 +250,8 @@ class GroupClosed(Event, tag="group.closed"):
     by: str | None = None
     withdrawn: bool = False
     """It was cancelled: branches that have not begun never will."""
+    because: int = 0
+    """As `TokenCancelled.because`: the group goes on when that failure is retried."""
 
 
 class FanOutEmpty(Event, tag="fan_out.empty"):
@@ -290,12 +303,28 @@ class JoinFailed(Event, tag="join.failed"):
     fails: Frame | None = None
     """The branch of an enclosing group that fails with it, when no transition handles the failure."""
     unhandled: bool = False
+    remembers: bool = False
+    """What it takes down says so (`because`), so that it can be reopened. Version 0.1 did not."""
+
+
+class JoinReopened(Event, tag="join.reopened"):
+    """An operator retries what made the fan-in fail, or what took its branch down: it waits again."""
+
+    target: str
+    group: GroupId | None = None
+    item: Frame | None = None
+    failure: int = 0
+    """The sequence number of the `join.failed` that this takes back; 0 for a join that only went down with another
+    failure."""
+    by: str | None = None
 
 
 class JoinDead(Event, tag="join.dead"):
     target: str
     group: GroupId | None = None
     item: Frame | None = None
+    because: int = 0
+    """As `TokenCancelled.because`: the branch around it went down with that failure."""
 
 
 class JoinMismatch(Event, tag="join.mismatch"):

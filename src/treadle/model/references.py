@@ -28,3 +28,5 @@ class ParentLink(Struct, omit_defaults=True):
     token: TokenId
     inherits_artifacts: bool = False
     """It may read the artifacts of the run above."""
+    catches: bool = False
+    """The visit goes on with this run's failure as a result (`on_failure: catch`): it is handled."""

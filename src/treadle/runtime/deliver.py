@@ -18,8 +18,8 @@ from treadle.model import effects as f
 from treadle.model.errors import Error
 from treadle.model.events import RunResumed
 from treadle.model.ids import RunId, TokenId
-from treadle.model.references import ParentLink
 from treadle.model.states import RunStatus, TokenState
+from treadle.runtime import relatives
 from treadle.runtime.coordinator import Coordinator
 from treadle.runtime.facts import Facts
 from treadle.runtime.gathering import Decided, Item
@@ -67,10 +67,7 @@ class Delivery:
         self._rows: dict[type[f.Effect], Callable[[OutboxRow, Any], None]] = {
             f.RunTask: self._offer,
             f.StartChild: self._start_child,
-            f.CancelChild: self._cancel_child,
-            f.CompensateChild: self._compensate_child,
-            f.NotifyParent: self._notify_parent,
-            f.DeliverSignal: self._deliver_signal,
+            f.RetryChild: self._retry_child,
         }
 
     def durable(self, decided: list[Decided], rows: list[OutboxRow]) -> None:
@@ -95,8 +92,11 @@ class Delivery:
         handler = self._rows.get(type(row.effect))
         if not self._shards.owns(row.run):
             return  # its new owner finds it
+        told = relatives.letter(row.run, row.effect) if handler is None else None
         if handler is not None:
             handler(row, row.effect)
+        elif told is not None:
+            self._coordinator.tell(*told, row.id, row.run)
         else:
             self._outgoing.carry(row)
 
@@ -255,7 +255,7 @@ class Delivery:
             input=effect.input,
             version=effect.version or 0,
             entity=effect.entity,
-            parent=ParentLink(row.run, effect.token, effect.inherit_artifacts),
+            parent=relatives.parent_link(row.run, effect),
             depth=effect.depth,
             depth_max=effect.depth_max,
         )
@@ -278,19 +278,17 @@ class Delivery:
         future.add_done_callback(told)
         return future
 
-    def _cancel_child(self, row: OutboxRow, effect: f.CancelChild) -> None:
-        self._coordinator.tell(effect.child, c.CancelRun(by="parent"), row.id, row.run)
+    def _retry_child(self, row: OutboxRow, effect: f.RetryChild) -> None:
+        """A child that retention has dropped cannot answer: its parent starts a new one."""
+        future: asyncio.Future[Answer] = self._coordinator.future()
 
-    def _compensate_child(self, row: OutboxRow, effect: f.CompensateChild) -> None:
-        self._coordinator.tell(effect.child, c.CompensateRun(effect.token), row.id, row.run)
+        def told(answered: asyncio.Future[Answer]) -> None:
+            if not answered.cancelled() and answered.exception() is None and answered.result().rejection is not None:
+                self._coordinator.tell(row.run, relatives.child_is_gone(effect), row.id)
 
-    def _notify_parent(self, row: OutboxRow, effect: f.NotifyParent) -> None:
-        command = c.EndChild(effect.token, row.run, effect.status, effect.output, effect.error, effect.compensable)
-        self._coordinator.tell(effect.parent, command, row.id, row.run)
-
-    def _deliver_signal(self, row: OutboxRow, effect: f.DeliverSignal) -> None:
-        command = c.SendSignal(effect.name, effect.key, effect.data, effect.id)
-        self._coordinator.tell(effect.run, command, row.id, row.run)
+        future.add_done_callback(told)
+        command = c.RetryRun(effect.by, effect.levels)
+        self._coordinator.put(Item(effect.child, command, None, future, row.id, True, row.run))
 
 
 def is_on_offer(state: RunState, effect: f.RunTask) -> bool:

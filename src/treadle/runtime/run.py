@@ -12,12 +12,13 @@ import uuid_utils
 from msgspec import Struct
 
 from treadle.errors import CommandRefused, TreadleError
+from treadle.kernel.reopen_plan import unhandled_visits
 from treadle.kernel.state import RunState
 from treadle.model import commands as c
 from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.ids import RecordId, RunId, TokenId
-from treadle.model.states import RUN_ENDED, RunStatus, TokenState
+from treadle.model.states import RUN_ENDED, RunStatus
 from treadle.runtime.artifacts import Artifact, artifacts_of
 from treadle.runtime.commander import Commander, patiently
 from treadle.runtime.compensations import Compensation, compensations_of, the_failed
@@ -210,16 +211,23 @@ class Run:
         await self.ask(c.AbortRun(by))
 
     async def retry(self, visit: int | None = None, *, by: str = "operator") -> list[TokenId]:
-        """Tries failed visits again: one, or all that have failed. Which."""
+        """Tries visits again that have failed or timed out, and brings back what their failure took down: one visit, or
+        all whose failure nothing has handled, in failed children first. Returns the visits that are retried. Raises
+        CommandRefused, which says why."""
         state = await self.state()
-        failed = [token for token in state.tokens.values() if token.state is TokenState.FAILED]
-        chosen = failed if visit is None else [token for token in failed if token.id == visit]
-        if not chosen:
-            what = f"visit {visit} has not failed" if visit is not None else "no visit of it has failed"
-            raise CommandRefused("INVALID_STATE", f"{self.id}: {what}; there is nothing to retry")
-        for token in chosen:
-            await self.ask(c.RetryToken(token.id, by, token.attempt))
-        return [token.id for token in chosen]
+        if visit is not None:
+            chosen = TokenId(visit)
+            kept = state.fallen.get(chosen)
+            token = kept.token if kept is not None else state.tokens.get(chosen)
+            await self.ask(c.RetryToken(chosen, by, token.attempt if token is not None else None))
+            return [chosen]
+        before, visits = state.seq, unhandled_visits(state)
+        with self._commander.watch(self.id) as watch:
+            await self.ask(c.RetryRun(by))
+            news = await self._news()
+            while news.seq <= before and news.status is RunStatus.FAILED:  # failed children go first
+                news = await watch.news() or await self._news()
+        return visits
 
     async def compensations(self) -> list[Compensation]:
         """What it can undo, in the order in which it was done, and what became of each."""

@@ -111,6 +111,10 @@ def _retry(stage: Stage, step: s.Retry) -> Rejection | None:
     return stage.world.send(chosen.run, c.RetryToken(chosen.visit.token))
 
 
+def _retry_run(stage: Stage, step: s.RetryRun) -> Rejection | None:
+    return _tell(stage, step, c.RetryRun())
+
+
 def _has_failed(chosen: Chosen) -> bool:
     return chosen.visit.state in (TokenState.FAILED, TokenState.TIMED_OUT)
 
@@ -240,6 +244,7 @@ _ACTS: dict[type[s.Step], Act] = {
     s.CancelGroup: _cancel_group,
     s.CancelNode: _cancel_node,
     s.Retry: _retry,
+    s.RetryRun: _retry_run,
     s.Pause: _pause,
     s.Resume: _resume,
     s.ExtendTimeout: _extend,

@@ -13,7 +13,7 @@ from treadle.language.problem import nearest
 from treadle.model.definition import Task, Workflow
 from treadle.testing.address import parse_address, ref_of
 from treadle.testing.place import Place
-from treadle.testing.scenario import Expect, Expectation, Mock, Scenario, Start, StartRun
+from treadle.testing.scenario import Expect, Expectation, Mock, Scenario, Start, StartRun, Step
 
 _BY_ADDRESS = ("visits", "attempts", "node_output", "dispatches", "paths")
 
@@ -29,10 +29,15 @@ def check_names(scenario: Scenario, workflows: Sequence[Workflow]) -> None:
         _check_expectation(expectation, refs, runs)
     for step in scenario.steps or ():
         address = getattr(step, "address", None)
-        if isinstance(step, StartRun) and step.refused != "NOT_FOUND":
+        if isinstance(step, StartRun) and not _may_be_unknown(step):
             _check_start(step.start, workflows)
-        if address is not None and step.refused != "NOT_FOUND":
+        if address is not None and not _may_be_unknown(step):
             _check_address(address, step.place, refs)
+
+
+def _may_be_unknown(step: Step) -> bool:
+    """Whether a step is about a name that nobody has, on purpose."""
+    return step.refused == "NOT_FOUND" or "NOT_FOUND" in step.expect_refused
 
 
 def _check_start(start: Start, workflows: Sequence[Workflow]) -> None:

@@ -21,8 +21,8 @@ from treadle.model import commands as c
 from treadle.model import effects as f
 from treadle.model.errors import Error, Rejection
 from treadle.model.ids import RunId
-from treadle.model.references import ParentLink
 from treadle.model.states import TokenState
+from treadle.runtime import relatives
 from treadle.runtime.answer import result_command
 from treadle.store.port import OutboxRow
 from treadle.testing.artifacts import RunArtifacts
@@ -41,8 +41,11 @@ def deliver(engine: Engine, row: OutboxRow) -> None:
     """Does what a row asks for, then acknowledges it; effects that only inform somebody are just
     acknowledged."""
     handler = _HANDLERS.get(type(row.effect))
+    told = relatives.letter(row.run, row.effect)
     if handler is not None:
         handler(engine, row)
+    elif told is not None:
+        engine.handle(*told)
     if type(row.effect) not in _HAND_OUTS:
         engine.acknowledge(row)
 
@@ -131,7 +134,7 @@ def _start_child(engine: Engine, row: OutboxRow) -> None:
         input=effect.input,
         version=_child_version(engine, effect),
         entity=effect.entity,
-        parent=ParentLink(row.run, effect.token, effect.inherit_artifacts),
+        parent=relatives.parent_link(row.run, effect),
         depth=effect.depth,
         depth_max=effect.depth_max,
     )
@@ -150,37 +153,10 @@ def _refuse_child(engine: Engine, parent: RunId, effect: f.StartChild, rejection
     engine.handle(parent, c.EndChild(effect.token, effect.child, "failed", error=error))
 
 
-def _cancel_child(engine: Engine, row: OutboxRow) -> None:
-    effect: f.CancelChild = row.effect  # type: ignore[assignment]
-    engine.handle(effect.child, c.CancelRun(by="parent"))
-
-
-def _compensate_child(engine: Engine, row: OutboxRow) -> None:
-    effect: f.CompensateChild = row.effect  # type: ignore[assignment]
-    engine.handle(effect.child, c.CompensateRun(effect.token))
-
-
-def _notify_parent(engine: Engine, row: OutboxRow) -> None:
-    effect: f.NotifyParent = row.effect  # type: ignore[assignment]
-    engine.handle(
-        effect.parent,
-        c.EndChild(effect.token, row.run, effect.status, effect.output, effect.error, effect.compensable),
-    )
-
-
-def _deliver_signal(engine: Engine, row: OutboxRow) -> None:
-    effect: f.DeliverSignal = row.effect  # type: ignore[assignment]
-    engine.handle(effect.run, c.SendSignal(effect.name, effect.key, effect.data, effect.id))
-
-
 _HANDLERS: dict[type[f.Effect], Callable[[Any, OutboxRow], None]] = {
     f.RunTask: _run_task,
     f.CallWebhook: _call_webhook,
     f.StartChild: _start_child,
-    f.CancelChild: _cancel_child,
-    f.CompensateChild: _compensate_child,
-    f.NotifyParent: _notify_parent,
-    f.DeliverSignal: _deliver_signal,
 }
 _HAND_OUTS = (f.RunTask, f.CallWebhook)
 """These acknowledge themselves: work counts as handed out before a crash point that follows it."""

@@ -168,6 +168,7 @@ _DETAILS: dict[type[e.Event], Callable[[Any], str]] = {
     e.JoinFired: _fired,
     e.JoinFailed: lambda event: f"→ {event.target}  {_error(event)}",
     e.JoinDead: lambda event: f"→ {event.target}",
+    e.JoinReopened: lambda event: _joined(f"→ {event.target}", f"group {event.group}" if event.group else None),
     e.JoinMismatch: lambda event: f"{event.transition} wanted {event.wanted}",
     e.ContextUpdated: _context,
     e.ContextConflict: lambda event: f"{'.'.join(map(str, event.path))} by {event.by}",

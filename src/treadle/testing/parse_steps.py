@@ -1,7 +1,7 @@
 """The `steps` of a scenario: one parser per verb.
 
-Part of the parser (see `parse`); owns the verbs and the modifiers every step may carry: `refused`, `visit`,
-`run`.
+Part of the parser (see `parse`); owns the verbs and the modifiers every step may carry: `refused`, `expect_refused`,
+`visit`, `run`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from treadle.testing.place import Place
 
 Fields = dict[str, Place]
 
-_MODIFIERS = frozenset({"refused", "visit", "run"})
+_MODIFIERS = frozenset({"refused", "expect_refused", "visit", "run"})
 _POINTS = ("before_commit", "after_commit", "after_dispatch")
 
 
@@ -26,6 +26,7 @@ class Modifiers(TypedDict):
 
     place: Place
     refused: str | None
+    expect_refused: tuple[str, ...]
     visit: int | None
     run: str | None
 
@@ -54,9 +55,17 @@ def _modifiers(place: Place, fields: Fields) -> Modifiers:
     return Modifiers(
         place=place,
         refused=fields["refused"].text() if "refused" in fields else None,
+        expect_refused=_texts(fields["expect_refused"]) if "expect_refused" in fields else (),
         visit=fields["visit"].count(1) if "visit" in fields else None,
         run=fields["run"].text() if "run" in fields else None,
     )
+
+
+def _texts(value: Place) -> tuple[str, ...]:
+    texts = tuple(place.text() for place in value.items())
+    if not texts:
+        value.refuse("name at least one text that the refusal must contain")
+    return texts
 
 
 def _advance(value: Place, _fields: Fields, modifiers: Modifiers) -> s.Step:
@@ -80,6 +89,10 @@ def _addressed(step: Callable[..., s.Step]) -> Parser:
         return step(address=value.text(), **modifiers)
 
     return parse
+
+
+def _retry(value: Place, _fields: Fields, modifiers: Modifiers) -> s.Step:
+    return s.RetryRun(**modifiers) if value.text() == "run" else s.Retry(address=value.text(), **modifiers)
 
 
 def _release(value: Place, fields: Fields, modifiers: Modifiers) -> s.Step:
@@ -201,7 +214,7 @@ _VERBS: dict[str, Verb] = {
     "gates": Verb(_gates, ("data",)),
     "callback": Verb(_callback, ("output", "error", "times", "attempt")),
     "cancel": Verb(_cancel),
-    "retry": Verb(_addressed(s.Retry)),
+    "retry": Verb(_retry),
     "pause": Verb(_bare(s.Pause)),
     "resume": Verb(_bare(s.Resume)),
     "extend_timeout_ms": Verb(_extend),

@@ -81,13 +81,21 @@ class Performance:
             self._judge(label, step, rejection)
 
     def _judge(self, label: str, step: Step, rejection: Rejection | None) -> None:
-        """Whether a step was refused exactly if it was to be."""
-        got = f"{rejection.kind}: {rejection.message}" if rejection else "accepted"
-        if rejection is None and step.refused is not None:
-            raise self._failure(label, f"expected to be refused with {step.refused}, was accepted")
-        if rejection is not None and rejection.kind != step.refused:
-            wanted = f"be refused with {step.refused}" if step.refused else "be accepted"
-            raise self._failure(label, f"expected to {wanted}, was refused with {got}")
+        """Whether a step was refused exactly if it was to be, and for the reasons that were given."""
+        wanted = step.refused is not None or bool(step.expect_refused)
+        if rejection is None:
+            if wanted:
+                reasons = step.refused or ", ".join(map(repr, step.expect_refused))
+                raise self._failure(label, f"expected to be refused with {reasons}, was accepted")
+            return
+        got = f"{rejection.kind}: {rejection.message}"
+        if not wanted:
+            raise self._failure(label, f"expected to be accepted, was refused with {got}")
+        if step.refused is not None and rejection.kind != step.refused:
+            raise self._failure(label, f"expected to be refused with {step.refused}, was refused with {got}")
+        missing = [text for text in step.expect_refused if text not in got]
+        if missing:
+            raise self._failure(label, f"expected the refusal to say {missing}, it says {got}")
 
     def _expect(self, label: str, expectation: Expectation, observed: Observed) -> None:
         found = differences(expectation, observed)

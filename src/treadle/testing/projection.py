@@ -207,6 +207,8 @@ def _started(run: Projection, event: e.TokenStarted) -> None:
 
 
 def _waiting(run: Projection, event: e.TokenWaiting) -> None:
+    if event.arrival is not None:  # it stands alone at a join: no visit waits
+        return
     visit = run.visits[event.token]
     visit.state = TokenState.WAITING
     visit.waiting = event.reason

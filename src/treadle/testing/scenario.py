@@ -104,10 +104,12 @@ class Expectation(Struct, frozen=True):
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """One thing done to the run. `refused` is the error kind it must be refused with."""
+    """One thing done to the run. `refused` is the error kind it must be refused with, `expect_refused` what the refusal
+    must say."""
 
     place: Place
     refused: str | None = None
+    expect_refused: tuple[str, ...] = ()
     visit: int | None = None
     run: str | None = None
 
@@ -162,6 +164,10 @@ class CancelNode(Step, frozen=True):
 
 class Retry(Step, frozen=True):
     address: str
+
+
+class RetryRun(Step, frozen=True):
+    """Of everything in the run that failed unhandled."""
 
 
 class Pause(Step, frozen=True):

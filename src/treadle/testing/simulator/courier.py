@@ -6,14 +6,13 @@ overtake, be done twice, or be done by two engines at once; receivers must not m
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from treadle.model import commands as c
 from treadle.model import effects as x
 from treadle.model.errors import Error
 from treadle.model.ids import RunId
-from treadle.model.references import ParentLink
+from treadle.runtime import relatives
 from treadle.store.port import OutboxRow
 from treadle.testing.simulator.post import Letter, answered
 from treadle.testing.simulator.schedule import Process
@@ -28,7 +27,7 @@ TURN_MS = 15
 def deliver(engine: Engine, row: OutboxRow) -> Process:
     """Carry a row out, then acknowledge it."""
     for _ in range(2 if engine.world.faults.happens("duplicate_effect") else 1):
-        if type(row.effect) in _MESSAGES:
+        if _destination(row) is not None:
             yield from _send(engine, row)
         else:
             _tell(engine, row)
@@ -56,7 +55,8 @@ def _send(engine: Engine, row: OutboxRow) -> Process:
         for other in engine.world.depot.outbox([engine.world.depot.shard_of(row.run)])
     ):
         yield TURN_MS
-    run, command, workflow = _MESSAGES[type(row.effect)](engine, row)
+    told = relatives.letter(row.run, row.effect)
+    run, command, workflow = (*told, "") if told is not None else _start_child(row)
     letter = engine.world.post.send(run, command, workflow=workflow, host=engine)
     yield from answered(letter)
     if isinstance(row.effect, x.StartChild) and letter.rejection is not None:
@@ -64,12 +64,11 @@ def _send(engine: Engine, row: OutboxRow) -> Process:
 
 
 def _destination(row: OutboxRow) -> RunId | None:
-    effect = row.effect
-    if isinstance(effect, x.StartChild | x.CancelChild | x.CompensateChild):
-        return effect.child
-    if isinstance(effect, x.NotifyParent):
-        return effect.parent
-    return effect.run if isinstance(effect, x.DeliverSignal) else None
+    """The run that a row has a message for."""
+    if isinstance(row.effect, x.StartChild):
+        return row.effect.child
+    told = relatives.letter(row.run, row.effect)
+    return told[0] if told is not None else None
 
 
 def _refuse_child(engine: Engine, parent: RunId, effect: x.StartChild, letter: Letter) -> Letter:
@@ -80,45 +79,14 @@ def _refuse_child(engine: Engine, parent: RunId, effect: x.StartChild, letter: L
     return engine.world.post.send(parent, command, host=engine)
 
 
-def _start_child(engine: Engine, row: OutboxRow) -> tuple[RunId, c.Command, str]:
+def _start_child(row: OutboxRow) -> tuple[RunId, c.Command, str]:
     effect: x.StartChild = row.effect  # type: ignore[assignment]
-    del engine
     command = c.StartRun(
         run=effect.child,
         input=effect.input,
         entity=effect.entity,
-        parent=ParentLink(row.run, effect.token),
+        parent=relatives.parent_link(row.run, effect),
         depth=effect.depth,
         depth_max=effect.depth_max,
     )
     return effect.child, command, effect.workflow
-
-
-def _cancel_child(_engine: Engine, row: OutboxRow) -> tuple[RunId, c.Command, str]:
-    effect: x.CancelChild = row.effect  # type: ignore[assignment]
-    return effect.child, c.CancelRun(by="parent"), ""
-
-
-def _compensate_child(_engine: Engine, row: OutboxRow) -> tuple[RunId, c.Command, str]:
-    effect: x.CompensateChild = row.effect  # type: ignore[assignment]
-    return effect.child, c.CompensateRun(effect.token), ""
-
-
-def _notify_parent(_engine: Engine, row: OutboxRow) -> tuple[RunId, c.Command, str]:
-    effect: x.NotifyParent = row.effect  # type: ignore[assignment]
-    command = c.EndChild(effect.token, row.run, effect.status, effect.output, effect.error, effect.compensable)
-    return effect.parent, command, ""
-
-
-def _deliver_signal(_engine: Engine, row: OutboxRow) -> tuple[RunId, c.Command, str]:
-    effect: x.DeliverSignal = row.effect  # type: ignore[assignment]
-    return effect.run, c.SendSignal(effect.name, effect.key, effect.data, effect.id), ""
-
-
-_MESSAGES: dict[type[x.Effect], Callable[[Any, OutboxRow], tuple[RunId, c.Command, str]]] = {
-    x.StartChild: _start_child,
-    x.CancelChild: _cancel_child,
-    x.CompensateChild: _compensate_child,
-    x.NotifyParent: _notify_parent,
-    x.DeliverSignal: _deliver_signal,
-}

@@ -63,7 +63,11 @@ def _resume(world: World, _state: RunState) -> c.Command:
 
 
 def _retry(world: World, state: RunState) -> c.Command:
+    """A failed visit, one whose join's clock has run out, the whole run; now and then one that was only cancelled."""
+    if world.draw.chance(0.4):
+        return c.RetryRun()
     failed = [t.id for t in state.tokens.values() if t.state in (TokenState.FAILED, TokenState.TIMED_OUT)]
+    failed += state.fallen
     return c.RetryToken(world.draw.pick(failed) if failed else _any_token(world, state))
 
 
@@ -105,6 +109,8 @@ def _nonsense(world: World, state: RunState) -> c.Command:
             c.DelegateGate(token, "nobody", by="stranger"),
             c.ReceiveCallback(token, attempt + 7, {"v": -7}),
             c.EndChild(token, RunId("nobody"), "completed", {"v": -7}),
+            c.ReopenCall(token, RunId("nobody"), 9),
+            c.RefuseCall(token, RunId("nobody")),
             c.SkipCompensation(RecordId(draw.between(0, 3))),
             c.RetryCompensation(RecordId(draw.between(0, 3))),
             c.ExtendTimeout(-1),

@@ -77,10 +77,16 @@ class People:
         while not self._world.faults.calm:
             yield self._draw.between(5, 250)
             if self._world.runs and not self._world.faults.calm:
-                run = self._draw.pick(self._world.runs)
+                run = self._draw.pick(self._failed_runs() or self._world.runs)
                 command = operators.command(self._world, self._world.state(run))
                 if command is not None:
                     self._world.post.send(run, command, tries=3)
+
+    def _failed_runs(self) -> list[RunId]:
+        """Now and then an operator looks after those first: they could be retried."""
+        if not (self._world.plan.has("operator_retry") and self._draw.chance(0.3)):
+            return []
+        return [run for run in self._world.runs if self._world.state(run).status is RunStatus.FAILED]
 
     # Answers
 

@@ -16,6 +16,8 @@ def on_result(record: Record, event: e.TokenCompleted | e.TokenWaiting) -> None:
     visit = record.visits.get(event.token)
     if visit is None or visit.state == "waiting" or visit.compensation or not is_executed(record, visit):
         return
+    if visit.state in ("cancelled", "timed_out"):
+        return  # it has brought its result before, and waits with it again
     if isinstance(event, e.TokenWaiting) and event.reason != "siblings":
         return
     cause = record.doing.cause

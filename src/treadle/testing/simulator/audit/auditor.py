@@ -34,6 +34,7 @@ from treadle.testing.simulator.audit import (
     merges,
     node_joins,
     outside,
+    reopening,
     routing,
 )
 from treadle.testing.simulator.audit.chart import Chart
@@ -57,6 +58,7 @@ RULES: dict[type[e.Event], tuple[Rule, ...]] = {
     e.JoinFired: (joins.on_fired, node_joins.on_fired),
     e.JoinFailed: (joins.on_failed,),
     e.JoinDead: (joins.on_dead,),
+    e.JoinReopened: (reopening.on_join_reopened,),
     e.ContextUpdated: (merges.check_scope,),
     e.GateCompleted: (answers.on_gate,),
     e.GateExpired: (answers.on_gate,),
@@ -73,7 +75,13 @@ RULES: dict[type[e.Event], tuple[Rule, ...]] = {
 }
 """What is looked at before an event is taken in."""
 
-SETTLED: tuple[Callable[[Record], None], ...] = (joins.settled, node_joins.settled, routing.settled, endings.settled)
+SETTLED: tuple[Callable[[Record], None], ...] = (
+    joins.settled,
+    node_joins.settled,
+    routing.settled,
+    endings.settled,
+    reopening.settled,
+)
 """What must hold between two commits."""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.model import events as e
+from treadle.testing.simulator.audit import reopening
 from treadle.testing.simulator.audit.folding_runs import RUNS
 from treadle.testing.simulator.audit.lifecycle import move
 from treadle.testing.simulator.audit.record import Arrival, Group, JoinRecord, Record, Visit
@@ -57,7 +58,12 @@ def _started(record: Record, event: e.TokenStarted) -> None:
 
 
 def _waiting(record: Record, event: e.TokenWaiting) -> None:
+    if event.arrival is not None:
+        reopening.hold_alone(record, event.arrival)
+        return
     before = record.visits[event.token].state
+    if before in ENDED:
+        _wait_again(record, event)
     visit = move(record, event)
     if visit is None:
         return
@@ -71,6 +77,20 @@ def _waiting(record: Record, event: e.TokenWaiting) -> None:
     if event.reason == "siblings":
         record.doing.ended.append(visit.id)
         _drop_timers(record, visit)
+
+
+def _wait_again(record: Record, event: e.TokenWaiting) -> None:
+    visit = record.visits[event.token]
+    called = event.reason == "subworkflow" and visit.failure
+    record.expect(
+        event.reason == "siblings" or bool(called),
+        "lifecycle",
+        f"visit {visit.id} is {visit.state} and waits for {event.reason}",
+    )
+    reopening.come_back(record, visit, held=event.reason == "siblings")
+    if called:
+        visit.child = event.detail["child"]
+        record.children[event.detail["child"]] = None
 
 
 def _resumed(record: Record, event: e.TokenResumed) -> None:
@@ -88,6 +108,7 @@ def _ended(record: Record, event: e.Event) -> None:
         record.expect(arrival in record.arrivals, "arrivals", f"arrival {arrival} is withdrawn and is not there")
         if arrival in record.arrivals:
             record.doing.withdrawn.append(record.arrivals[arrival].frames)
+            reopening.note_withdrawn(record, record.arrivals[arrival], getattr(event, "because", 0))
         withdraw(record, arrival)
         return
     record.doing.ended.append(visit.id)
@@ -97,14 +118,15 @@ def _ended(record: Record, event: e.Event) -> None:
         record.doing.orphans.append(visit.child)
         visit.child = None
     visit.reason = visit.detail = None
+    reopening.note_fall(record, visit, getattr(event, "because", 0))
     visit.held = False
     if visit.gate == "open":
         visit.gate = "closed"
     _drop_timers(record, visit)
     for arrival in [a.id for a in record.arrivals.values() if a.token == visit.id]:
         withdraw(record, arrival)
-    if isinstance(event, e.TokenFailed | e.TokenTimedOut) and event.fails is not None:
-        record.groups[event.fails[0]].failed.add(event.fails[1])
+    if isinstance(event, e.TokenFailed | e.TokenTimedOut):
+        reopening.note_failure(record, event)
 
 
 def _drop_timers(record: Record, visit: Visit, keep: str = "") -> None:
@@ -122,6 +144,12 @@ def withdraw(record: Record, identity: Any) -> None:
 
 
 def _retry_scheduled(record: Record, event: e.TokenRetryScheduled) -> None:
+    before = record.visits[event.token].state
+    record.expect(
+        event.by is not None or before not in ENDED,
+        "lifecycle",
+        f"visit {event.token} is {before} and tries again by itself",
+    )
     visit = move(record, event)
     if visit is None:
         return
@@ -132,9 +160,8 @@ def _retry_scheduled(record: Record, event: e.TokenRetryScheduled) -> None:
         visit.child = None
     if event.by is not None:
         visit.state, visit.reason, visit.held, visit.routed, visit.begun = "pending", None, False, False, False
-        for group, branch in visit.frames:
-            record.groups[group].failed.discard(branch)
-            record.groups[group].revived.add(branch)
+        if not visit.compensation:
+            reopening.come_back(record, visit, held=False)
     record.expect(event.attempt == visit.attempt + 1, "attempts", f"visit {visit.id} will try {event.attempt}")
 
 
@@ -170,6 +197,7 @@ def _grew(record: Record, event: e.GroupGrew) -> None:
 
 def _closed(record: Record, event: e.GroupClosed) -> None:
     group = record.groups[event.group]
+    reopening.note_closed(record, group, event.because)
     group.open = False
     group.withdrawn |= event.withdrawn
 
@@ -196,6 +224,8 @@ def _arrived(record: Record, event: e.JoinArrived) -> None:
     if event.group is None:
         record.node_joins.setdefault((event.target, event.item), []).append(event.arrival)
 
+
+ENDED = ("failed", "timed_out", "cancelled")
 
 FOLD: dict[type[e.Event], Callable[[Record, Any], None]] = {
     **RUNS,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.model import events as e
+from treadle.testing.simulator.audit import reopening
 from treadle.testing.simulator.audit.lifecycle import move_run
 from treadle.testing.simulator.audit.record import Record, Timer
 
@@ -41,7 +42,8 @@ def _run_ended(record: Record, event: e.Event) -> None:
 
 def _run_resumed(record: Record, event: e.RunResumed) -> None:
     move_run(record, event)
-    record.reopened |= event.reopened
+    if event.reopened:
+        reopening.take_back(record, reopening.RUN)
     for timer in record.timers.values():
         timer.due += event.shift_ms
     if event.deadline is not None:

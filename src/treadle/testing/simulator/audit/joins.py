@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from treadle.model import commands as c
 from treadle.model import events as e
+from treadle.testing.simulator.audit import reopening
 from treadle.testing.simulator.audit.folding import withdraw
 from treadle.testing.simulator.audit.folding_runs import write
 from treadle.testing.simulator.audit.merges import check_merge
@@ -141,6 +142,7 @@ def _part_stragglers(record: Record) -> None:
 def on_failed(record: Record, event: e.JoinFailed) -> None:
     """A fan-in has failed: for a reason that holds."""
     if event.group is None:
+        reopening.note_failure(record, event)
         return
     group = record.groups[event.group]
     join = group.join_at(event.target)
@@ -161,8 +163,7 @@ def on_failed(record: Record, event: e.JoinFailed) -> None:
     text = f"group {group.id} at {event.target} fails {kind} with {seen}, failed {group.failed}"
     record.expect(right, "quorum", f"{text}: should {action} {set(kinds)}")
     _decided(record, group, join, "failed")
-    if event.fails is not None:
-        record.groups[event.fails[0]].failed.add(event.fails[1])
+    reopening.note_failure(record, event)
 
 
 def on_dead(record: Record, event: e.JoinDead) -> None:
@@ -177,6 +178,7 @@ def on_dead(record: Record, event: e.JoinDead) -> None:
     allowed = action == "dead" or is_overruled(record, group, join) or _went_along(record, group)
     record.expect(allowed, "quorum", f"group {group.id} at {event.target} dies with {seen}, should {action}")
     _decided(record, group, join, "dead")
+    join.because = event.because
     for arrival in [a for a in record.arrivals.values() if a.group == group.id and a.target == event.target]:
         withdraw(record, arrival.id)
 
@@ -224,7 +226,5 @@ def settled(record: Record) -> None:
             action, kinds = verdict(record, group, join, seen)
             if action == "wait" or (action == "fire" and is_blocked(record, group, join)):
                 continue
-            if record.reopened and not seen.coming and not seen.arrived:
-                continue  # its branches went with the run's failure, and nobody looks at it again
             text = f"group {group.id} at {join.site.target} waits with {seen}, failed {group.failed} of {group.total}"
             record.complain("join asleep", f"{text}: should {action} {set(kinds) or ''}")

@@ -3,6 +3,7 @@
 created → pending → dispatched → executing → completed | failed | timed_out
 executing → waiting{reason};  waiting{siblings} → completed | timed_out;  waiting{retry, mutex} → pending
 other waits resume through executing;  any non-terminal → cancelled;  failed → pending by an operator only
+failed | timed_out | cancelled → pending | waiting where an operator's retry brings it back (6.2): see `reopening`
 """
 
 from __future__ import annotations
@@ -14,13 +15,15 @@ from treadle.testing.simulator.audit.record import LIVE, Record, Visit
 _VISIT: dict[str, dict[str, frozenset[str]]] = {
     "token.dispatched": {"dispatched": frozenset({"pending", "dispatched", "executing"})},
     "token.started": {"executing": frozenset({"pending", "dispatched", "executing"})},
-    "token.waiting": {"waiting": frozenset({"pending", "executing", "waiting"})},
+    "token.waiting": {"waiting": frozenset({"pending", "executing", "waiting", "failed", "timed_out", "cancelled"})},
     "token.resumed": {"executing": frozenset({"waiting"})},
     "token.completed": {"completed": frozenset({"executing", "waiting"})},
     "token.failed": {"failed": LIVE},
     "token.timed_out": {"timed_out": LIVE},
     "token.cancelled": {"cancelled": LIVE},
-    "token.retry_scheduled": {"waiting": frozenset({"dispatched", "executing", "waiting", "failed", "timed_out"})},
+    "token.retry_scheduled": {
+        "waiting": frozenset({"dispatched", "executing", "waiting", "failed", "timed_out", "cancelled"})
+    },
 }
 
 RUN: dict[str, tuple[str, frozenset[str]]] = {

@@ -52,6 +52,12 @@ class Visit:
     """Its work has succeeded and what follows from it was started."""
     deferred: Any = None
     """A result that came while the run was paused: (output, error)."""
+    failure: int = 0
+    """The failure it has died of, if that can be taken back."""
+    because: int = 0
+    """The failure it went down with; 0: it was cancelled for another reason, or not at all."""
+    brought: list[Arrival] = field(default_factory=list)
+    """What it held at joins when it went down."""
 
     @property
     def live(self) -> bool:
@@ -80,6 +86,8 @@ class JoinRecord:
 
     site: Site
     status: str = "open"
+    because: int = 0
+    """Of a dead one: the failure it went down with."""
 
 
 @dataclass(slots=True)
@@ -145,6 +153,10 @@ class Doing:
     """Where something was cancelled: visits, and arrivals that stood alone."""
     timers_fired: list[Timer] = field(default_factory=list)
     events: list[e.Event] = field(default_factory=list)
+    taken: set[int] = field(default_factory=set)
+    """Failures that an operator's retry takes back."""
+    back: list[tuple[int, int]] = field(default_factory=list)
+    """What has come back: (visit or 0, the failure it had gone down with)."""
 
 
 class Record:
@@ -173,7 +185,12 @@ class Record:
         self.entity: e.EntityMoved | None = None
         self.ends: list[e.Event] = []
         self.forward_visits = 0
-        self.reopened = False
+        self.failures: dict[int, Frame | None] = {}
+        """Failures nothing has handled → the branch that died of each."""
+        self.fallen: dict[int, tuple[int, Arrival]] = {}
+        """Arrivals that went down without their visit, and with which failure."""
+        self.closed: list[tuple[int, int, bool, bool]] = []
+        """Groups that a failure has closed: (failure, group, whether it was open, whether withdrawn)."""
         self.doing = Doing(None, 0)
         self.complaints: list[tuple[str, str]] = []
         self.rounds: dict[tuple[str, Frame | None], set[str]] = {}

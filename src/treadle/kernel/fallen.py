@@ -1,0 +1,174 @@
+"""What a failure took down, kept so that an operator's retry can bring it back exactly (6.2). Called by `evolve` only.
+
+A failure that nothing has handled is a `Failure`, known by the sequence number of its event. Every visit, arrival, join
+and group that is cancelled because of it says so (`because`), is taken out of the run as ever, and is kept here. Three
+things end that:
+
+    the failure is taken back   an operator retries it: its events bring each thing back, one by one
+    the failure is settled      a join has fired without the failed branch, or a transition has handled the fan-in's
+                                failure: nothing can come back any more, and all of it is forgotten
+    the run is compensated      as settled, for the whole run
+
+Groups count what is kept of them (`retained`), so that they and their scopes stay as long as it does.
+"""
+
+from __future__ import annotations
+
+from treadle.kernel import units
+from treadle.kernel.group_state import Arrival, Failure, Group, NodeJoinState
+from treadle.kernel.state import USED, Fallen, RunState, Token
+from treadle.kernel.view import join_item
+from treadle.model.ids import ArrivalId, Frames, GroupId, TokenId
+
+RUN = -1
+"""The run's failure, which takes down what the failures themselves have left."""
+
+
+def retain(state: RunState, frames: Frames) -> None:
+    """Something inside these groups is kept: so are they."""
+    for group, _ in frames:
+        state.groups[group].retained += 1
+
+
+def let_go(state: RunState, frames: Frames) -> None:
+    """It is kept no longer."""
+    for group, _ in frames:
+        state.groups[group].retained -= 1
+
+
+def _failure(state: RunState, because: int) -> Failure:
+    if because == RUN and RUN not in state.failures:
+        state.failures[RUN] = Failure(TokenId(0))
+    return state.failures[because]
+
+
+# Going down
+
+
+def keep_token(state: RunState, token: Token, because: int, arrivals: tuple[Arrival, ...]) -> None:
+    """A visit went down with a failure; `arrivals` is what it held at joins."""
+    _failure(state, because).tokens.append(token.id)
+    state.fallen[token.id] = Fallen(token, because, arrivals)
+    retain(state, token.frames)
+    for arrival in arrivals:
+        retain(state, arrival.frames)
+
+
+def keep_arrival(state: RunState, arrival: Arrival, because: int) -> None:
+    """An arrival went down without its visit: that waits elsewhere too, or there is none."""
+    _failure(state, because).arrivals.append(arrival.id)
+    state.fallen_arrivals[arrival.id] = arrival
+    retain(state, arrival.frames)
+
+
+def keep_closed(state: RunState, group: Group, because: int) -> None:
+    """A group is about to be closed, or withdrawn, because of a failure."""
+    _failure(state, because).closed.append((group.id, group.open, group.withdrawn))
+
+
+def keep_dead(state: RunState, group: GroupId, target: str, because: int) -> None:
+    """A join died with the branch around it."""
+    _failure(state, because).joins.append((group, target))
+
+
+# Coming back
+
+
+def take_back(state: RunState, seq: int) -> None:
+    """A failure is retried: its branch has not failed, and groups that it closed go on. What else it took down comes
+    back by events of its own."""
+    failure = state.failures.pop(seq, None)
+    state.unhandled.pop(seq, None)
+    if failure is None:
+        return
+    if failure.fails is not None:
+        group = state.groups[failure.fails[0]]
+        group.failed.pop(failure.fails[1], None)
+        group.failures.pop(failure.fails[1], None)
+    for identity, was_open, was_withdrawn in reversed(failure.closed):
+        group = state.groups[identity]
+        group.open, group.withdrawn = was_open, was_withdrawn
+        units.update_cursor(state, group)
+
+
+def take_token(state: RunState, identity: TokenId) -> Fallen:
+    """A visit that went down is the run's again. Whoever calls this puts it where it belongs."""
+    fallen = state.fallen.pop(identity)
+    let_go(state, fallen.token.frames)
+    for arrival in fallen.arrivals:
+        let_go(state, arrival.frames)
+    state.tokens[identity] = fallen.token
+    return fallen
+
+
+def hold_again(state: RunState, token: Token, arrivals: tuple[Arrival, ...]) -> None:
+    """A visit waits at its joins again, with what it had brought."""
+    token.held = True
+    token.arrivals = tuple(arrival.id for arrival in arrivals)
+    for arrival in arrivals:
+        _hold(state, arrival)
+
+
+def hold_arrival_again(state: RunState, identity: ArrivalId) -> None:
+    """An arrival without a visit waits at its join again; one whose visit has completed since stands alone now."""
+    arrival = state.fallen_arrivals.pop(identity)
+    let_go(state, arrival.frames)
+    token = state.tokens.get(arrival.token)
+    if token is not None and token.held:
+        token.arrivals = (*token.arrivals, identity)
+    else:
+        arrival.token = TokenId(0)
+        state.live += 1
+    _hold(state, arrival)
+
+
+def _hold(state: RunState, arrival: Arrival) -> None:
+    state.arrivals[arrival.id] = arrival
+    if arrival.group is None:
+        arrival.item = join_item(state, arrival.frames)
+    units.add_arrival(state, arrival)
+    if arrival.group is None:
+        key = (arrival.target, arrival.item)
+        held = state.node_joins.setdefault(key, NodeJoinState(*key)).held
+        held.append(arrival.id)
+        held.sort()
+
+
+# Becoming final
+
+
+def settle(state: RunState, group: Group, *, used: bool) -> None:
+    """Nothing that failed in this group can be retried any more; `used`: because a join went on without it."""
+    for seq in list(group.failures.values()):
+        _forget(state, seq, used)
+    group.failures.clear()
+
+
+def _forget(state: RunState, seq: int, used: bool) -> None:
+    failure = state.failures.pop(seq)
+    token = state.tokens.pop(failure.token, None)
+    if token is not None:
+        let_go(state, token.frames)
+        if used:
+            state.ended[token.id - 1] += USED
+    elif failure.group is not None:
+        settle(state, state.groups[failure.group], used=used)
+    for identity in failure.tokens:
+        if identity in state.fallen:
+            _drop(state, state.fallen.pop(identity))
+    for arrival in failure.arrivals:
+        if arrival in state.fallen_arrivals:
+            let_go(state, state.fallen_arrivals.pop(arrival).frames)
+
+
+def _drop(state: RunState, fallen: Fallen) -> None:
+    let_go(state, fallen.token.frames)
+    for arrival in fallen.arrivals:
+        let_go(state, arrival.frames)
+
+
+def settle_all(state: RunState) -> None:
+    """The run is being undone: nothing comes back any more."""
+    state.failures.clear()
+    state.fallen.clear()
+    state.fallen_arrivals.clear()
