@@ -153,6 +153,7 @@ LONG_FUNCTIONS: dict[str, tuple[int, str]] = {}
 TESTS_THAT_SLEEP: dict[str, str] = {
     "tests/torture/journeys.py": "a client in a process of its own asks again while no engine is there",
     "tests/torture/tasks.py": "work that takes a while is what kills interrupt",
+    "tests/torture/many/database.py": "a setting is taken back once a crashed server is up again; no test waits for it",
     "tests/torture/many/proxy.py": "a line that delays is one of its faults; a process of its own",
     "tests/torture/many/replaying.py": "a request that comes once more, late; in processes of their own",
     "tests/torture/many/roles.py": "a process begins again while the database is away",

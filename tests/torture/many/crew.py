@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.postgres_server import Server, binaries
+from tests.torture.many.database import Hands
 from tests.torture.many.lines import Lines
 from tests.torture.many.roles import EXPLAIN
 from tests.torture.processes import Processes, Unexpected
@@ -65,6 +66,8 @@ class Crew:
         self._parts = ExitStack()
         self.server = Server(binaries())
         self._parts.callback(self.server.close)
+        self.hands = Hands(lambda: self.server, seed)
+        self._parts.callback(self.hands.close)
         self.lines = Lines(self.server.port)
         self._parts.callback(self.lines.close)
         self._skew = place / SKEW

@@ -39,7 +39,21 @@ STRIKES = {
     "deaf": 2,
     "swallow": 4,
     "skew": 3,
+    "lock": 2,
+    "timeout": 2,
+    "flood": 2,
+    "terminate": 3,
+    "freeze": 2,
 }
+OF_DATABASE = {
+    "lock": (0.2, 1.2),
+    "timeout": (0.2, 1.5),
+    "flood": (0.5, 2.5),
+    "terminate": (0.0, 0.0),
+    "freeze": (0.2, 1.2),
+}
+"""For how many seconds: shorter than a lease and a claim. None of them is a reason to execute anything twice, and the
+judge takes none for one; a lease that is lost all the same is written down by whoever loses it."""
 OF_LINES = ("delay", "reset", "orphan", "hole", "deaf", "swallow")
 
 
@@ -76,6 +90,7 @@ class Nemesis:
             if what not in (self._strike, self._crash_database):
                 what()
         self._crew.set_skew(0)
+        self._crew.hands.heal()
 
     def _in(self, seconds: float, what: Callable[[], None]) -> None:
         heappush(self._agenda, (time.monotonic() + seconds, next(self._numbers), what))
@@ -88,6 +103,7 @@ class Nemesis:
         self._in(self._random.uniform(*RESTART_S), self._crash_database)
         down = self._random.uniform(*DOWN_S) if self._random.random() < 0.5 else 0.0
         self._write("restart", "server", down)
+        self._crew.hands.wake()
         if down:
             self._crew.server.crash()
             self._crew.rest(down)
@@ -100,6 +116,9 @@ class Nemesis:
         fault = self._draw()
         if fault == "skew":
             self._jump()
+            return
+        if fault in OF_DATABASE:
+            self._trouble(fault)
             return
         well = [one for one in self._crew.victims if not one.hurt and (fault in OF_LINES or one.role != "client")]
         if sum(one.hurt for one in self._crew.victims) >= HURT_MAX or not well:
@@ -117,6 +136,11 @@ class Nemesis:
             self._deck = [fault for fault, number in STRIKES.items() for _ in range(number)]
             self._random.shuffle(self._deck)
         return self._deck.pop()
+
+    def _trouble(self, fault: str) -> None:
+        seconds = self._random.uniform(*OF_DATABASE[fault])
+        if self._crew.hands.strike(fault, seconds):
+            self._write(fault, "database", seconds)
 
     def _jump(self) -> None:
         self._skew = self._random.choice([skew for skew in SKEWS_S if skew != self._skew])

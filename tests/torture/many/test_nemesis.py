@@ -13,10 +13,18 @@ from tests.torture.many.crew import Victim
 from tests.torture.many.nemesis import Nemesis
 
 
+class NoDatabase:
+    """Nothing to do anything to."""
+
+    def heal(self) -> None:
+        """Nothing lasts."""
+
+
 class Hands:
     """A crew without processes."""
 
     def __init__(self) -> None:
+        self.hands = NoDatabase()
         self.victims = [Victim("worker-1", "worker", 1)]
         self.state = "up"
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 from tests.torture.journal import Journal, mono_ms
 from tests.torture.many.crew import Crew, Victim
 from tests.torture.many.evidence import ManyEvidence, gather
-from tests.torture.many.nemesis import Nemesis
+from tests.torture.many.nemesis import OF_DATABASE, OF_LINES, Nemesis
 from tests.torture.many.roles import FAULTS
 from tests.torture.processes import Unexpected
 from treadle.errors import StoreUnavailable
@@ -40,11 +40,12 @@ class Done(Struct):
 def report(done: Done, evidence: ManyEvidence, seed: int) -> dict[str, object]:
     """The figures of one torture."""
     names = ("kill", "stop", "term", "restart")
-    lines = {name: number for name, number in done.faults.items() if name not in (*names, "skew")}
+    lines = {name: number for name, number in done.faults.items() if name in OF_LINES}
     return {
         "seed": seed,
         **{f"{name}s": done.faults.get(name, 0) for name in names},
         "line_faults": sum(lines.values()),
+        **{f"database_{name}": done.faults.get(name, 0) for name in OF_DATABASE},
         "clock_jumps": done.faults.get("skew", 0) if done.skewed else "none: libfaketime is not installed",
         "replayed_requests": evidence.replays,
         "leases_lost": sum(line["fault"] == "lease" for line in evidence.faults),
