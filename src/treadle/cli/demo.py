@@ -73,6 +73,7 @@ transitions:
     synchronization:
       sibling_group: panel
       strategy: {m_of_n: 5}
+      on_early_complete: cancel
       merge: {source: _branch.output.vote, target: state.proposal, strategy: vote}
   - {from: proposal, to: editor}
   - {from: editor, to: rest}

@@ -3,7 +3,8 @@
     wf = Flow("panel", output={"votes": "$.state.votes"})
     ask, judge, decide = wf.node("ask"), wf.node("judge", output={"state.v": "$.v"}), wf.node("decide")
     ask.to(judge, id="t1", spawn_count=3)
-    judge.to(decide, join=quorum(2, of="t1", merge=append("_branch.output.v", "state.votes")))
+    votes = append("_branch.output.v", "state.votes")
+    judge.to(decide, join=quorum(2, of="t1", merge=votes, on_early_complete="cancel"))
     workflow = wf.build()
 
 A node may be given a function, plain or marked with `@task`; in the document it is a `python` action that names it:

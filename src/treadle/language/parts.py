@@ -55,7 +55,8 @@ def first(of: Any, merge: Part | None = None, **options: Json) -> Part:
 
 
 def quorum(count: int, of: Any, merge: Part | None = None, **options: Json) -> Part:
-    """Goes on with so many successful arrivals."""
+    """Goes on with so many successful arrivals. The rest run on and keep the run open, unless `on_early_complete` says
+    otherwise (`"cancel"`)."""
     return join({"m_of_n": count}, of, merge, **options)
 
 

@@ -51,8 +51,11 @@ WARNINGS = frozenset(
         "GROUP_WITHOUT_JOIN",
         "UNREAD_WRITE",
         "TIMEOUT_HIERARCHY",
+        "BRANCH_OUTSIDE_GROUP",
     ]
 )
+ADVICE = frozenset(["FAILURES_UNSEEN", "BRANCH_MAYBE_ABSENT"])
+"""Warnings that `strict` leaves warnings: whether they matter depends on what no check can see."""
 
 
 class Problem(Struct, frozen=True):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from treadle.language.limits import BOUNDS, Bounds
-from treadle.language.problem import WARNINGS, Path, Problem, did_you_mean, path_text
+from treadle.language.problem import ADVICE, WARNINGS, Path, Problem, did_you_mean, path_text
 from treadle.language.source import Refusal, Source, Spot
 
 Json = Any
@@ -108,7 +108,7 @@ class Reading:
         self.problems.append(Problem(code, message, severity, at, self.source.file, line, column, hint))
 
     def _severity(self, code: str) -> Literal["error", "warning"]:
-        return "warning" if code in WARNINGS and not self.strict else "error"
+        return "warning" if code in ADVICE or (code in WARNINGS and not self.strict) else "error"
 
     def is_full(self) -> bool:
         """Whether further problems are only counted; finding a hint for them would be work for nobody."""

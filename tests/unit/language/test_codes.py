@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.language.definitions import codes, flow, go, loaded, table
-from treadle.language.problem import ERRORS, WARNINGS
+from treadle.language.problem import ADVICE, ERRORS, WARNINGS
 
 MISTAKES = table("mistakes.yaml")
 SOUND = table("sound.yaml")
@@ -17,11 +17,11 @@ SOUND = table("sound.yaml")
 def test_a_mistake_has_its_code_and_its_place(row: dict[str, Any]) -> None:
     found = loaded(row["definition"])
     assert (row["code"], row["at"]) in [(problem.code, problem.at) for problem in found.problems]
-    assert found.workflow is None or row["code"] in WARNINGS
+    assert found.workflow is None or row["code"] in WARNINGS | ADVICE
 
 
 def test_every_code_of_the_specification_is_covered() -> None:
-    assert (ERRORS | WARNINGS) - {row["code"] for row in MISTAKES} == {"UNKNOWN_FUNCTION", "SIGNATURE"}
+    assert (ERRORS | WARNINGS | ADVICE) - {row["code"] for row in MISTAKES} == {"UNKNOWN_FUNCTION", "SIGNATURE"}
 
 
 @pytest.mark.parametrize(
@@ -36,6 +36,13 @@ def test_under_strict_a_warning_is_an_error_of_the_same_code(definition: dict[st
     assert strict.workflow is None
     assert {problem.code for problem in strict.errors} >= {problem.code for problem in lenient.warnings[:1]}
     assert loaded(definition, strict=True).workflow is None
+
+
+@pytest.mark.parametrize("row", [row for row in MISTAKES if row["code"] in ADVICE], ids=lambda row: row["at"])
+def test_strict_leaves_advice_a_warning(row: dict[str, Any]) -> None:
+    strict = loaded({**row["definition"], "strict": True}, strict=True)
+    assert strict.workflow is not None
+    assert row["code"] in [problem.code for problem in strict.warnings]
 
 
 def test_a_workflow_needs_a_name() -> None:

@@ -16,7 +16,7 @@ from treadle.language.grammar.synchronization import SYNCHRONIZATION
 from treadle.language.grammar.task import STEP, TASK
 from treadle.language.grammar.transition import CANCELS, FOREACH, TRANSITION, TRIGGER
 from treadle.language.grammar.workflow import LIMITS, WORKFLOW
-from treadle.language.problem import ERRORS, WARNINGS
+from treadle.language.problem import ADVICE, ERRORS, WARNINGS
 from treadle.language.record import Record
 from treadle.language.text import read_text
 
@@ -45,7 +45,7 @@ SECTIONS = {
 
 
 def test_every_code_has_a_section_with_a_remedy() -> None:
-    assert set(SECTIONS) == ERRORS | WARNINGS
+    assert set(SECTIONS) == ERRORS | WARNINGS | ADVICE
     assert [code for code, text in SECTIONS.items() if "**Remedy.**" not in text] == []
 
 

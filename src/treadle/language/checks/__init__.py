@@ -7,7 +7,18 @@ mapping would make them cry wolf.
 
 from __future__ import annotations
 
-from treadle.language.checks import dataflow, expressions, graph, groups, signatures, stack, tasks, unread
+from treadle.language.checks import (
+    branch,
+    dataflow,
+    expressions,
+    failures,
+    graph,
+    groups,
+    signatures,
+    stack,
+    tasks,
+    unread,
+)
 from treadle.language.checks.flow import Flow
 from treadle.language.reading import Reading
 from treadle.model.definition import Workflow
@@ -19,5 +30,5 @@ def check(workflow: Workflow, reading: Reading) -> None:
     for find in (expressions.check, tasks.check, signatures.check, groups.check, graph.check, stack.check):
         find(flow, reading)
     if not reading.failed:
-        dataflow.check(flow, reading)
-        unread.check(flow, reading)
+        for find in (dataflow.check, unread.check, branch.check, failures.check):
+            find(flow, reading)

@@ -61,17 +61,17 @@ def state_reads(use: Use, flow: Flow) -> Iterator[DataPath]:
         reads = compiled_use(use, flow).reads
     except ExpressionError:
         return
-    asked = list(_asked(use.value))
+    asked = list(asked_paths(use.value))
     for path in sorted(reads, key=str):
         if path[:1] == ("state",) and len(path) > 1 and not any(overlap(path, other) for other in asked):
             yield path
 
 
-def _asked(value: Any) -> Iterator[DataPath]:
+def asked_paths(value: Any) -> Iterator[DataPath]:
     """What an expression asks the existence of."""
     if isinstance(value, list):
         for part in value:
-            yield from _asked(part)
+            yield from asked_paths(part)
     elif isinstance(value, dict):
         if value.get("type") == "exists":
             yield parse_path(value["field"])
@@ -79,7 +79,7 @@ def _asked(value: Any) -> Iterator[DataPath]:
             yield from _asked_in_cel(str(value.get("expr", value.get("cel"))))
         else:
             for part in value.values():
-                yield from _asked(part)
+                yield from asked_paths(part)
 
 
 def _asked_in_cel(expr: str) -> Iterator[DataPath]:
