@@ -24,7 +24,7 @@ from treadle.model.codec import pack_events
 from treadle.model.decision import Decision
 from treadle.model.errors import Error
 from treadle.model.events import Event
-from treadle.model.ids import RunId, TimerId, TokenId
+from treadle.model.ids import RUN_GATE, RunId, TimerId, TokenId
 from treadle.model.states import RUN_ENDED, GateState, Mode, RunStatus, TokenState
 from treadle.testing.log import render
 from treadle.testing.projection import Projection
@@ -200,12 +200,13 @@ def disagreements(driven: Driven) -> list[str]:
     state, outside = driven.state, driven.outside
     live = [token for token in state.tokens.values() if token.state in LIVE]
     answered = set(state.deferred)
+    own = {RUN_GATE} if state.is_out_of_time else set()
     wanted = {
         "attempts": (
             {t.id: t.attempt for t in live if _is_worked_on(state, t) and t.id not in answered},
             outside.attempts,
         ),
-        "gates": ({t.id for t in live if t.gate is GateState.OPEN}, outside.gates),
+        "gates": ({t.id for t in live if t.gate is GateState.OPEN} | own, outside.gates),
         "children": (
             {t.child for t in live if t.child is not None} | _undoing(state),
             outside.children | _undoing(state),

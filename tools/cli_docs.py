@@ -41,7 +41,8 @@ file, any number of them share a database; any other may read it and ask for thi
 FIELDS = {
     "a run": "`run`, `workflow`, `version`, `status`, `seq` (of its last event), `started`, `changed`, `ended` (null "
     "while it goes on), `key`, `tags`, `entity`, `parent`",
-    "a gate": "`gate` (RUN/VISIT), `run`, `visit`, `node`, `workflow`, `opened`, `title`, `assign`, `due`",
+    "a gate": "`gate` (RUN/VISIT), `run`, `visit`, `node`, `workflow`, `opened`, `title`, `assign`, `due`, "
+    "`claimed_by`, `can` (what somebody may do; a run that is out of time is a gate too, its visit is 0)",
     "a node": "`node` (its name), `owner` (this life of it), `coordinates`, `queues` (null: all), `shards`, `since`, "
     "`beat`, `silent_ms`, `requests`, `timers_due`, `oldest_ms`, `lacks` (by queue: what work there would need)",
     "a queue": "`queue` (empty: the engines' own), `waiting`, `claimed`, `held` (of paused runs), `oldest_ms`, "

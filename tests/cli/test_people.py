@@ -65,10 +65,18 @@ def test_a_human_task_is_claimed_handed_on_and_answered(attended: Shell) -> None
     hear(watching, "waits for a person")
     attended("gates", "claim", run, code=2)
     attended("gates", "claim", run, "--by", "Ada")
+    [gate] = attended.json("gates", "list")
+    assert (gate["claimed_by"], gate["can"][0]) == ("Ada", "answer")
+    assert "Ada" in attended("gates", "list").stdout
+    for others in (("complete", run, '{"publish": true}', "--by", "Bob"), ("release", run, "--by", "Bob")):
+        assert "claimed by 'Ada'" in attended("gates", *others, code=4).stderr
     assert "claimed by 'Ada'" in attended("gates", "claim", run, "--by", "Bob", code=4).stderr
     assert attended.json("gates", "delegate", run, "Bob", "--by", "Ada")["to"] == "Bob"
     assert "claimed by 'Bob'" in attended("gates", "claim", run, "--by", "Ada", code=4).stderr
-    attended("gates", "complete", run, '{"publish": false}', "--by", "Bob")
+    attended("gates", "release", run, "--by", "Ada", "--force")
+    attended("gates", "claim", run, "--by", "Eve")
+    attended("gates", "complete", run, '{"publish": false}', "--by", "Bob", "--force")
+    assert "by Bob  instead of Eve" in attended("runs", "history", run).stdout
     assert json.loads(watching.communicate(timeout=60)[0])["published"] is False
 
 
@@ -78,8 +86,16 @@ def test_a_run_that_is_out_of_time_is_ended_by_an_operator(shell: Shell) -> None
         run = started(shell, "signalled")
         while shell.json("runs", "show", run)["status"] != "paused":
             pass  # a millisecond has hardly passed
+        [gate] = shell.json("gates", "list")
+        assert (gate["gate"], gate["can"]) == (f"{run}/0", ["extend", "abort"])
+        assert "has not ended by its deadline" in gate["title"]
+        assert f"treadle runs abort {run}" in shell("gates", "show", run).stdout
+        assert "extend it or abort it" in shell("gates", "complete", run, "1", code=4).stderr
         shell("runs", "abort", run)
         assert shell.json("runs", "show", run)["status"] == "cancelled"
+        assert shell.json("gates", "list") == []
+        for verb in ("abort", "cancel"):
+            assert "had ended before: it is cancelled" in shell("runs", verb, run, code=4).stderr
 
 
 def test_the_page_behind_a_run_that_is_gone_is_not_the_end_of_the_list(attended: Shell) -> None:

@@ -55,7 +55,8 @@ BANNED = {
 }
 PARTS = (
     *("check_fences", "create_runs", "claim_keys", "tag_runs", "move_runs", "append_history", "put_blobs"),
-    *("clear_timers", "set_timers", "drop_gates", "close_gates", "open_gates", "add_effects", "effects_done"),
+    *("clear_timers", "set_timers", "drop_gates", "close_gates", "open_gates", "note_claims", "add_effects"),
+    *("effects_done",),
     *("park_effects", "answer_requests"),
 )
 """Of a commit that has everything."""

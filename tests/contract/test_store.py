@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.making import ONE, OTHER, RUN, THREE, TOKEN, TWO, WORK, begin, commit, ended, started
+from tests.contract.making import ONE, OTHER, RUN, THREE, TWO, WORK, begin, commit, ended, started
 from treadle.errors import StoreConflict
 from treadle.model import effects as f
 from treadle.model import events as e
@@ -252,30 +252,6 @@ def test_only_runs_that_may_still_do_something_are_open(store: Any) -> None:
     store.commit(begin(), fence)
     store.commit(ended(OTHER, RunStatus.CANCELLED), fence)
     assert store.runs(statuses=RUN_OPEN, shard=SHARD) == [RUN]
-
-
-def test_an_open_gate_is_found_until_it_closes(store: Any) -> None:
-    fence = store.held()
-    opened = e.GateOpened(2, 40, TOKEN, {"a": 1}, "Sign", {"fields": []}, {"to": ["ann"]}, 900)
-    (row,) = store.commit(Batch([commit(0, started(), opened, effects=(f.OpenGate(TOKEN, "sign"),))]), fence)
-    assert row.effect == f.OpenGate(TOKEN, "sign"), "somebody has to be told"
-    store.commit(Batch([commit(0, started(OTHER), run=OTHER, effects=(f.OpenGate(TOKEN, "n"),))]), fence)
-    first, second = store.find_gates()
-    assert (first.run, second.run) == (OTHER, RUN), "longest open first"
-    assert (second.node, second.workflow, second.opened, second.title) == ("sign", "w", 40, "Sign")
-    assert (second.assign, second.due) == ({"to": ["ann"]}, 900)
-    assert store.find_gates(RUN) == [second]
-    assert store.find_gates(limit=1) == [first]
-    assert store.commit(Batch([commit(2, effects=(f.CloseGate(TOKEN),))]), fence) == []
-    assert store.find_gates(RUN) == []
-
-
-def test_the_end_of_a_run_closes_its_gates(store: Any) -> None:
-    fence = store.held()
-    store.commit(begin(RUN, f.OpenGate(TOKEN, "n")), fence)
-    store.commit(begin(OTHER, f.OpenGate(TOKEN, "n")), fence)
-    store.commit(Batch([commit(1, e.RunCancelled(2, 5, "ann"), status=RunStatus.CANCELLED)]), fence)
-    assert [row.run for row in store.find_gates()] == [OTHER]
 
 
 def test_many_decisions_come_back_in_their_order(store: Any) -> None:

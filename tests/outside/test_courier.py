@@ -177,10 +177,11 @@ def test_an_emitted_event_goes_to_those_who_want_its_type() -> None:
     [(f.OpenGate(TokenId(3), "ask"), "gate.opened"), (f.RemindGate(TokenId(3)), "gate.reminded")],
 )
 def test_gates_are_told_to_those_who_want_to_know(effect: f.Effect, type: str) -> None:
-    context = {"workflow": "w", "node": "ask", "key": "k"}
-    (server,) = subscribers(effect, context, [answering()], [(type,)])
+    known = {"node_id": "ask", "title": "Sign", "form": {"type": "object"}, "assign": "ann", "due": 900}
+    (server,) = subscribers(effect, {"workflow": "w", "gate": known, "key": "k"}, [answering()], [(type,)])
     body = json.loads(server.seen[0].body)
-    assert (body["type"], body["data"]) == (type, {"run_id": "r1", "workflow": "w", "node_id": "ask", "visit": 3})
+    can = ["answer", "claim", "release", "delegate"]
+    assert (body["type"], body["data"]) == (type, {"run_id": "r1", "workflow": "w", "visit": 3, **known, "can": can})
 
 
 def test_nobody_subscribed_is_nothing_to_do() -> None:

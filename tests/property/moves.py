@@ -50,7 +50,7 @@ def _answers(state: RunState, token: Token, random: Random) -> Iterator[c.Comman
     elif token.external is ExternalState.OFFERED and token.state is TokenState.DISPATCHED:
         yield c.StartAttempt(token.id, token.attempt, "w", None)
     elif token.waiting is Waiting.HUMAN and token.gate is GateState.OPEN:
-        yield c.CompleteGate(token.id, output_of(random), "ann")
+        yield c.CompleteGate(token.id, output_of(random), "ann", force=True)
     elif token.waiting is Waiting.EXTERNAL and token.external is ExternalState.OFFERED:
         yield c.ReceiveCallback(token.id, token.attempt, output_of(random))
     elif token.waiting is Waiting.SUBWORKFLOW and token.child is not None:
@@ -106,6 +106,9 @@ def failures(driven: Driven, random: Random) -> list[c.Command]:
                 found.append(c.StartAttempt(token, attempt, "w", driven.now + LEASE_MS))
             case c.CompleteGate(token):
                 found.append(c.ClaimGate(token, "bob"))
+                found.append(c.ReleaseGate(token, random.choice(["bob", "eve"])))
+                found.append(c.DelegateGate(token, "eve", "bob", force=random.random() < 0.5))
+                found.append(c.CompleteGate(token, {"v": 8}, random.choice(["bob", "eve", None])))
     return found
 
 

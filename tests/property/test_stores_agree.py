@@ -32,6 +32,7 @@ effects = st.one_of(
     st.builds(f.ClearTimer, small.map(TimerId)),
     st.builds(f.OpenGate, small.map(TokenId), st.just("n")),
     st.builds(f.CloseGate, small.map(TokenId)),
+    st.builds(f.NoteClaim, small.map(TokenId), st.none() | st.just("ann")),
     st.builds(f.RunTask, small.map(TokenId), small, st.just("n"), values),
     st.builds(f.Publish, st.just("x"), values),
 )

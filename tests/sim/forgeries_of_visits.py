@@ -27,6 +27,10 @@ def gate() -> Watching:
     return watching(node("human", due_ms=50))
 
 
+def claimed() -> Watching:
+    return gate().do(c.ClaimGate(ONE, "ann"))
+
+
 def wait() -> Watching:
     watched = watching(node("wait", ms=50))
     watched.driven.now += 50
@@ -156,6 +160,10 @@ ANSWERS = [
     Forged("results", "not {'v': 1}", lambda: chain().finish(1, {"v": 1}, changed(e.TokenCompleted, output={}))),
     Forged("gates", "is decided and gets", lambda: gate().do(FINE, twice(e.GateCompleted))),
     Forged("gates", "was completed by", lambda: gate().do(FINE, changed(e.GateCompleted, data={"ok": False}))),
+    Forged("gates", "is None and gets gate.claimed", lambda: chain().show(e.GateClaimed(0, AT, ONE, "ann"))),
+    Forged("gates", "bob claims what ann has", lambda: claimed().show(e.GateClaimed(0, AT, ONE, "bob"))),
+    Forged("gates", "by bob instead of None", lambda: claimed().show(e.GateReleased(0, AT, ONE, "bob"))),
+    Forged("gates", "bob takes", lambda: claimed().show(e.GateDelegated(0, AT, ONE, "eve", "bob", "ann"))),
     Forged("signals", "is taken and is not there", lambda: listening().show(e.SignalTaken(0, AT, 9, ONE))),
     Forged("timers", "ms early", lambda: wait().do(c.FireTimer(TimerId(1)), late_ms=1)),
     Forged("attempts", "answers for", claimed_by_another),

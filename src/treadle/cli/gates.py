@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from treadle.runtime.run import Run
 
 app = App(
-    name="gates", help="Gates, questions to people: list, show, complete, claim, delegate.", help_format="plaintext"
+    name="gates",
+    help="Gates, questions to people: list, show, complete, claim, release, delegate.",
+    help_format="plaintext",
 )
 
-COLUMNS = ("gate", "workflow", "node", "title", "assign", "open_for", "due_at")
+COLUMNS = ("gate", "workflow", "node", "title", "assign", "claimed_by", "open_for", "due_at")
 GIVES: tuple[Gives, ...] = (
     ("front", "gate"),
     ("cut", "title"),
@@ -32,10 +34,13 @@ GIVES: tuple[Gives, ...] = (
     ("leave", "due_at"),
     ("cut", "assign"),
     ("leave", "assign"),
+    ("cut", "claimed_by"),
+    ("leave", "claimed_by"),
     ("cut", "node"),
     ("leave", "workflow"),
 )
 GateOption = Annotated[str, Parameter(help="RUN/VISIT as `gates list` shows it; RUN alone if it has one open gate.")]
+ForceOption = Annotated[bool, Parameter(help="Also if somebody else has claimed it; the history says so.", negative="")]
 
 
 @app.command(name="list")
@@ -74,9 +79,12 @@ def show(gate: GateOption, /, *, store: StoreOption = None, output: OutputOption
         if row is None:
             raise Failure(REFUSED, f"{run}/{visit} is not open")
         opened = await _opened(client, run, visit)
-        shown = {**_row(row), "input": opened.input, "form": opened.form}
+        more = {"input": opened.input, "form": opened.form} if opened is not None else {}
+        shown = {**_row(row), **more}
         if out.text:
-            shown |= {"opened": clock_time(row.opened), "due": clock_time(row.due)}
+            shown |= {"opened": clock_time(row.opened), "due": clock_time(row.due), "can": None}
+            if opened is None:  # the run's own
+                shown["then"] = f"treadle runs resume {run} --extend-ms MS, or treadle runs abort {run}"
             del shown["run"], shown["visit"]
         out.one(shown)
         return OK
@@ -91,16 +99,17 @@ def complete(
     /,
     *,
     by: Annotated[str | None, Parameter(help="Who answers.")] = None,
+    force: ForceOption = False,
     store: StoreOption = None,
     output: OutputOption = None,
 ) -> int:
-    """Answer a gate."""
+    """Answer a gate. One that somebody has claimed is answered by them."""
     from treadle.cli.loading import read_json
 
     value = read_json(data, "DATA")
 
     async def say(run: Run, visit: TokenId) -> tuple[dict[str, str], str]:
-        await run.complete_gate(visit, value, by=by)
+        await run.complete_gate(visit, value, by=by, force=force)
         return {"done": "completed"}, f"completed {run.id}/{visit}"
 
     return _told(gate, say, store, output)
@@ -125,19 +134,39 @@ def claim(
 
 
 @app.command
+def release(
+    gate: GateOption,
+    /,
+    *,
+    by: Annotated[str, Parameter(help="Who gives it back.")],
+    force: ForceOption = False,
+    store: StoreOption = None,
+    output: OutputOption = None,
+) -> int:
+    """Give a claimed gate back, so that anybody may answer it."""
+
+    async def say(run: Run, visit: TokenId) -> tuple[dict[str, str], str]:
+        await run.release_gate(visit, by=by, force=force)
+        return {"done": "released", "by": by}, f"nobody has {run.id}/{visit} now"
+
+    return _told(gate, say, store, output)
+
+
+@app.command
 def delegate(
     gate: GateOption,
     to: Annotated[str, Parameter(help="Who has it from now on.")],
     /,
     *,
     by: Annotated[str, Parameter(help="Who says so.")],
+    force: ForceOption = False,
     store: StoreOption = None,
     output: OutputOption = None,
 ) -> int:
     """Hand a gate to somebody else."""
 
     async def say(run: Run, visit: TokenId) -> tuple[dict[str, str], str]:
-        await run.delegate_gate(visit, to, by=by)
+        await run.delegate_gate(visit, to, by=by, force=force)
         return {"done": "delegated", "to": to, "by": by}, f"{to} has {run.id}/{visit} now"
 
     return _told(gate, say, store, output)
@@ -168,7 +197,7 @@ def _row(gate: GateRow) -> dict[str, Any]:
     from treadle.cli.emit import builtins
 
     parts = builtins(gate)
-    return {"gate": f"{gate.run}/{gate.token}", "run": gate.run, "visit": parts.pop("token"), **parts}
+    return {"gate": f"{gate.run}/{gate.token}", "run": gate.run, "visit": parts.pop("token"), **parts, "can": gate.can}
 
 
 async def _find(client: Client, text: str) -> tuple[str, int]:

@@ -62,7 +62,7 @@ VERBS = (
 )
 HELP_OF_GROUPS = {
     "runs": "Runs: list, show, history, watch, cancel, pause, resume, abort, retry, compensations, signal.",
-    "gates": "Gates, questions to people: list, show, complete, claim, delegate.",
+    "gates": "Gates, questions to people: list, show, complete, claim, release, delegate.",
     "schedules": "Schedules: list, add, remove, pause, resume, next.",
     "queues": "Queues of workers: list, set.",
     "artifacts": "What runs have kept: list, get.",

@@ -75,6 +75,7 @@ class Narrator:
 
     def _waits(self, event: e.Event, visit: Live, *, few: bool) -> str:
         told = isinstance(event, e.TokenWaiting) and event.reason is not Waiting.SIBLINGS
+        told |= isinstance(event, e.GateClaimed | e.GateReleased | e.GateDelegated)
         return picture.reason(visit, event.at) if few and told else ""
 
     def _progress(self, visit: Live, total: int) -> str:

@@ -251,6 +251,13 @@ def _gate_opened(view: Overview, event: e.GateOpened) -> None:
         visit.title, visit.until = event.title, event.due
 
 
+def _gate_handed(view: Overview, event: e.GateClaimed | e.GateReleased | e.GateDelegated) -> None:
+    visit = view.visits.get(event.token)
+    if visit is not None:
+        holder = event.to if isinstance(event, e.GateDelegated) else event.by
+        visit.detail = None if isinstance(event, e.GateReleased) else {"claimed_by": holder}
+
+
 _READERS: dict[type[e.Event], Any] = {
     e.RunStarted: _run_started,
     e.RunCompleted: _run_ended(RunStatus.COMPLETED),
@@ -280,4 +287,7 @@ _READERS: dict[type[e.Event], Any] = {
     e.JoinDead: _decided,
     e.JoinReopened: _reopened,
     e.GateOpened: _gate_opened,
+    e.GateClaimed: _gate_handed,
+    e.GateReleased: _gate_handed,
+    e.GateDelegated: _gate_handed,
 }

@@ -7,16 +7,16 @@ cannot be used, or nobody is there to answer (the request is kept).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from treadle.cli.exits import INTERRUPTED, OK
+from treadle.cli.exits import INTERRUPTED, OK, REFUSED, Failure
 from treadle.cli.options import LimitOption, OutputOption, StoreOption, configuration
 from treadle.cli.undoing import compensations
 from treadle.model.ids import TokenId
-from treadle.model.states import RunStatus
+from treadle.model.states import RUN_ENDED, RunStatus
 
 if TYPE_CHECKING:
     from treadle.cli.tables import Gives
@@ -31,6 +31,8 @@ app = App(
 
 RunOption = Annotated[str, Parameter(help="The run's id, or the last six or more characters of it.")]
 ByOption = Annotated[str, Parameter(help="Who says so.")]
+ENDED_OTHERWISE = frozenset({RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.TIMED_OUT})
+"""How a run ends that nobody cancels."""
 COLUMNS = ("run", "workflow", "version", "status", "started_at", "took", "tags")
 GIVES: tuple[Gives, ...] = (
     ("cut", "tags"),
@@ -146,7 +148,7 @@ def cancel(
     output: OutputOption = None,
 ) -> int:
     """Cancel a run: everything in it ends, work in hand is told to stop."""
-    return _tell(run, "cancelled", lambda found: found.cancel(reason, by=by), store, output)
+    return _tell(run, "cancelled", lambda found: _end(found, found.cancel(reason, by=by)), store, output)
 
 
 @app.command
@@ -184,7 +186,7 @@ def abort(
     run: RunOption, /, *, by: ByOption = "operator", store: StoreOption = None, output: OutputOption = None
 ) -> int:
     """End a run that has run out of time and was paused for somebody to decide (`on_timeout: human_gate`)."""
-    return _tell(run, "aborted", lambda found: found.abort(by=by), store, output)
+    return _tell(run, "aborted", lambda found: _end(found, found.abort(by=by)), store, output)
 
 
 @app.command
@@ -222,6 +224,15 @@ def signal(
 
     value, wanted = read_json(data, "DATA"), _key(key)
     return _tell(run, "signalled", lambda found: found.signal(name, value, key=wanted, id=id), store, output)
+
+
+async def _end(run: Run, ending: Coroutine[Any, Any, None]) -> None:
+    """Ends a run, unless it has ended by itself: then nothing is done, and that is said."""
+    before = await run.status()
+    await ending
+    after = await run.status()
+    if before in RUN_ENDED or after in ENDED_OTHERWISE:
+        raise Failure(REFUSED, f"run {run.id} had ended before: it is {after.value}; nothing was changed")
 
 
 def _key(text: str | None) -> Any:

@@ -33,8 +33,9 @@ from treadle.kernel.deciding import Catalog, Deciding, Refused, RunFails
 from treadle.kernel.members import NOT_STARTED, RUNNING
 from treadle.kernel.state import RunState
 from treadle.model import commands as c
+from treadle.model import effects as x
 from treadle.model.decision import Decision
-from treadle.model.ids import GroupId
+from treadle.model.ids import RUN_GATE, GroupId
 
 _HANDLERS: dict[type[c.Command], Callable[[Deciding, Any], None]] = {
     c.StartRun: on_start.start_run,
@@ -46,6 +47,7 @@ _HANDLERS: dict[type[c.Command], Callable[[Deciding, Any], None]] = {
     c.LoseWorker: on_answer.lose_worker,
     c.CompleteGate: on_gate.complete_gate,
     c.ClaimGate: on_gate.claim_gate,
+    c.ReleaseGate: on_gate.release_gate,
     c.DelegateGate: on_gate.delegate_gate,
     c.ReceiveCallback: on_answer.receive_callback,
     c.EndChild: on_child.end_child,
@@ -75,6 +77,7 @@ def decide(graph: ExecutionGraph, state: RunState, command: c.Command, now: int,
     if state.status is NOT_STARTED and not isinstance(command, c.StartRun):
         return Decision(rejection=Refused("NOT_FOUND", "there is no such run").rejection)
     d = Deciding(graph, state, now, catalog)
+    was_out_of_time = state.overdue and state.is_out_of_time
     try:
         _HANDLERS[type(command)](d, command)
         _work_off(d)
@@ -84,6 +87,8 @@ def decide(graph: ExecutionGraph, state: RunState, command: c.Command, now: int,
     except RunFails as failed:
         finish.fail_run(d, failed.error, own=failed.own)
         _work_off(d)
+    if was_out_of_time and not state.is_out_of_time:
+        d.effect(x.CloseGate(RUN_GATE))
     return Decision(d.events, d.effects, d.rejection)
 
 

@@ -12,7 +12,21 @@ from treadle.model.states import GateState, RunStatus, Waiting
 
 
 def gate_opened(state: RunState, event: e.GateOpened) -> None:
-    state.tokens[event.token].gate = GateState.OPEN
+    token = state.tokens[event.token]
+    token.gate = GateState.OPEN
+    token.asked = event
+
+
+def gate_claimed(state: RunState, event: e.GateClaimed) -> None:
+    state.tokens[event.token].detail = {"claimed_by": event.by}
+
+
+def gate_released(state: RunState, event: e.GateReleased) -> None:
+    state.tokens[event.token].detail = None
+
+
+def gate_delegated(state: RunState, event: e.GateDelegated) -> None:
+    state.tokens[event.token].detail = {"claimed_by": event.to, "delegated_by": event.by}
 
 
 def gate_completed(state: RunState, event: e.GateCompleted) -> None:
@@ -69,6 +83,9 @@ def child_ended(state: RunState, event: e.ChildEnded) -> None:
 
 HANDLERS: dict[type[e.Event], Callable[[RunState, Any], None]] = {
     e.GateOpened: gate_opened,
+    e.GateClaimed: gate_claimed,
+    e.GateReleased: gate_released,
+    e.GateDelegated: gate_delegated,
     e.GateCompleted: gate_completed,
     e.GateExpired: gate_expired,
     e.CallbackReceived: callback_received,

@@ -7,14 +7,17 @@ from treadle.kernel import suspend
 from treadle.kernel.deciding import Deciding, Refused
 from treadle.kernel.depth import is_too_deep, too_deep
 from treadle.kernel.on_answer import answered_before, known_visit
+from treadle.kernel.state import Token
 from treadle.model import commands as c
 from treadle.model import effects as x
 from treadle.model import events as e
-from treadle.model.states import GateState, RunStatus, Waiting
+from treadle.model.ids import RUN_GATE, TokenId
+from treadle.model.states import GateState, RunStatus
 
 
 def complete_gate(d: Deciding, command: c.CompleteGate) -> None:
     """A person has answered."""
+    _not_the_runs(d, command.token)
     token = d.state.tokens.get(command.token)
     before = answered_before(d, command.token, token.attempt if token is not None else None, command.data)
     if before == "same":
@@ -24,6 +27,7 @@ def complete_gate(d: Deciding, command: c.CompleteGate) -> None:
             raise Refused("NOT_FOUND", f"run {d.state.run} has no visit {command.token}")
         why = "it has another answer" if before else "it is not waiting for one"
         raise Refused("INVALID_STATE", f"gate of visit {command.token} cannot be answered: {why}")
+    instead_of = _instead_of(token, command.by, command.force)
     node = d.node(token)
     if is_too_deep(command.data):
         raise Refused("BAD_REQUEST", too_deep("the answer"))
@@ -31,7 +35,7 @@ def complete_gate(d: Deciding, command: c.CompleteGate) -> None:
     if problem is not None:
         raise Refused("SCHEMA", f"answer to {node.ref!r}: {problem}")
     suspend.started_by(d, token, f"answer to {node.ref}")
-    d.emit(e.GateCompleted(d.seq, d.now, token.id, command.data, command.by))
+    d.emit(e.GateCompleted(d.seq, d.now, token.id, command.data, command.by, instead_of))
     d.effect(x.CloseGate(token.id))
     if d.state.status is not RunStatus.PAUSED:
         suspend.resume_with(d, token, command.data, f"person {command.by}" if command.by else "person")
@@ -39,24 +43,60 @@ def complete_gate(d: Deciding, command: c.CompleteGate) -> None:
 
 def claim_gate(d: Deciding, command: c.ClaimGate) -> None:
     """A person takes a human task on."""
-    token = known_visit(d, command.token)
-    if token.gate is not GateState.OPEN:
-        raise Refused("INVALID_STATE", f"gate of visit {command.token} is not open")
-    holder = (token.detail or {}).get("claimed_by")
-    if holder == command.by:
+    token = _open(d, command.token)
+    if _holder(token) == command.by:
         return
-    if holder is not None:
-        raise Refused("INVALID_STATE", f"gate of visit {command.token} is claimed by {holder!r}")
-    d.emit(e.TokenWaiting(d.seq, d.now, token.id, Waiting.HUMAN, None, None, None, {"claimed_by": command.by}))
+    _instead_of(token, command.by, force=False)
+    d.emit(e.GateClaimed(d.seq, d.now, token.id, command.by))
+    d.effect(x.NoteClaim(token.id, command.by))
     suspend.started_by(d, token, f"claim of {token.node}")
 
 
-def delegate_gate(d: Deciding, command: c.DelegateGate) -> None:
-    """Whoever holds a human task, or an operator, passes it on."""
-    token = known_visit(d, command.token)
-    if token.gate is not GateState.OPEN:
-        raise Refused("INVALID_STATE", f"gate of visit {command.token} is not open")
-    if (token.detail or {}).get("claimed_by") == command.to:
+def release_gate(d: Deciding, command: c.ReleaseGate) -> None:
+    """Whoever has claimed a human task gives it back; what nobody has claimed stays so."""
+    token = _open(d, command.token)
+    if _holder(token) is None:
         return
-    detail = {"claimed_by": command.to, "delegated_by": command.by}
-    d.emit(e.TokenWaiting(d.seq, d.now, token.id, Waiting.HUMAN, None, None, None, detail))
+    instead_of = _instead_of(token, command.by, command.force)
+    d.emit(e.GateReleased(d.seq, d.now, token.id, command.by, instead_of))
+    d.effect(x.NoteClaim(token.id))
+
+
+def delegate_gate(d: Deciding, command: c.DelegateGate) -> None:
+    """Whoever has claimed a human task passes it on; one that nobody has claimed may be given to somebody."""
+    token = _open(d, command.token)
+    if _holder(token) == command.to:
+        return
+    instead_of = _instead_of(token, command.by, command.force)
+    d.emit(e.GateDelegated(d.seq, d.now, token.id, command.to, command.by, instead_of))
+    d.effect(x.NoteClaim(token.id, command.to))
+
+
+def _open(d: Deciding, visit: TokenId) -> Token:
+    _not_the_runs(d, visit)
+    token = known_visit(d, visit)
+    if token.gate is not GateState.OPEN:
+        raise Refused("INVALID_STATE", f"gate of visit {visit} is not open")
+    return token
+
+
+def _not_the_runs(d: Deciding, visit: TokenId) -> None:
+    if visit == RUN_GATE and d.state.is_out_of_time:
+        text = f"run {d.state.run} is out of time: extend it or abort it; there is nothing else to answer"
+        raise Refused("INVALID_STATE", text)
+
+
+def _holder(token: Token) -> str | None:
+    holder = token.detail.get("claimed_by") if token.detail is not None else None
+    return str(holder) if holder is not None else None
+
+
+def _instead_of(token: Token, by: str | None, force: bool) -> str | None:
+    """Whom somebody acts instead of, by force; None if it is theirs, or nobody's. Refuses everybody else."""
+    holder = _holder(token)
+    if holder is None or holder == by:
+        return None
+    if not force:
+        text = f"gate of visit {token.id} is claimed by {holder!r}, who answers it, releases it or passes it on"
+        raise Refused("INVALID_STATE", f"{text}; anybody else must force it")
+    return holder

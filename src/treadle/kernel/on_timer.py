@@ -9,6 +9,7 @@ from treadle.model import commands as c
 from treadle.model import effects as x
 from treadle.model import events as e
 from treadle.model.errors import Error
+from treadle.model.ids import RUN_GATE
 from treadle.model.states import GateState, RunStatus
 
 
@@ -112,6 +113,7 @@ def _run(d: Deciding) -> None:
     error = Error("WORKFLOW_TIMEOUT", text)
     if policy == "human_gate":
         d.emit(e.RunPaused(d.seq, d.now, "timeout", error.message))
+        d.effect(x.OpenGate(RUN_GATE, "", error.message))
     elif policy == "cancel":
         finish.time_out_run(d, error)
     else:

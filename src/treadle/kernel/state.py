@@ -5,8 +5,7 @@ a failed one stays while an operator may still retry it. Everything is found by 
 that no decision scans tokens.
 
 A *unit* is what a join may wait for: a live token (its id), an arrival held at a join (minus its id), or the cursor of
-a group that is still to be spawned (see `units`). A visit that
-has executed and waits for siblings is represented by its arrivals.
+a group still to be spawned (see `units`). A visit that has executed and waits for siblings is there as its arrivals.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from treadle.graph.execution_graph import ExecutionGraph
 from treadle.kernel.group_state import Arrival, Failure, Group, NodeJoinState
 from treadle.kernel.scope import Scope
 from treadle.model.errors import Error
+from treadle.model.events import GateOpened
 from treadle.model.ids import ArrivalId, Frame, Frames, GroupId, RecordId, RunId, TimerId, TokenId
 from treadle.model.references import EntityRef, ParentLink
 from treadle.model.requests import AnyRequest
@@ -62,6 +62,7 @@ class Token(Struct, gc=False):
     timers: tuple[TimerId, ...] = ()
     external: ExternalState | None = None
     gate: GateState | None = None
+    asked: GateOpened | None = None  # what its newest gate was opened with: a reminder says it again
     child: RunId | None = None
     error: Error | None = None
     when: dict[str, bool | None] | None = None
@@ -223,8 +224,7 @@ class RunState:
     working: int = 0
     """Live tokens that are not held at a join: something can still happen by itself or by an answer."""
     passive: int = 0
-    """Of those, the ones waiting for a mutex, or for triggers without a signal: perhaps only another token sets them
-    free."""
+    """Of those, the ones waiting for a mutex or for triggers without a signal: perhaps only a token sets them free."""
     watching: dict[TokenId, None] = field(default_factory=dict)
     """Tokens with an armed `when`."""
     at_node: dict[str, int] = field(default_factory=dict)
@@ -274,6 +274,11 @@ class RunState:
     compensating: RecordId | None = None
     cause: str | None = None
     """What the run ended with before compensation began."""
+
+    @property
+    def is_out_of_time(self) -> bool:
+        """Whether it stands still until somebody extends or aborts it (`on_timeout: human_gate`)."""
+        return self.overdue and self.status is RunStatus.PAUSED
 
     def context(self) -> dict[str, Json]:
         """The run's own scope, for people and expectations: {"state": …, "output": …}."""

@@ -111,11 +111,21 @@ class CompleteGate(Command, tag="complete_gate", frozen=True):
     token: TokenId
     data: Json = None
     by: str | None = None
+    force: bool = False
+    """Also if somebody else has claimed it; history says so."""
 
 
 class ClaimGate(Command, tag="claim_gate", frozen=True):
     token: TokenId
     by: str
+
+
+class ReleaseGate(Command, tag="release_gate", frozen=True):
+    """Whoever has claimed a human task gives it back."""
+
+    token: TokenId
+    by: str
+    force: bool = False
 
 
 class DelegateGate(Command, tag="delegate_gate", frozen=True):
@@ -124,6 +134,7 @@ class DelegateGate(Command, tag="delegate_gate", frozen=True):
     token: TokenId
     to: str
     by: str
+    force: bool = False
 
 
 class ReceiveCallback(Command, tag="receive_callback", frozen=True):

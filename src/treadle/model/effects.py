@@ -59,6 +59,15 @@ class ClearTimer(Effect, tag="clear_timer", frozen=True):
 class OpenGate(Effect, tag="open_gate", frozen=True):
     token: TokenId
     node: str
+    title: str | None = None
+    """Of the gate of a run (`RUN_GATE`), which no `gate.opened` describes."""
+
+
+class NoteClaim(Effect, tag="note_claim", frozen=True):
+    """Lists of gates show who has it; None: nobody any more."""
+
+    token: TokenId
+    by: str | None = None
 
 
 class CloseGate(Effect, tag="close_gate", frozen=True):

@@ -17,9 +17,12 @@ from treadle.model.wait_events import CallbackReceived as CallbackReceived
 from treadle.model.wait_events import CallbackRefused as CallbackRefused
 from treadle.model.wait_events import ChildEnded as ChildEnded
 from treadle.model.wait_events import ChildStarted as ChildStarted
+from treadle.model.wait_events import GateClaimed as GateClaimed
 from treadle.model.wait_events import GateCompleted as GateCompleted
+from treadle.model.wait_events import GateDelegated as GateDelegated
 from treadle.model.wait_events import GateExpired as GateExpired
 from treadle.model.wait_events import GateOpened as GateOpened
+from treadle.model.wait_events import GateReleased as GateReleased
 from treadle.model.wait_events import SignalReceived as SignalReceived
 from treadle.model.wait_events import SignalTaken as SignalTaken
 from treadle.model.wait_events import TimerFired as TimerFired

@@ -7,6 +7,8 @@ from typing import NewType
 RunId = NewType("RunId", str)
 TokenId = NewType("TokenId", int)
 """Also the id of the visit, its gate and its external task: counted from 1 within a run."""
+RUN_GATE = TokenId(0)
+"""The gate of a run as a whole, which is out of time (`on_timeout: human_gate`): somebody extends or aborts it."""
 GroupId = NewType("GroupId", int)
 ArrivalId = NewType("ArrivalId", int)
 TimerId = NewType("TimerId", int)

@@ -22,10 +22,34 @@ class GateOpened(Event, tag="gate.opened"):
     due: int | None = None
 
 
+class GateClaimed(Event, tag="gate.claimed"):
+    """Somebody has taken it on: until they release it or pass it on, nobody else answers it unless by force."""
+
+    token: TokenId
+    by: str
+
+
+class GateReleased(Event, tag="gate.released"):
+    token: TokenId
+    by: str
+    instead_of: str | None = None
+    """Whose it was, if somebody else released it, by force."""
+
+
+class GateDelegated(Event, tag="gate.delegated"):
+    token: TokenId
+    to: str
+    by: str
+    instead_of: str | None = None
+    """Whose it was, if somebody else passed it on, by force."""
+
+
 class GateCompleted(Event, tag="gate.completed"):
     token: TokenId
     data: Json
     by: str | None = None
+    instead_of: str | None = None
+    """Whose it was, if somebody else answered, by force."""
 
 
 class GateExpired(Event, tag="gate.expired"):

@@ -17,12 +17,12 @@ from treadle.model.states import RunStatus
 from treadle.runtime.artifacts import Artifact
 from treadle.runtime.client import Definition, Deployed
 from treadle.runtime.compensations import Compensation
-from treadle.runtime.engine import EngineSettings
 from treadle.runtime.fsck import Report
 from treadle.runtime.presence import NodeRow as NodeRow
 from treadle.runtime.queues import QueueView
 from treadle.runtime.run import Ended, Json
 from treadle.runtime.schedule import Schedule
+from treadle.runtime.settings import EngineSettings as EngineSettings
 from treadle.store.places import Place
 from treadle.store.port import GateRow as GateRow
 from treadle.store.port import OutboxRow, RunRow, Store
@@ -64,7 +64,9 @@ class Run:
     def abort(self, *, by: str = "operator") -> None:
         """Ends a run that waits for somebody to decide about its timeout."""
     def retry(self, visit: int | None = None, *, by: str = "operator") -> list[TokenId]:
-        """Tries failed visits again: one, or all that have failed. Which."""
+        """Tries visits again that have failed or timed out, and brings back what their failure took down: one visit, or
+        all whose failure nothing has handled, in failed children first. Returns the visits that are retried. Raises
+        CommandRefused, which says why."""
     def compensations(self) -> list[Compensation]:
         """What it can undo, in the order in which it was done, and what became of each."""
     def retry_compensation(self, record: int | None = None, *, by: str = "operator") -> RecordId:
@@ -72,10 +74,15 @@ class Run:
         left out where only one failed."""
     def skip_compensation(self, record: int | None = None, *, by: str = "operator") -> RecordId:
         """Leaves a visit undone whose compensation failed, and goes on with the visits before it."""
-    def complete_gate(self, visit: int, data: Json = None, *, by: str | None = None) -> None:
-        """Answers a gate."""
-    def claim_gate(self, visit: int, *, by: str) -> None: ...
-    def delegate_gate(self, visit: int, to: str, *, by: str) -> None: ...
+    def complete_gate(self, visit: int, data: Json = None, *, by: str | None = None, force: bool = False) -> None:
+        """Answers a gate. One that somebody has claimed is answered by them; by anybody else with `force`, which
+        history records."""
+    def claim_gate(self, visit: int, *, by: str) -> None:
+        """Takes a gate on: nobody else answers it from now on, unless by force."""
+    def release_gate(self, visit: int, *, by: str, force: bool = False) -> None:
+        """Gives a claimed gate back."""
+    def delegate_gate(self, visit: int, to: str, *, by: str, force: bool = False) -> None:
+        """Hands a gate to somebody else."""
     def callback(self, visit: int, attempt: int, output: Json = None, error: Error | None = None) -> None:
         """What an external worker answers."""
 
@@ -138,9 +145,12 @@ class Client:
         """Runs, newest first; `after` a run's id gives the next page. Raises CommandRefused(NOT_FOUND) if that run is
         gone meanwhile: begin again."""
     def gates(self, run: str | None = None, limit: int = 100) -> list[GateRow]:
-        """Gates somebody has still to answer, longest open first."""
-    def complete_gate(self, run: str, visit: int, data: Json = None, *, by: str | None = None) -> None:
-        """Answers a gate."""
+        """Gates somebody has still to answer, longest open first; among them runs that are out of time and wait for
+        somebody to extend or abort them (`can` says what may be done)."""
+    def complete_gate(
+        self, run: str, visit: int, data: Json = None, *, by: str | None = None, force: bool = False
+    ) -> None:
+        """Answers a gate; see `Run.complete_gate`."""
     def schedules(self) -> list[Schedule]:
         """Every schedule, by name."""
     def put_schedule(self, schedule: Schedule) -> None:

@@ -212,12 +212,15 @@ class Client:
         return rows
 
     async def gates(self, run: str | None = None, limit: int = 100) -> list[GateRow]:
-        """Gates somebody has still to answer, longest open first."""
+        """Gates somebody has still to answer, longest open first; among them runs that are out of time and wait for
+        somebody to extend or abort them (`can` says what may be done)."""
         return await self._commander.store.find_gates(RunId(run) if run is not None else None, limit)
 
-    async def complete_gate(self, run: str, visit: int, data: Json = None, *, by: str | None = None) -> None:
-        """Answers a gate."""
-        await self.run(run).complete_gate(TokenId(visit), data, by=by)
+    async def complete_gate(
+        self, run: str, visit: int, data: Json = None, *, by: str | None = None, force: bool = False
+    ) -> None:
+        """Answers a gate; see `Run.complete_gate`."""
+        await self.run(run).complete_gate(TokenId(visit), data, by=by, force=force)
 
     # Schedules
 

@@ -9,6 +9,7 @@ To a worker (2.7):    {run_id, workflow, node_id, visit, attempt, idempotency_ke
                        callback_token}. `webhook-id` names the message, one per attempt; `idempotency_key` names the
                        work, the same in every automatic retry (2.1).
 To a subscriber:      {type, timestamp?, data: {run_id, workflow, …}}
+    of a gate: visit, node_id, title, assign, form, opened, due, claimed_by, can (what somebody may do about it)
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from treadle.model import effects as f
 from treadle.model.ids import RunId, attempt_name
 from treadle.runtime.callbacks import callback_token
 from treadle.runtime.ports import Undeliverable
+from treadle.store.port import can
 
 Json = Any
 TIMEOUT_S = 10.0
@@ -61,8 +63,9 @@ class WebhookCourier:
         self._timeout_s = timeout_s
 
     async def carry(self, run: RunId, effect: f.Effect, context: Json) -> None:
-        """One try. `context` has `workflow`; for a webhook also `action` (its config); for everything but a webhook
-        `key`, the stable name of the outbox row, and `at`, the milliseconds of its decision."""
+        """One try. `context` has `workflow`; for a webhook also `action` (its config), for a gate what is known of it
+        (`gate`); for everything but a webhook `key`, the stable name of the outbox row, and `at`, the milliseconds of
+        its decision."""
         match effect:
             case f.CallWebhook():
                 await self._call_worker(run, effect, context)
@@ -70,9 +73,9 @@ class WebhookCourier:
                 await self._tell(run, f"custom.{effect.type}", {"data": effect.data}, context)
             case f.OpenGate() | f.RemindGate():
                 type = "gate.opened" if isinstance(effect, f.OpenGate) else "gate.reminded"
-                node = context.get("node") or getattr(effect, "node", None)
-                await self._tell(run, type, {"node_id": node, "visit": effect.token}, context)
-            case f.CloseGate():
+                known = {"visit": effect.token, **context["gate"], "can": can(effect.token)}
+                await self._tell(run, type, known, context)
+            case f.CloseGate() | f.NoteClaim():
                 pass
             case _:
                 raise Undeliverable(f"{effect.__class__.__name__} is not for the world outside")

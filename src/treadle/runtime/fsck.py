@@ -28,7 +28,7 @@ from treadle.kernel.lifecycle import LIVE
 from treadle.kernel.state import RunState
 from treadle.model import events as e
 from treadle.model.effects import OfferWork, OpenGate, RunTask
-from treadle.model.ids import RunId, TimerId, TokenId
+from treadle.model.ids import RUN_GATE, RunId, TimerId, TokenId
 from treadle.model.states import GateState
 from treadle.runtime.library import KIND, Library
 from treadle.store.port import OutboxRow, RunQuery, RunRow, Store
@@ -274,8 +274,9 @@ def _timers(state: RunState, rows: dict[TimerId, int]) -> list[str]:
 
 def _gates(state: RunState, rows: set[TokenId]) -> list[str]:
     wanted = {token.id for token in state.tokens.values() if token.gate is GateState.OPEN and token.state in LIVE}
-    return [f"the open gate of visit {token} has no row" for token in sorted(wanted - rows)] + [
-        f"there is a gate for visit {token}, which has none open" for token in sorted(rows - wanted)
+    missing, open_now = wanted - rows, wanted | ({RUN_GATE} if state.is_out_of_time else set())  # 0.1 made no row of it
+    return [f"the open gate of visit {token} has no row" for token in sorted(missing)] + [
+        f"there is a gate for visit {token}, which has none open" for token in sorted(rows - open_now)
     ]
 
 

@@ -17,7 +17,8 @@ from treadle.kernel.view import TokenView
 from treadle.model import commands as c
 from treadle.model import effects as f
 from treadle.model.errors import Error
-from treadle.model.ids import RunId, visit_key
+from treadle.model.ids import RUN_GATE, RunId, visit_key
+from treadle.model.states import GateState
 from treadle.runtime.coordinator import Coordinator
 from treadle.runtime.logs import logger
 from treadle.runtime.ports import Clock, Courier, Undeliverable
@@ -164,8 +165,25 @@ def _webhook(state: RunState, effect: f.CallWebhook) -> _Context | None:
 
 
 def _gate(state: RunState, effect: f.OpenGate | f.RemindGate) -> _Context | None:
+    """What somebody who is told of a gate wants to know; as it was opened, and who has it by now."""
+    if effect.token == RUN_GATE:
+        title = effect.title if isinstance(effect, f.OpenGate) else None
+        return {"gate": {"node_id": None, "title": title}} if state.is_out_of_time else None
     token = state.tokens.get(effect.token)
-    return None if token is None or token.gate is None else {"node": token.node, "detail": token.detail}
+    if token is None or token.gate is not GateState.OPEN or token.asked is None:
+        return None
+    asked, detail = token.asked, token.detail or {}
+    return {
+        "gate": {
+            "node_id": token.node,
+            "title": asked.title,
+            "assign": asked.assign,
+            "form": asked.form,
+            "opened": asked.at,
+            "due": asked.due,
+            "claimed_by": detail.get("claimed_by"),
+        }
+    }
 
 
 _CONTEXTS: dict[type[f.Effect], Callable[[RunState, Any], _Context | None]] = {

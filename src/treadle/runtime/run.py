@@ -224,9 +224,9 @@ class Run:
         before, visits = state.seq, unhandled_visits(state)
         with self._commander.watch(self.id) as watch:
             await self.ask(c.RetryRun(by))
-            news = await self._news()
+            news = await self._news(watch)
             while news.seq <= before and news.status is RunStatus.FAILED:  # failed children go first
-                news = await watch.news() or await self._news()
+                news = await watch.news() or await self._news(watch)
         return visits
 
     async def compensations(self) -> list[Compensation]:
@@ -246,15 +246,22 @@ class Run:
         await self.ask(c.SkipCompensation(chosen, by))
         return chosen
 
-    async def complete_gate(self, visit: int, data: Json = None, *, by: str | None = None) -> None:
-        """Answers a gate."""
-        await self.ask(c.CompleteGate(TokenId(visit), given("data", data), by))
+    async def complete_gate(self, visit: int, data: Json = None, *, by: str | None = None, force: bool = False) -> None:
+        """Answers a gate. One that somebody has claimed is answered by them; by anybody else with `force`, which
+        history records."""
+        await self.ask(c.CompleteGate(TokenId(visit), given("data", data), by, force))
 
     async def claim_gate(self, visit: int, *, by: str) -> None:
+        """Takes a gate on: nobody else answers it from now on, unless by force."""
         await self.ask(c.ClaimGate(TokenId(visit), by))
 
-    async def delegate_gate(self, visit: int, to: str, *, by: str) -> None:
-        await self.ask(c.DelegateGate(TokenId(visit), to, by))
+    async def release_gate(self, visit: int, *, by: str, force: bool = False) -> None:
+        """Gives a claimed gate back."""
+        await self.ask(c.ReleaseGate(TokenId(visit), by, force))
+
+    async def delegate_gate(self, visit: int, to: str, *, by: str, force: bool = False) -> None:
+        """Hands a gate to somebody else."""
+        await self.ask(c.DelegateGate(TokenId(visit), to, by, force))
 
     async def callback(self, visit: int, attempt: int, output: Json = None, error: Error | None = None) -> None:
         """What an external worker answers."""

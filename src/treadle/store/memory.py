@@ -16,9 +16,11 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from itertools import islice
 
+from msgspec.structs import replace
+
 from treadle.errors import StoreConflict
 from treadle.model.codec import pack_events, unpack_events
-from treadle.model.effects import ClearTimer, CloseGate, Effect, OpenGate, SetTimer
+from treadle.model.effects import ClearTimer, CloseGate, Effect, NoteClaim, OpenGate, SetTimer
 from treadle.model.events import Event, RunStarted, TimerFired
 from treadle.model.ids import RunId, TimerId, TokenId
 from treadle.model.states import RUN_ENDED, RunStatus
@@ -273,19 +275,20 @@ class MemoryStore:
         opened is told to somebody as well; that it closed is nobody's business."""
         if isinstance(effect, SetTimer):
             self._timers[commit.run, effect.timer] = effect.due
-            return
-        if isinstance(effect, ClearTimer):
+        elif isinstance(effect, ClearTimer):
             self._timers.pop((commit.run, effect.timer), None)
-            return
-        if isinstance(effect, CloseGate):
+        elif isinstance(effect, CloseGate):
             self._gates.pop((commit.run, effect.token), None)
-            return
-        if isinstance(effect, OpenGate):
-            self._gates[commit.run, effect.token] = gate_row(commit, effect, run.started.workflow)
-        self._last_row += 1
-        row = OutboxRow(self._last_row, commit.run, effect)
-        self._outbox[row.id] = row
-        rows.append(row)
+        elif isinstance(effect, NoteClaim):
+            if (noted := self._gates.get((commit.run, effect.token))) is not None:
+                self._gates[commit.run, effect.token] = replace(noted, claimed_by=effect.by)
+        else:
+            if isinstance(effect, OpenGate):
+                self._gates[commit.run, effect.token] = gate_row(commit, effect, run.started.workflow)
+            self._last_row += 1
+            row = OutboxRow(self._last_row, commit.run, effect)
+            self._outbox[row.id] = row
+            rows.append(row)
 
     def _park(self, id: int, reason: str | None) -> None:
         row = self._outbox.get(id)

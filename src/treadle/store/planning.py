@@ -9,6 +9,7 @@ refusal.
 from __future__ import annotations
 
 import msgspec
+from msgspec.structs import replace
 
 from treadle.errors import StoreConflict
 from treadle.model.codec import compressed, joined, pack_events
@@ -17,6 +18,7 @@ from treadle.model.effects import (
     CloseGate,
     Effect,
     HoldWork,
+    NoteClaim,
     OfferWork,
     OpenGate,
     SetTimer,
@@ -64,6 +66,8 @@ class Plan:
         self.runs: dict[RunId, Decided] = {}
         self.timers: dict[tuple[RunId, TimerId], int | None] = {}
         self.gates: dict[tuple[RunId, TokenId], GateRow | None] = {}
+        self.claims: dict[tuple[RunId, TokenId], str | None] = {}
+        """Gates that are there already: who has them now."""
         self.work: dict[tuple[RunId, TokenId], OfferWork | None] = {}
         """Queue work on offer, or withdrawn."""
         self.held: dict[RunId, bool] = {}
@@ -111,6 +115,7 @@ class Plan:
         if commit.status in RUN_ENDED:
             self.ended.add(commit.run)
             self.gates = {key: row for key, row in self.gates.items() if key[0] != commit.run}
+            self.claims = {key: by for key, by in self.claims.items() if key[0] != commit.run}
 
     def _keep(self, commit: Commit, effect: Effect) -> None:
         """Timers are found by their due time and gates by their run, so they live in rows of their own."""
@@ -120,6 +125,9 @@ class Plan:
             self.timers[commit.run, effect.timer] = None
         elif isinstance(effect, CloseGate):
             self.gates[commit.run, effect.token] = None
+            self.claims.pop((commit.run, effect.token), None)
+        elif isinstance(effect, NoteClaim):
+            self._note_claim(commit.run, effect)
         elif isinstance(effect, OfferWork):
             self.work[commit.run, effect.token] = effect
         elif isinstance(effect, WithdrawWork):
@@ -129,7 +137,15 @@ class Plan:
         else:
             if isinstance(effect, OpenGate):
                 self.gates[commit.run, effect.token] = gate_row(commit, effect, "")
+                self.claims.pop((commit.run, effect.token), None)
             self.effects.append((commit.run, effect))
+
+    def _note_claim(self, run: RunId, effect: NoteClaim) -> None:
+        opened = self.gates.get((run, effect.token))
+        if opened is not None:  # in this batch
+            self.gates[run, effect.token] = replace(opened, claimed_by=effect.by)
+        else:
+            self.claims[run, effect.token] = effect.by
 
     def _block(self, run: RunId, decided: Decided) -> bytes:
         """A fan-out's many small events are packed in slices: only in a slice that is large one of them can be. They

@@ -29,7 +29,7 @@ Invariants
        one. A batch reaches over any number of shards: every run of its must be covered by a fence, and every
        fence that is given must be the newest. That an outbox row is done with is a fact and needs no fence.
     6. A request has at most one answer, and the first is kept.
-    7. A gate's row exists from OpenGate until CloseGate or the end of its run.
+    7. A gate's row exists from OpenGate until CloseGate or the end of its run, and says whom the last NoteClaim named.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from treadle.model.commands import Command
 from treadle.model.effects import Effect
 from treadle.model.errors import Rejection
 from treadle.model.events import Event
-from treadle.model.ids import RunId, TimerId, TokenId
+from treadle.model.ids import RUN_GATE, RunId, TimerId, TokenId
 from treadle.model.states import RunStatus
 
 Json = Any
@@ -114,7 +114,8 @@ class TimerRow(Struct, frozen=True):
 
 
 class GateRow(Struct, frozen=True):
-    """A human task somebody has still to answer, as its run's `gate.opened` describes it."""
+    """A human task somebody has still to answer, as its run's `gate.opened` describes it; or a run that is out of time
+    and waits for somebody to extend or abort it (`token` is `RUN_GATE`)."""
 
     run: RunId
     token: TokenId
@@ -124,11 +125,23 @@ class GateRow(Struct, frozen=True):
     title: str | None = None
     assign: Json = None
     due: int | None = None
+    claimed_by: str | None = None
+    """Who has taken it on: nobody else answers it, unless by force."""
+
+    @property
+    def can(self) -> tuple[str, ...]:
+        """What somebody may do about it. That of a run as a whole is no question: the run is out of time."""
+        return can(self.token)
 
     @property
     def visit(self) -> TokenId:
         """What people call its number, and `complete_gate` takes."""
         return self.token
+
+
+def can(gate: TokenId) -> tuple[str, ...]:
+    """What somebody may do about a gate."""
+    return ("extend", "abort") if gate == RUN_GATE else ("answer", "claim", "release", "delegate")
 
 
 class RunRow(Struct, frozen=True):

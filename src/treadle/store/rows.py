@@ -82,4 +82,5 @@ def gate_row(commit: Commit, effect: OpenGate, workflow: str) -> GateRow:
             return GateRow(
                 commit.run, effect.token, effect.node, workflow, event.at, event.title, event.assign, event.due
             )
-    return GateRow(commit.run, effect.token, effect.node, workflow, commit.events[-1].at if commit.events else 0)
+    at = commit.events[-1].at if commit.events else 0
+    return GateRow(commit.run, effect.token, effect.node, workflow, at, effect.title)

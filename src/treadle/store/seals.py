@@ -198,7 +198,15 @@ class Judge:
         self._value(effect, about_effect(run), lambda: effect_damaged(self._place, run, id))
 
     def _gates(
-        self, run: RunId, token: int, node: str, opened: int, title: str | None, assign: bytes | None, due: int | None
+        self,
+        run: RunId,
+        token: int,
+        node: str,
+        opened: int,
+        title: str | None,
+        assign: bytes | None,
+        due: int | None,
+        _claimed_by: str | None = None,  # changes while the gate is open: only shown, the history decides
     ) -> None:
         about = about_gate(run, token, node, opened, title, due)
         self._value(assign, about, lambda: gate_damaged(self._place, run, token))

@@ -44,7 +44,7 @@ SHELVES: Mapping[str, tuple[str, ...]] = {
     "history": ("run", "seq", "block"),
     "outbox": ("run", "id", "effect", "parked"),
     "timers": ("run", "timer", "due"),
-    "gates": ("run", "token", "node", "opened", "title", "assign", "due"),
+    "gates": ("run", "token", "node", "opened", "title", "assign", "due", "claimed_by"),
     "requests": ("run", "request", "workflow", "at", "command", "answer"),
     "blobs": ("run", "digest", "content"),
 }

@@ -67,7 +67,20 @@ def _answer(stage: Stage, step: s.Answer) -> Rejection | None:
     chosen = _choose(stage, step, _waits_for(Waiting.HUMAN))
     if isinstance(chosen, Rejection):
         return chosen
-    return stage.world.send(chosen.run, c.CompleteGate(chosen.visit.token, step.data))
+    return stage.world.send(chosen.run, c.CompleteGate(chosen.visit.token, step.data, step.by, step.force))
+
+
+def _hand_gate(stage: Stage, step: s.HandGate) -> Rejection | None:
+    chosen = _choose(stage, step, _waits_for(Waiting.HUMAN))
+    if isinstance(chosen, Rejection):
+        return chosen
+    token = chosen.visit.token
+    commands: dict[str, c.Command] = {
+        "claim_gate": c.ClaimGate(token, step.by),
+        "release_gate": c.ReleaseGate(token, step.by, step.force),
+        "delegate_gate": c.DelegateGate(token, step.to, step.by, step.force),
+    }
+    return stage.world.send(chosen.run, commands[step.move])
 
 
 def _answer_every(stage: Stage, step: s.Answer) -> Rejection | None:
@@ -239,6 +252,7 @@ _ACTS: dict[type[s.Step], Act] = {
     s.Release: _release,
     s.Signal: _signal,
     s.Answer: _answer,
+    s.HandGate: _hand_gate,
     s.Callback: _callback,
     s.CancelRun: _cancel_run,
     s.CancelGroup: _cancel_group,

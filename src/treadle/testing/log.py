@@ -140,6 +140,10 @@ def _timer(event: e.TimerSet) -> str:
     return f"{event.timer} {event.purpose} at +{event.due - event.at} ms"
 
 
+def _forced(event: e.GateReleased | e.GateDelegated | e.GateCompleted) -> str | None:
+    return f"instead of {event.instead_of}" if event.instead_of is not None else None
+
+
 _DETAILS: dict[type[e.Event], Callable[[Any], str]] = {
     e.RunStarted: lambda event: f"{event.workflow} v{event.version}  input {shown(event.input)}",
     e.RunCompleted: lambda event: f"output {shown(event.output)}",
@@ -174,7 +178,10 @@ _DETAILS: dict[type[e.Event], Callable[[Any], str]] = {
     e.ContextConflict: lambda event: f"{'.'.join(map(str, event.path))} by {event.by}",
     e.ConditionUnevaluable: lambda event: f"{event.transition}: {event.reason}".removeprefix(": "),
     e.ResultIgnored: lambda event: f"attempt {event.attempt}: {event.reason}",
-    e.GateCompleted: lambda event: shown(event.data),
+    e.GateClaimed: lambda event: f"by {event.by}",
+    e.GateReleased: lambda event: _joined(f"by {event.by}", _forced(event)),
+    e.GateDelegated: lambda event: _joined(f"to {event.to} by {event.by}", _forced(event)),
+    e.GateCompleted: lambda event: _joined(shown(event.data), f"by {event.by}" if event.by else None, _forced(event)),
     e.TimerSet: _timer,
     e.TimerFired: lambda event: f"{event.timer} {event.purpose}",
     e.SignalReceived: lambda event: _joined(f"{event.signal} {event.name}", shown(event.key) if event.key else None),

@@ -18,6 +18,7 @@ from treadle.testing.place import Place
 Fields = dict[str, Place]
 
 _MODIFIERS = frozenset({"refused", "expect_refused", "visit", "run"})
+Parser = Callable[[Place, Fields, "Modifiers"], s.Step]
 _POINTS = ("before_commit", "after_commit", "after_dispatch")
 
 
@@ -112,11 +113,28 @@ def _signal(value: Place, _fields: Fields, modifiers: Modifiers) -> s.Step:
 
 
 def _gate(value: Place, fields: Fields, modifiers: Modifiers) -> s.Step:
-    return s.Answer(address=value.text(), data=_json(fields, "data"), **modifiers)
+    by = fields["by"].text() if "by" in fields else None
+    return s.Answer(address=value.text(), data=_json(fields, "data"), by=by, force=_forced(fields), **modifiers)
 
 
 def _gates(value: Place, fields: Fields, modifiers: Modifiers) -> s.Step:
     return s.Answer(address=value.text(), data=_json(fields, "data"), every=True, **modifiers)
+
+
+def _hand_gate(move: str) -> Parser:
+    def parse(value: Place, fields: Fields, modifiers: Modifiers) -> s.Step:
+        for name in ("by", "to") if move == "delegate_gate" else ("by",):
+            if name not in fields:
+                value.refuse(f"`{move}` needs `{name}`: somebody's name")
+        to = fields["to"].text() if "to" in fields else ""
+        by, force = fields["by"].text(), _forced(fields)
+        return s.HandGate(address=value.text(), move=move, by=by, to=to, force=force, **modifiers)
+
+    return parse
+
+
+def _forced(fields: Fields) -> bool:
+    return "force" in fields and fields["force"].flag()
 
 
 def _callback(value: Place, fields: Fields, modifiers: Modifiers) -> s.Step:
@@ -195,9 +213,6 @@ def _not_both(fields: Fields) -> None:
         fields["error"].refuse("an outcome has an output or an error, not both", key=True)
 
 
-Parser = Callable[[Place, Fields, Modifiers], s.Step]
-
-
 class Verb(NamedTuple):
     """How a step is read, and which keys it has beside its verb."""
 
@@ -210,8 +225,11 @@ _VERBS: dict[str, Verb] = {
     "settle": Verb(_bare(s.Settle)),
     "release": Verb(_release, ("output", "error")),
     "signal": Verb(_signal),
-    "gate": Verb(_gate, ("data",)),
+    "gate": Verb(_gate, ("data", "by", "force")),
     "gates": Verb(_gates, ("data",)),
+    "claim_gate": Verb(_hand_gate("claim_gate"), ("by",)),
+    "release_gate": Verb(_hand_gate("release_gate"), ("by", "force")),
+    "delegate_gate": Verb(_hand_gate("delegate_gate"), ("to", "by", "force")),
     "callback": Verb(_callback, ("output", "error", "times", "attempt")),
     "cancel": Verb(_cancel),
     "retry": Verb(_retry),

@@ -139,6 +139,19 @@ class Answer(Step, frozen=True):
     address: str
     data: Json = None
     every: bool = False
+    by: str | None = None
+    force: bool = False
+
+
+class HandGate(Step, frozen=True):
+    """Somebody claims a gate, releases it or passes it on."""
+
+    address: str
+    move: str
+    """claim_gate | release_gate | delegate_gate"""
+    by: str
+    to: str = ""
+    force: bool = False
 
 
 class Callback(Step, frozen=True):

@@ -14,7 +14,11 @@ import pytest
 
 from tests.driving import TASK, Driven, graph_of
 from treadle.kernel import lifecycle
+from treadle.kernel.evolve import evolve
 from treadle.model import commands as c
+from treadle.model import events as e
+from treadle.model.ids import TokenId
+from treadle.model.states import Waiting
 from treadle.testing import run_file
 
 Json = Any
@@ -60,8 +64,13 @@ def gate_timed_out(retry: int) -> None:
     Driven(graph_of({"nodes": {"a": node}})).start().fire("attempt")
 
 
-def gate_claimed() -> None:
-    Driven(graph_of({"nodes": {"a": {"action": {"kind": "human"}}}})).start().do(c.ClaimGate(1, "ann"))
+def gate_claimed_in_an_old_history() -> None:
+    """Version 0.1 wrote `token.waiting` where `gate.claimed` is written now."""
+    driven = Driven(graph_of({"nodes": {"a": {"action": {"kind": "human"}}}})).start()
+    seq = driven.state.seq + 1
+    claimed = e.TokenWaiting(seq, driven.now, TokenId(1), Waiting.HUMAN, None, None, None, {"claimed_by": "ann"})
+    evolve(driven.state, claimed)
+    assert driven.state.tokens[TokenId(1)].detail == {"claimed_by": "ann"}
 
 
 def claimed_at_work() -> None:
@@ -119,7 +128,7 @@ SCRIPTS: list[Callable[[], object]] = [
     lambda: claimed(timeout_ms=10).fire("attempt"),
     lambda: gate_timed_out(1),
     lambda: gate_timed_out(2),
-    gate_claimed,
+    gate_claimed_in_an_old_history,
     claimed_at_work,
     run_timed_out,
     late_success,

@@ -110,6 +110,8 @@ class Writing:
         if gates := plan.gates.items():
             yield "close_gates", [key for key, row in gates if row is None]
             yield "open_gates", [_gate(row) for _, row in gates if row is not None]
+        if plan.claims:
+            yield "note_claims", [(*key, by) for key, by in plan.claims.items()]
         if plan.effects:
             effects = zip(plan.effects, plan.packed_effects, strict=True)
             yield "add_effects", [(self._homes[run], run, packed) for (run, _), packed in effects]
@@ -198,7 +200,7 @@ def _key(started: RunStarted) -> tuple[str, str] | None:
 
 
 def _gate(row: GateRow) -> tuple[Any, ...]:
-    return row.run, row.token, row.node, row.opened, row.title, sealed_assign(row), row.due
+    return row.run, row.token, row.node, row.opened, row.title, sealed_assign(row), row.due, row.claimed_by
 
 
 def _moved(decided: Decided) -> tuple[Any, ...]:

@@ -117,12 +117,17 @@ DELETE FROM timers USING unnest($1::text::text[], $2::text::bigint[]) AS gone (r
 WHERE timers.run = gone.run AND timers.timer = gone.timer;
 
 -- name: open_gates
-INSERT INTO gates (run, token, node, opened, title, assign, due)
-SELECT new.run, new.token, new.node, new.opened, new.title, new.assign, new.due
+INSERT INTO gates (run, token, node, opened, title, assign, due, claimed_by)
+SELECT new.run, new.token, new.node, new.opened, new.title, new.assign, new.due, new.claimed_by
 FROM unnest($1::text::text[], $2::text::bigint[], $3::text::text[], $4::text::bigint[], $5::text::text[], $6::bytea[],
-    $7::text::bigint[]) AS new (run, token, node, opened, title, assign, due)
+    $7::text::bigint[], $8::text::text[]) AS new (run, token, node, opened, title, assign, due, claimed_by)
 ON CONFLICT (run, token) DO UPDATE SET node = excluded.node, opened = excluded.opened, title = excluded.title,
-    assign = excluded.assign, due = excluded.due;
+    assign = excluded.assign, due = excluded.due, claimed_by = excluded.claimed_by;
+
+-- name: note_claims
+UPDATE gates SET claimed_by = noted.claimed_by
+FROM unnest($1::text::text[], $2::text::bigint[], $3::text::text[]) AS noted (run, token, claimed_by)
+WHERE gates.run = noted.run AND gates.token = noted.token;
 
 -- name: close_gates
 DELETE FROM gates USING unnest($1::text::text[], $2::text::bigint[]) AS gone (run, token)
@@ -215,11 +220,11 @@ created < (SELECT behind.created FROM runs AS behind WHERE behind.run = $1)
 run = (SELECT run_keys.run FROM run_keys WHERE run_keys.workflow = $1 AND run_keys.idempotency_key = $2)
 
 -- name: find_gates
-SELECT gates.run, token, node, workflow, opened, title, assign, due FROM gates JOIN runs ON runs.run = gates.run
+SELECT gates.run, token, node, workflow, opened, title, assign, due, claimed_by FROM gates JOIN runs ON runs.run = gates.run
 ORDER BY opened, created, token LIMIT $1;
 
 -- name: find_gates_of_run
-SELECT gates.run, token, node, workflow, opened, title, assign, due FROM gates JOIN runs ON runs.run = gates.run
+SELECT gates.run, token, node, workflow, opened, title, assign, due, claimed_by FROM gates JOIN runs ON runs.run = gates.run
 WHERE gates.run = $1 ORDER BY opened, token LIMIT $2;
 
 -- Of many shards: the first of each, then the first of them all. An index gives the rows of one shard in order.

@@ -121,13 +121,13 @@ async def find_gates(connection: asyncpg.Connection, run: RunId | None, limit: i
     else:
         rows = await connection.fetch(SQL["find_gates_of_run"], run, limit)
     found = []
-    for name, token, node, workflow, opened, title, assign, due in rows:
+    for name, token, node, workflow, opened, title, assign, due, by in rows:
         try:
             given = read(assign or NOBODY, about_gate(name, token, node, opened, title, due), unpack)
         except Unreadable:
             tell(gate_damaged(DATABASE, name, token))
         else:
-            found.append(GateRow(RunId(name), TokenId(token), node, workflow, opened, title, given, due))
+            found.append(GateRow(RunId(name), TokenId(token), node, workflow, opened, title, given, due, by))
     return found
 
 

@@ -103,6 +103,7 @@ CREATE TABLE gates (
     title text,
     assign bytea,
     due bigint,
+    claimed_by text,
     PRIMARY KEY (run, token)
 );
 CREATE INDEX gates_opened ON gates (opened);

@@ -44,7 +44,7 @@ SELECT run, timer, run, timer, due FROM timers WHERE (run, timer) > ($1, $2) AND
 ORDER BY run, timer LIMIT $3;
 
 -- name: out_gates
-SELECT run, token, run, token, node, opened, title, assign, due FROM gates
+SELECT run, token, run, token, node, opened, title, assign, due, claimed_by FROM gates
 WHERE (run, token) > ($1, $2) AND $4::bigint > 0 ORDER BY run, token LIMIT $3;
 
 -- name: out_requests
@@ -94,10 +94,10 @@ SELECT new.shard, new.run, new.timer, new.due
 FROM unnest($1::integer[], $2::text[], $3::bigint[], $4::bigint[]) AS new (shard, run, timer, due);
 
 -- name: in_gates
-INSERT INTO gates (run, token, node, opened, title, assign, due)
-SELECT new.run, new.token, new.node, new.opened, new.title, new.assign, new.due
-FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::text[], $6::bytea[], $7::bigint[])
-    AS new (run, token, node, opened, title, assign, due);
+INSERT INTO gates (run, token, node, opened, title, assign, due, claimed_by)
+SELECT new.run, new.token, new.node, new.opened, new.title, new.assign, new.due, new.claimed_by
+FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::text[], $6::bytea[], $7::bigint[], $8::text[])
+    AS new (run, token, node, opened, title, assign, due, claimed_by);
 
 -- name: in_requests
 INSERT INTO requests (shard, run, request, workflow, at, command, answer)

@@ -56,7 +56,7 @@ class Plan(planning.Plan):
             many(SQL["own_blob"], [(run, digest) for run, digest, _ in self.blobs])
         if self.timers:
             self._write_timers(connection)
-        if self.gates or self.ended:
+        if self.gates or self.claims or self.ended:
             self._write_gates(connection)
         rows = self._write_effects(connection) if self.effects else []
         if batch.revived:
@@ -122,6 +122,8 @@ class Plan(planning.Plan):
             connection.executemany(SQL["close_gate"], closed)
         if opened:
             connection.executemany(SQL["open_gate"], [_gate(row) for row in opened])
+        if self.claims:
+            connection.executemany(SQL["note_claim"], [(by, *key) for key, by in self.claims.items()])
 
     def _write_effects(self, connection: apsw.Connection) -> list[OutboxRow]:
         packed = [(run, effect) for (run, _), effect in zip(self.effects, self.packed_effects, strict=True)]
@@ -193,4 +195,4 @@ def _run_row(decided: Decided) -> Row:
 
 
 def _gate(row: GateRow) -> Row:
-    return (row.run, row.token, row.node, row.opened, row.title, sealed_assign(row), row.due)
+    return (row.run, row.token, row.node, row.opened, row.title, sealed_assign(row), row.due, row.claimed_by)

@@ -55,8 +55,11 @@ ON CONFLICT (run, timer) DO UPDATE SET due = excluded.due;
 DELETE FROM timers WHERE run = (SELECT id FROM runs WHERE run = ?) AND timer = ?;
 
 -- name: open_gate
-INSERT OR REPLACE INTO gates (run, token, node, opened, title, assign, due)
-VALUES ((SELECT id FROM runs WHERE run = ?), ?, ?, ?, ?, ?, ?);
+INSERT OR REPLACE INTO gates (run, token, node, opened, title, assign, due, claimed_by)
+VALUES ((SELECT id FROM runs WHERE run = ?), ?, ?, ?, ?, ?, ?, ?);
+
+-- name: note_claim
+UPDATE gates SET claimed_by = ? WHERE run = (SELECT id FROM runs WHERE run = ?) AND token = ?;
 
 -- name: close_gate
 DELETE FROM gates WHERE run = (SELECT id FROM runs WHERE run = ?) AND token = ?;
@@ -122,11 +125,11 @@ id > (SELECT id FROM runs WHERE run = :after)
 id < (SELECT id FROM runs WHERE run = :after)
 
 -- name: find_gates
-SELECT runs.run, token, node, workflow, opened, title, assign, due FROM gates JOIN runs ON runs.id = gates.run
+SELECT runs.run, token, node, workflow, opened, title, assign, due, claimed_by FROM gates JOIN runs ON runs.id = gates.run
 ORDER BY opened, gates.run, token LIMIT ?;
 
 -- name: find_gates_of_run
-SELECT runs.run, token, node, workflow, opened, title, assign, due FROM runs JOIN gates ON runs.id = gates.run
+SELECT runs.run, token, node, workflow, opened, title, assign, due, claimed_by FROM runs JOIN gates ON runs.id = gates.run
 WHERE runs.run = ? ORDER BY opened, token LIMIT ?;
 
 -- Read row by row, as many as are wanted: a damaged one is left out, and one more is read. CROSS JOIN keeps the order.

@@ -139,13 +139,13 @@ def find_gates(connection: apsw.Connection, run: RunId | None, limit: int, tell:
     else:
         rows = connection.execute(SQL["find_gates_of_run"], (run, limit))
     found = []
-    for name, token, node, workflow, opened, title, assign, due in rows:
+    for name, token, node, workflow, opened, title, assign, due, by in rows:
         try:
             given = read(assign or NOBODY, about_gate(name, token, node, opened, title, due), unpack)
         except Unreadable:
             tell(gate_damaged(connection.filename, name, token))
         else:
-            found.append(GateRow(RunId(name), TokenId(token), node, workflow, opened, title, given, due))
+            found.append(GateRow(RunId(name), TokenId(token), node, workflow, opened, title, given, due, by))
     return found
 
 

@@ -76,6 +76,7 @@ CREATE TABLE gates (
     title TEXT,
     assign BLOB,
     due INTEGER,
+    claimed_by TEXT,
     PRIMARY KEY (run, token)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX gates_opened ON gates (opened);

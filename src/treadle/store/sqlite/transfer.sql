@@ -22,7 +22,7 @@ SELECT timers.run, timer, runs.run, timer, due FROM timers CROSS JOIN runs ON ru
 WHERE (timers.run, timer) > (?, ?) ORDER BY timers.run, timer;
 
 -- name: out_gates
-SELECT gates.run, token, runs.run, token, node, opened, title, assign, due FROM gates
+SELECT gates.run, token, runs.run, token, node, opened, title, assign, due, claimed_by FROM gates
 CROSS JOIN runs ON runs.id = gates.run
 WHERE (gates.run, token) > (?, ?) ORDER BY gates.run, token;
 
@@ -51,8 +51,8 @@ INSERT INTO outbox (run, id, effect, parked) VALUES ((SELECT id FROM runs WHERE 
 INSERT INTO timers (run, timer, due) VALUES ((SELECT id FROM runs WHERE run = ?), ?, ?);
 
 -- name: in_gates
-INSERT INTO gates (run, token, node, opened, title, assign, due)
-VALUES ((SELECT id FROM runs WHERE run = ?), ?, ?, ?, ?, ?, ?);
+INSERT INTO gates (run, token, node, opened, title, assign, due, claimed_by)
+VALUES ((SELECT id FROM runs WHERE run = ?), ?, ?, ?, ?, ?, ?, ?);
 
 -- name: in_requests
 INSERT INTO requests (run, request, workflow, at, command, answer) VALUES (?, ?, ?, ?, ?, ?);

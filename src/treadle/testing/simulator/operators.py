@@ -107,6 +107,7 @@ def _nonsense(world: World, state: RunState) -> c.Command:
             c.CompleteGate(TokenId(state.last_token + 5), {"v": 1}),
             c.ClaimGate(token, "stranger"),
             c.DelegateGate(token, "nobody", by="stranger"),
+            c.ReleaseGate(token, "stranger"),
             c.ReceiveCallback(token, attempt + 7, {"v": -7}),
             c.EndChild(token, RunId("nobody"), "completed", {"v": -7}),
             c.ReopenCall(token, RunId("nobody"), 9),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from treadle.kernel.state import RunState, Token
 from treadle.model import commands as c
 from treadle.model.effects import CallWebhook, OpenGate
-from treadle.model.ids import RunId
+from treadle.model.ids import RUN_GATE, RunId
 from treadle.model.references import EntityRef
 from treadle.model.states import GateState, RunStatus, TokenState, Waiting
 from treadle.testing.simulator import operators
@@ -91,7 +91,9 @@ class People:
     # Answers
 
     def attend(self, run: RunId, effect: OpenGate) -> None:
-        """Somebody has seen a human task."""
+        """Somebody has seen a human task. A run that is out of time is looked after by operators."""
+        if effect.token == RUN_GATE:
+            return
         self._world.schedule.spawn(self._answer_gate(run, effect), None, self._draw.pick(ANSWER_MS))
 
     def _answer_gate(self, run: RunId, effect: OpenGate) -> Process:
@@ -102,14 +104,17 @@ class People:
             post.send(run, c.ClaimGate(effect.token, draw.pick(("ann", "bob"))), tries=3)
             yield draw.pick(ANSWER_MS)
             if draw.chance(0.3):
-                post.send(run, c.DelegateGate(effect.token, "eve", by="ann"), tries=3)
+                post.send(run, c.DelegateGate(effect.token, "eve", by="ann", force=draw.chance(0.2)), tries=3)
+            if draw.chance(0.3):
+                post.send(run, c.ReleaseGate(effect.token, "bob", force=draw.chance(0.2)), tries=3)
         if draw.chance(0.1):
             post.send(
                 run, c.CompleteGate(effect.token, {**self._world.crew.answer(), "v": "no number"}, "ann"), tries=3
             )
             yield draw.pick(ANSWER_MS)
         for _ in range(2 if self._world.faults.happens("double_answer", 5) else 1):
-            post.send(run, c.CompleteGate(effect.token, self._world.crew.answer(), draw.pick(("ann", "bob"))), tries=3)
+            answer = self._world.crew.answer()
+            post.send(run, c.CompleteGate(effect.token, answer, draw.pick(("ann", "bob")), draw.chance(0.3)), tries=3)
             yield draw.between(0, 2)
 
     def call_back(self, run: RunId, effect: CallWebhook) -> None:
@@ -172,7 +177,7 @@ class People:
     def _help_token(self, run: RunId, state: RunState, token: Token) -> None:
         key = (run, token.id, token.attempt, token.waiting)
         if token.waiting is Waiting.HUMAN and token.gate is GateState.OPEN:
-            self._help(key, run, c.CompleteGate(token.id, self._world.crew.answer(), "helper"))
+            self._help(key, run, c.CompleteGate(token.id, self._world.crew.answer(), "helper", force=True))
         elif token.waiting is Waiting.EXTERNAL:
             self._help(key, run, c.ReceiveCallback(token.id, token.attempt, self._world.crew.answer()))
         elif token.waiting is Waiting.SIGNAL and self._due(key):

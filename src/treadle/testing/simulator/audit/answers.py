@@ -48,11 +48,38 @@ def on_gate(record: Record, event: e.GateCompleted | e.GateExpired) -> None:
     record.expect(visit.gate == "open", "gates", f"gate of visit {visit.id} is {visit.gate} and gets {event.type}")
     cause = record.doing.cause
     if isinstance(event, e.GateCompleted):
+        _check_holder(record, visit, event)
         told = isinstance(cause, c.CompleteGate) and cause.token == visit.id and cause.data == event.data
         record.expect(told, "gates", f"gate of visit {visit.id} was completed by {cause}")
     else:
         clock = any(t.purpose == "gate_due" and t.token == visit.id for t in record.doing.timers_fired)
         record.expect(clock, "gates", f"gate of visit {visit.id} expired without its clock")
+
+
+def on_claim(record: Record, event: e.GateClaimed | e.GateReleased | e.GateDelegated) -> None:
+    """Who has claimed a gate keeps it, unless somebody forces it from them, which is written down."""
+    visit = record.visits[event.token]
+    record.expect(visit.gate == "open", "gates", f"gate of visit {visit.id} is {visit.gate} and gets {event.type}")
+    if isinstance(event, e.GateClaimed):
+        record.expect(visit.holder is None, "gates", f"{event.by} claims what {visit.holder} has")
+    else:
+        _check_holder(record, visit, event)
+
+
+def holder_after(event: e.GateClaimed | e.GateReleased | e.GateDelegated) -> str | None:
+    """Who has the gate from now on."""
+    if isinstance(event, e.GateReleased):
+        return None
+    return event.to if isinstance(event, e.GateDelegated) else event.by
+
+
+def _check_holder(record: Record, visit: Visit, event: e.GateReleased | e.GateDelegated | e.GateCompleted) -> None:
+    passed_over = visit.holder if visit.holder != event.by else None
+    record.expect(
+        event.instead_of == passed_over, "gates", f"{event.type} by {event.by} instead of {event.instead_of}: {visit}"
+    )
+    forced = getattr(record.doing.cause, "force", False)
+    record.expect(passed_over is None or forced, "gates", f"{event.by} takes {visit}'s gate from {visit.holder}")
 
 
 def on_callback(record: Record, event: e.CallbackReceived) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from treadle.model import events as e
 from treadle.testing.simulator.audit import reopening
+from treadle.testing.simulator.audit.answers import holder_after
 from treadle.testing.simulator.audit.lifecycle import move_run
 from treadle.testing.simulator.audit.record import Record, Timer
 
@@ -57,7 +58,11 @@ def _run_moved(record: Record, event: e.Event) -> None:
 
 
 def _gate_opened(record: Record, event: e.GateOpened) -> None:
-    record.visits[event.token].gate = "open"
+    record.visits[event.token].gate, record.visits[event.token].holder = "open", None
+
+
+def _gate_handed(record: Record, event: e.GateClaimed | e.GateReleased | e.GateDelegated) -> None:
+    record.visits[event.token].holder = holder_after(event)
 
 
 def _gate_decided(record: Record, event: e.GateCompleted | e.GateExpired) -> None:
@@ -122,6 +127,9 @@ RUNS: dict[type[e.Event], Callable[[Record, Any], None]] = {
     e.TimerSet: _timer_set,
     e.TimerFired: _timer_fired,
     e.GateOpened: _gate_opened,
+    e.GateClaimed: _gate_handed,
+    e.GateReleased: _gate_handed,
+    e.GateDelegated: _gate_handed,
     e.GateCompleted: _gate_decided,
     e.GateExpired: _gate_decided,
     e.CallbackReceived: _callback,

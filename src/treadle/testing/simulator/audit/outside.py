@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 from treadle.model import effects as x
 from treadle.model import events as e
+from treadle.model.ids import RUN_GATE
+from treadle.testing.simulator.audit.answers import holder_after
 from treadle.testing.simulator.audit.lifecycle import OVER
 from treadle.testing.simulator.audit.record import Record
 
@@ -15,7 +17,11 @@ def settled(record: Record, effects: Sequence[x.Effect]) -> None:
     """Compare what a commit asks of the world with what it records."""
     _check_dispatches(record, effects)
     events = record.doing.events
-    _same(record, "gates", [g.token for g in events if isinstance(g, e.GateOpened)], _of(effects, x.OpenGate, "token"))
+    opened = [g.token for g in events if isinstance(g, e.GateOpened)]
+    opened += [RUN_GATE for p in events if isinstance(p, e.RunPaused) and p.by == "timeout"]
+    _same(record, "gates", opened, _of(effects, x.OpenGate, "token"))
+    moved = [g for g in events if isinstance(g, e.GateClaimed | e.GateReleased | e.GateDelegated)]
+    _same(record, "gates", [(g.token, holder_after(g)) for g in moved], _noted(effects))
     _same(
         record,
         "children",
@@ -25,6 +31,10 @@ def settled(record: Record, effects: Sequence[x.Effect]) -> None:
     _check_timers(record)
     _check_children(record, effects)
     _check_parent(record, effects)
+
+
+def _noted(effects: Sequence[x.Effect]) -> list[object]:
+    return [(effect.token, effect.by) for effect in effects if isinstance(effect, x.NoteClaim)]
 
 
 def _of(effects: Sequence[x.Effect], kind: type[x.Effect], name: str) -> list[object]:

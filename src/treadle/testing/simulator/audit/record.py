@@ -45,6 +45,8 @@ class Visit:
     """It stands at joins as its arrivals, no longer at its node."""
     timers: set[int] = field(default_factory=set)
     gate: str | None = None
+    holder: str | None = None
+    """Who has claimed its gate."""
     child: str | None = None
     waiting_since: int = 0
     begun: bool = False

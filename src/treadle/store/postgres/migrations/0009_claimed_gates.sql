@@ -1,0 +1,3 @@
+-- Who has taken a gate on is shown where gates are listed.
+
+ALTER TABLE gates ADD COLUMN claimed_by text;

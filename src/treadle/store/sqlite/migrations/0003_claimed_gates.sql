@@ -1,0 +1,2 @@
+-- Who has taken a gate on is shown where gates are listed.
+ALTER TABLE gates ADD COLUMN claimed_by TEXT;
