@@ -33,6 +33,11 @@ def free_port() -> int:
         return int(listening.getsockname()[1])
 
 
+def address_of(*ports: int) -> str:
+    """Of a database that listens on these, as libpq reads it."""
+    return f"postgresql://{USER}@{','.join(f'127.0.0.1:{port}' for port in ports)}/postgres"
+
+
 class Server:
     """See the module's docstring. `of`: a standby of that server, asynchronous until somebody waits for it."""
 
@@ -49,21 +54,31 @@ class Server:
         if of is None:
             self._run("initdb", "--no-sync", "--auth=trust", "--encoding=utf8", "-U", USER, "-D", str(self._data))
         else:
-            primary = f"host=127.0.0.1 port={of.port} user={USER} application_name={STANDBY}"
-            self._run(
-                "pg_basebackup", "--no-sync", "-R", "-X", "stream", "-c", "fast", "-d", primary, "-D", str(self._data)
-            )
+            self._copy(of)
         options = " ".join(f"-c {name}={value}" for name, value in SETTINGS.items())
         self._options = f"-h 127.0.0.1 -p {self.port} {options}"
         self.start()
 
-    def address(self, port: int | None = None) -> str:
-        """Of its database, directly or through a line of the proxy."""
-        return f"postgresql://{USER}@127.0.0.1:{port or self.port}/postgres"
+    def address(self) -> str:
+        """Of its database."""
+        return address_of(self.port)
 
     def standby(self) -> Server:
         """Another server that follows this one."""
         return Server(self._binaries, of=self)
+
+    def follow(self, primary: Server) -> None:
+        """What it had is thrown away, and it becomes a standby of another; stopped or not."""
+        self._stop()
+        shutil.rmtree(self._data)
+        self._copy(primary)
+        self.start()
+
+    def _copy(self, of: Server) -> None:
+        primary = f"host=127.0.0.1 port={of.port} user={USER} application_name={STANDBY}"
+        how = ("--no-sync", "-R", "-X", "stream", "-c", "fast")
+        self._run("pg_basebackup", *how, "-d", primary, "-D", str(self._data))
+        self.configure(synchronous_standby_names="", wal_retrieve_retry_interval="100ms")
 
     def promote(self) -> None:
         """A standby becomes a primary, on a timeline of its own."""
@@ -89,8 +104,11 @@ class Server:
         self._ctl("restart", "-m", "immediate", "-l", str(self._home / "log"))
         self.restarts += 1
 
-    def close(self) -> None:
+    def _stop(self) -> None:
         subprocess.run(self._command("pg_ctl", "-D", str(self._data), "-m", "immediate", "stop"), **self._kwargs())
+
+    def close(self) -> None:
+        self._stop()
         shutil.rmtree(self._home, ignore_errors=True)
 
     def _ctl(self, verb: str, *options: str) -> None:

@@ -69,7 +69,7 @@ HELP = """\
 ./dev mutants                          plant bugs in the kernel; the suite must catch each
 ./dev torture [--kills N] [--minutes M] [--cuts N] [--seed S] [--json]
                                        kill real engines at random, cut the power; nothing may be lost or doubled
-./dev torture --store postgres [--minutes M] [--seed S] [--json]
+./dev torture --store postgres [--campaign failover|pgbouncer] [--minutes M] [--seed S] [--json]
                                        many engines and workers on one PostgreSQL: kills, stops, crashes of the
                                        database, bad lines, wrong clocks
 ./dev native [VERB …]                  compile the kernel; then the verb with it: `./dev native bench`

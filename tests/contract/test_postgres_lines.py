@@ -7,7 +7,7 @@ import asyncio
 import asyncpg
 import pytest
 
-from tests.postgres_server import Server, binaries
+from tests.postgres_server import Server, address_of, binaries
 from tests.torture.many.proxy import Line
 from treadle.store.postgres import PostgresStore, pool
 
@@ -18,7 +18,7 @@ async def interrupted(server: Server) -> None:
     """A store is closed after a statement of its was interrupted whose connection has become a hole."""
     line = Line(server.port)
     watching = await asyncpg.connect(server.address())
-    store = await PostgresStore.open(server.address(await line.open()))
+    store = await PostgresStore.open(address_of(await line.open()))
     try:
         asking = asyncio.ensure_future(store._connections.read(lambda it: it.execute("SELECT pg_sleep(600)")))
         while not await watching.fetchval(AT_WORK):

@@ -270,3 +270,21 @@ async def test_a_node_that_cannot_reach_the_store_for_a_lease_decides_nothing_an
         statuses = await world.wait_ended(1)
         assert set(statuses.values()) == {RunStatus.COMPLETED}
         assert work.begun.total() == 1, "nobody else had the shard meanwhile: what was in hand is still its own"
+
+
+@on_loop
+async def test_a_lease_that_cannot_be_given_back_now_is_no_bug() -> None:
+    """Taken by a call whose answer was lost; then the connection breaks on the way back. The next beat finds it."""
+    tried: list[str] = []
+
+    def refuse(verb: str) -> str:
+        tried.append(verb)
+        return "before" if verb == "release" else ""
+
+    async with World({}) as world:
+        a = await world.node("a")
+        a.door.trouble = refuse
+        await a.membership._hand_over({9: Fence("a", 9, 1)})
+        a.door.trouble = lambda _verb: ""
+        assert "release" in tried
+        assert not a.membership._leaving

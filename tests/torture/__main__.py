@@ -1,5 +1,5 @@
 """`python -m tests.torture [--kills N] [--minutes M] [--cuts N] [--seed S] [--keep DIRECTORY] [--json]`, or with
-`--store postgres [--minutes M] …` many machines instead of one file.
+`--store postgres [--campaign failover|pgbouncer] [--minutes M] …` many machines instead of one file.
 
 Exit 0 only if nothing is lost, nothing happens twice and no stale result was accepted."""
 
@@ -17,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 
+from tests.pgbouncer import NoPgBouncer
 from tests.torture.cutting import Cuts, cut_often, record
 from tests.torture.evidence import gather
 from tests.torture.judge import judge
@@ -87,6 +88,7 @@ def many(place: Path, seed: int, options: argparse.Namespace) -> tuple[dict[str,
         (options.minutes or 2) * 60,
         SETTLE_S,
         lambda text: say(f"{time.monotonic() - began:7.1f} s  {text}"),
+        options.campaign,
     )
     verdict = judge_many(evidence)
     verdict.findings += done.findings
@@ -102,6 +104,12 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--keep", type=Path, default=None, help="leave database, journals and log in this directory")
     parser.add_argument("--cuts", type=int, default=0, help="power cuts of a recording, afterwards (0)")
     parser.add_argument("--plant", choices=("lost", "stale", "clock"), help="a defect of postgres's that must be found")
+    parser.add_argument(
+        "--campaign",
+        choices=("failover", "pgbouncer"),
+        default="",
+        help="with postgres: a standby takes over again and again, or a pooler is in between",
+    )
     parser.add_argument("--json", action="store_true", help="the figures as JSON on standard output")
     options = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(143))  # what was started is ended first
@@ -113,7 +121,7 @@ def main(arguments: list[str]) -> int:
         torment = many if options.store == "postgres" else one_file
         try:
             figures, findings = torment(place, seed, options)
-        except NoPostgres as problem:
+        except (NoPostgres, NoPgBouncer) as problem:
             say(str(problem))
             return 2
     if options.json:

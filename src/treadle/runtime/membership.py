@@ -238,6 +238,8 @@ class Membership:
             await self._core.hand_over(sorted(fences))
             for fence in unknown:  # taken by a call whose answer was lost
                 await self._core.coordinator.store.release(fence)
+        except StoreUnavailable as problem:  # the next beat finds what is still held
+            OUTAGE.failed("handing over", problem)
         finally:
             self._leaving -= fences.keys()
             self._given_back += 1

@@ -7,6 +7,7 @@ it started outlives `close`. Must not decide when to do what to whom.
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import time
 from collections.abc import Sequence
@@ -14,7 +15,10 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.postgres_server import Server, binaries
+import asyncpg
+
+from tests.pgbouncer import PgBouncer
+from tests.postgres_server import STANDBY, Server, address_of, binaries
 from tests.torture.many.database import Hands
 from tests.torture.many.lines import Lines
 from tests.torture.many.roles import EXPLAIN
@@ -45,8 +49,8 @@ class Victim:
 
     name: str
     role: str
-    line: int
-    """The port its way to the database begins at."""
+    address: str
+    """Of the database, at the end of its line."""
     pid: int = 0
     lives: int = 0
     hurt: bool = False
@@ -60,15 +64,29 @@ class Victim:
 class Crew:
     """See the module's docstring."""
 
-    def __init__(self, place: Path, seed: int, line_up: Sequence[tuple[str, str]] = LINE_UP) -> None:
+    def __init__(
+        self, place: Path, seed: int, line_up: Sequence[tuple[str, str]] = LINE_UP, campaign: str = ""
+    ) -> None:
         self._place = place
         self._seed = seed
         self._parts = ExitStack()
         self.server = Server(binaries())
+        """The primary."""
         self._parts.callback(self.server.close)
+        self.standby: Server | None = None
+        ports = [self.server.port]
+        if campaign == "failover":
+            self.standby = self.server.standby()
+            self._parts.callback(self.standby.close)
+            self.wait_for_standby()
+            ports.append(self.standby.port)
+        elif campaign == "pgbouncer":
+            bouncer = PgBouncer(self.server.port, "transaction", binaries()[1], default_pool_size="40")
+            self._parts.callback(bouncer.close)
+            ports = [bouncer.port]
         self.hands = Hands(lambda: self.server, seed)
         self._parts.callback(self.hands.close)
-        self.lines = Lines(self.server.port)
+        self.lines = Lines()
         self._parts.callback(self.lines.close)
         self._skew = place / SKEW
         self.set_skew(0)
@@ -80,13 +98,16 @@ class Crew:
         if library is not None:
             self._skewed = Processes(place / "stderr.log", _skewed(library, self._skew))
             self._parts.callback(self._skewed.close)
-        self.victims = [Victim(name, role.removeprefix("many-"), self.lines.open(name)) for name, role in line_up]
+        self.victims = [Victim(name, role.removeprefix("many-"), self._address(name, ports)) for name, role in line_up]
+
+    def _address(self, name: str, servers: list[int]) -> str:
+        """Of all servers, each through a line."""
+        return address_of(*(self.lines.open(name, port) for port in servers))
 
     def start(self, victim: Victim) -> None:
         victim.lives += 1
-        database = self.server.address(victim.line)
         seed = self._seed * 1_000 + self.victims.index(victim) * 100 + victim.lives
-        victim.pid = self._of(victim).start(f"many-{victim.role}", self._place, database, victim.life, seed)
+        victim.pid = self._of(victim).start(f"many-{victim.role}", self._place, victim.address, victim.life, seed)
 
     def start_all(self) -> None:
         """One engine first: it makes the tables and deploys."""
@@ -139,6 +160,46 @@ class Crew:
     def set_skew(self, seconds: int) -> None:
         """What the skewed processes believe from now on (they notice within a second)."""
         self._skew.write_text(f"{seconds:+d}s\n")
+
+    def wait_for_standby(self) -> None:
+        """Commits of the primary wait for its standby from now on."""
+        self.server.configure(synchronous_standby_names=STANDBY)
+        self.server.reload()
+
+    def fail_over(self) -> Server:
+        """The primary dies and its standby is promoted; the old primary."""
+        assert self.standby is not None, "it takes the campaign `failover`"
+        old, self.server, self.standby = self.server, self.standby, None
+        old.crash()
+        self.server.promote()
+        return old
+
+    def is_followed(self) -> bool:
+        """Whether the standby has everything, and gets what comes."""
+
+        async def ask() -> bool:
+            connection = await asyncpg.connect(self.server.address(), timeout=5)
+            try:
+                found = await connection.fetchval("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'")
+                return bool(found)
+            finally:
+                await connection.close()
+
+        try:
+            return asyncio.run(ask())
+        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            return False
+
+    def let_back(self, old: Server) -> None:
+        """It takes writes as if nothing had happened, and waits for no standby."""
+        old.configure(synchronous_standby_names="")
+        old.start()
+
+    def rebuild(self, old: Server) -> None:
+        """An old primary becomes the standby."""
+        old.follow(self.server)
+        self.standby = old
+        self.wait_for_standby()
 
     def close(self) -> None:
         self._parts.close()

@@ -14,19 +14,25 @@ from tests.torture.processes import ROOT
 class Lines:
     """See `proxy` for what can be asked of it."""
 
-    def __init__(self, server: int) -> None:
-        command = [sys.executable, "-m", "tests.torture.many.proxy", str(server)]
+    def __init__(self) -> None:
+        command = [sys.executable, "-m", "tests.torture.many.proxy"]
+        self._of: dict[str, list[str]] = {}
         self._proxy = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT)
 
-    def open(self, name: str) -> int:
-        """A line for one process; the port it begins at."""
-        return int(self._ask(open=name)["port"])
+    def open(self, name: str, server: int) -> int:
+        """A line for one process to one server; the port it begins at."""
+        line = f"{name}@{server}"
+        self._of.setdefault(name, []).append(line)
+        return int(self._ask(open=line, server=server)["port"])
 
-    def fail(self, fault: str, line: str, **how: int) -> None:
-        self._ask(fault=fault, on=line, **how)
+    def fail(self, fault: str, name: str, **how: int) -> None:
+        """All lines of a process."""
+        for line in self._of[name]:
+            self._ask(fault=fault, on=line, **how)
 
-    def heal(self, line: str) -> None:
-        self._ask(heal=line)
+    def heal(self, name: str) -> None:
+        for line in self._of[name]:
+            self._ask(heal=line)
 
     def close(self) -> None:
         assert self._proxy.stdin is not None and self._proxy.stdout is not None

@@ -1,7 +1,8 @@
 """What is done to whom, and when; all of it from a seed, all of it written down.
 
 Owns the rhythm of faults and the journal of them. Two things happen independently: every 0.7 to 3 s somebody is struck,
-and every 5 to 40 s the database crashes. Somebody is left: never more than `HURT_MAX` processes are in trouble at once.
+and every 5 to 40 s the database crashes; where it has a standby, every 15 to 30 s that takes over. Somebody is left:
+never more than `HURT_MAX` processes are in trouble at once.
 Must not judge.
 """
 
@@ -21,6 +22,9 @@ from tests.torture.many.roles import LEASE_MS
 
 STRIKE_S = (0.7, 3.0)
 RESTART_S = (5.0, 40.0)
+FAILOVER_S = (15.0, 30.0)
+BACK_S = (1.0, 3.0)
+"""How long an old primary takes writes again before it is made a standby."""
 DOWN_S = (0.0, 2.0)
 """How long a crashed database stays away, every second time; else it is back at once."""
 LEASE_S = LEASE_MS / 1000
@@ -76,6 +80,8 @@ class Nemesis:
         until = time.monotonic() + seconds
         self._in(1.0, self._strike)
         self._in(self._random.uniform(*RESTART_S) / 2, self._crash_database)
+        if self._crew.standby is not None:
+            self._in(self._random.uniform(*FAILOVER_S) / 2, self._fail_over)
         while self._agenda and (when := self._agenda[0][0]) < until:
             self._crew.rest(when - time.monotonic())
             heappop(self._agenda)[2]()
@@ -87,7 +93,7 @@ class Nemesis:
         not: one that was to die in its sleep dies, and is up again."""
         while self._agenda:
             _, _, what = heappop(self._agenda)
-            if what not in (self._strike, self._crash_database):
+            if what not in (self._strike, self._crash_database, self._fail_over):
                 what()
         self._crew.set_skew(0)
         self._crew.hands.heal()
@@ -110,6 +116,31 @@ class Nemesis:
             self._crew.server.start()
         else:
             self._crew.server.restart()
+
+    def _fail_over(self) -> None:
+        """The primary dies, its standby is promoted, the old one comes back and takes writes while the new one is away
+        for a moment; then it is made a standby. Only while everybody is well: who has just begun remembers nothing and
+        would believe the old one, which nothing but fencing can prevent."""
+        if any(one.hurt for one in self._crew.victims) or not self._crew.is_followed():
+            self._in(1.0, self._fail_over)
+            return
+        self._in(self._random.uniform(*FAILOVER_S), self._fail_over)
+        for victim in self._crew.victims:
+            self._crew.wait_ready(victim)
+        self._crew.hands.heal()
+        self._write("failover", "server")
+        old = self._crew.fail_over()
+        self._crew.rest(self._random.uniform(*BACK_S))
+        self._write("comeback", "server")
+        self._crew.let_back(old)
+        for victim in self._crew.victims:
+            self._crew.lines.fail("reset", victim.name)
+        self._crew.server.crash()
+        self._crew.rest(self._random.uniform(*BACK_S))
+        self._crew.server.start()
+        old.crash()
+        self._write("rebuild", "server")
+        self._crew.rebuild(old)
 
     def _strike(self) -> None:
         self._in(self._random.uniform(*STRIKE_S), self._strike)

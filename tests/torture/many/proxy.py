@@ -1,9 +1,9 @@
-"""`python -m tests.torture.many.proxy PORT`: TCP lines to a server that can be made bad, each by itself.
+"""`python -m tests.torture.many.proxy`: TCP lines to a server that can be made bad, each by itself.
 
 Owns the connections that go through it. Told what to do in lines of JSON on standard input, answers each in one line;
 ends with its standard input. A line is one way to the server, for one process.
 
-    {"open": "engine-1"}                       → {"port": 40001}
+    {"open": "engine-1", "server": 5432}       → {"port": 40001}
     {"fault": "delay", "on": …, "ms": 200}     every piece takes so much longer, both ways
     {"fault": "reset", "on": …}                every connection is reset, on both sides
     {"fault": "orphan", "on": …}               reset on the client's side only; the server waits on, locks in hand
@@ -156,7 +156,7 @@ class Line:
             raise ValueError(f"there is no fault {fault!r}")
 
 
-async def serve(server: int) -> None:
+async def serve() -> None:
     """Until standard input ends."""
     lines: dict[str, Line] = {}
     loop = asyncio.get_running_loop()
@@ -166,7 +166,7 @@ async def serve(server: int) -> None:
         order = msgspec.json.decode(asked)
         answer: dict[str, object] = {}
         if "open" in order:
-            lines[order["open"]] = Line(server)
+            lines[order["open"]] = Line(order["server"])
             answer = {"port": await lines[order["open"]].open()}
         elif "heal" in order:
             lines[order["heal"]].heal()
@@ -177,4 +177,4 @@ async def serve(server: int) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(int(sys.argv[1])))
+    asyncio.run(serve())

@@ -25,7 +25,7 @@ class Hands:
 
     def __init__(self) -> None:
         self.hands = NoDatabase()
-        self.victims = [Victim("worker-1", "worker", 1)]
+        self.victims = [Victim("worker-1", "worker", "")]
         self.state = "up"
 
     def set_skew(self, _seconds: int) -> None:

@@ -39,7 +39,7 @@ class Done(Struct):
 
 def report(done: Done, evidence: ManyEvidence, seed: int) -> dict[str, object]:
     """The figures of one torture."""
-    names = ("kill", "stop", "term", "restart")
+    names = ("kill", "stop", "term", "restart", "failover")
     lines = {name: number for name, number in done.faults.items() if name in OF_LINES}
     return {
         "seed": seed,
@@ -55,11 +55,11 @@ def report(done: Done, evidence: ManyEvidence, seed: int) -> dict[str, object]:
 
 
 def torture(
-    place: Path, seed: int, seconds: float, settle_s: float, say: Callable[[str], None]
+    place: Path, seed: int, seconds: float, settle_s: float, say: Callable[[str], None], campaign: str = ""
 ) -> tuple[Done, ManyEvidence]:
-    """One torture, and what it has left behind."""
+    """One torture, and what it has left behind. `campaign`: failover or pgbouncer, beside everything else."""
     faults = Journal(place / FAULTS)
-    crew = Crew(place, seed)
+    crew = Crew(place, seed, campaign=campaign)
     nemesis = Nemesis(crew, faults, seed)
     done = Done(skewed=crew.is_skewed)
     try:
