@@ -8,7 +8,7 @@ from typing import Any
 
 from treadle.kernel import fallen, standing, units
 from treadle.kernel.evolve_endings import consume_arrivals, drop_sync_timer, drop_timers, forget_waiter
-from treadle.kernel.evolve_tokens import arm, carried_on, close_outside, note_failure, waiting
+from treadle.kernel.evolve_tokens import arm, carried_on, close_outside, note_failure, take_mutex, waiting
 from treadle.kernel.group_state import Arrival, Failure
 from treadle.kernel.lifecycle import move_token
 from treadle.kernel.members import FORWARD, SIBLINGS
@@ -42,6 +42,7 @@ def _wait_again(state: RunState, event: e.TokenWaiting) -> None:
     token.detail = event.detail
     token.child = event.detail["child"]
     token.life = event.detail["life"]
+    take_mutex(state, token)
 
 
 def _revive(state: RunState, identity: TokenId) -> tuple[Token, tuple[Arrival, ...]]:

@@ -113,7 +113,7 @@ def dispatched(state: RunState, event: e.TokenDispatched) -> None:
     if event.queue is not None:
         token.waiting = Waiting.QUEUE
     if token.mutex is None and state.graph.has_mutex:
-        _take_mutex(state, token)
+        take_mutex(state, token)
 
 
 def started(state: RunState, event: e.TokenStarted) -> None:
@@ -123,7 +123,7 @@ def started(state: RunState, event: e.TokenStarted) -> None:
         token.attempts += 1
         token.attempt = event.attempt
         if token.mutex is None and state.graph.has_mutex:
-            _take_mutex(state, token)
+            take_mutex(state, token)
     elif token.external is not None:
         token.external = move_external(token.external, "token.started")
     token.state = move_token(token.state, "token.started")
@@ -287,7 +287,8 @@ def _remember_stopping(state: RunState, token: Token) -> None:
         state.stopping[token.id] = Stopped(token.attempt, token.node, token.path, token.frames, token.input, token.mode)
 
 
-def _take_mutex(state: RunState, token: Token) -> None:
+def take_mutex(state: RunState, token: Token) -> None:
+    """The visit is inside its node's critical section from now on."""
     if token.mode is not FORWARD:
         return
     mutex = state.graph.nodes[token.node].definition.mutex

@@ -133,4 +133,22 @@ def _retry_with(d: Deciding, wanted: reopen_plan.Plan, by: str, levels: int, kno
             lives[call.id] = call.life + 1
             reopen.ask_child(d, call, by, levels)
     waiting = {token: life for token, life in lives.items() if life >= 0}
+    _leave_sections(d, waiting)
     reopen.carry_out(d, wanted, by, max(levels - 1, 0), waiting)
+
+
+def _leave_sections(d: Deciding, waiting: dict[TokenId, int]) -> None:
+    """A call inside a critical section goes on waiting only if nobody else is in there; else its child is stopped, and
+    it queues up for an attempt with a new one."""
+    entered: set[str] = set()
+    for identity in list(waiting):
+        token = d.state.tokens[identity]
+        mutex = d.node(token).definition.mutex
+        if mutex is None:
+            continue
+        others = d.state.mutexes.get(mutex.name)
+        if mutex.name in entered or (others is not None and (others.holders or others.queue)):
+            assert token.called is not None
+            d.effect(x.CancelChild(token.called))
+            del waiting[identity]
+        entered.add(mutex.name)
