@@ -66,9 +66,10 @@ MUTANTS = [
     Mutant(
         "cancelled-counts-as-failed",
         "evolve_tokens.py",
-        '    _close_outside(token, "token.cancelled")\n',
-        '    _close_outside(token, "token.cancelled")\n'
-        '    fail_branch(state, token.frames[-1] if token.frames else None, Error("TASK_FAILED", event.by))\n',
+        '    close_outside(token, "token.cancelled")\n',
+        '    close_outside(token, "token.cancelled")\n'
+        "    for group, branch in token.frames[-1:]:\n"
+        '        state.groups[group].failed[branch] = Error("TASK_FAILED", event.by)\n',
     ),
     Mutant(
         "abandoned-branch-blocks-the-outer-join",
@@ -162,8 +163,8 @@ MUTANTS = [
     Mutant(
         "unhandled-failure-is-forgotten",
         "evolve_tokens.py",
-        "    if unhandled:\n        state.unhandled[key] = error",
-        "    if unhandled and state.unhandled:\n        state.unhandled[key] = error",
+        "    if failure.unhandled:\n",
+        "    if failure.unhandled and state.unhandled:\n",
     ),
     Mutant(
         "late-success-is-not-undone",
@@ -178,7 +179,77 @@ MUTANTS = [
         "if failed and not live and site.sync",
     ),
     Mutant(
-        "reopened-run-keeps-its-error", "evolve_runs.py", "    if event.reopened:\n        state.error = None\n", ""
+        "reopened-run-keeps-its-error",
+        "evolve_runs.py",
+        "    state.error = None\n    state.own_failure = False\n",
+        "    state.own_failure = False\n",
+    ),
+    Mutant(
+        "cancelled-for-another-reason-comes-back",
+        "cancel.py",
+        "d.emit(e.TokenCancelled(d.seq, d.now, token.id, by, reason, None, d.because))",
+        "d.emit(e.TokenCancelled(d.seq, d.now, token.id, by, reason, None, -1))",
+    ),
+    Mutant(
+        "held-arrival-is-executed-again",
+        "reopen.py",
+        "        if kept.token.held:\n            held.append(identity)\n        elif",
+        "        if",
+    ),
+    Mutant(
+        "outer-join-is-not-reopened",
+        "reopen_plan.py",
+        "                    todo.append(site.failure)\n",
+        "",
+    ),
+    Mutant(
+        "retry-of-a-run-forgets-the-failures-below-its-fan-ins",
+        "reopen_plan.py",
+        "            todo.extend(state.groups[group].failures.values())",
+        "            pass",
+    ),
+    Mutant(
+        "what-the-run-took-down-stays-down",
+        "reopen_plan.py",
+        "    if state.status is RunStatus.FAILED and fallen.RUN in state.failures:",
+        "    if False:",
+    ),
+    Mutant(
+        "used-failure-can-be-retried",
+        "evolve_groups.py",
+        "    if group.failures:\n        fallen.settle(state, group, used=True)\n",
+        "",
+    ),
+    Mutant(
+        "handled-fan-in-can-be-reopened",
+        "evolve_failures.py",
+        "    elif not lasting and group.failures:\n        fallen.settle(state, group, used=False)\n",
+        "",
+    ),
+    Mutant("reopened-join-has-no-clock", "reopen.py", "    _restart_clocks(d)\n    wake_all(d)", "    wake_all(d)"),
+    Mutant(
+        "deadline-begins-anew-on-retry",
+        "evolve_runs.py",
+        "timer.due - since for timer",
+        "timer.due - state.started_at for timer",
+    ),
+    Mutant(
+        "closed-group-stays-closed-after-a-retry",
+        "fallen.py",
+        "        group.open, group.withdrawn = was_open, was_withdrawn\n",
+        "",
+    ),
+    Mutant(
+        "stale-end-of-a-reopened-child-counts",
+        "on_child.py",
+        " and life >= token.life",
+        "",
+    ),
+    Mutant(
+        "parent-is-not-told-of-a-reopened-child",
+        "reopen.py",
+        "    if reopened:\n        _tell_parent(d, by, levels)",
+        "    if False:\n        _tell_parent(d, by, levels)",
     ),
     Mutant(
         "gate-answer-forgotten",
