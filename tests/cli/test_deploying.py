@@ -81,3 +81,12 @@ def test_an_author_cannot_have_any_function_of_python_called(alone: Shell) -> No
     alone.write("flows/good.yaml", bad.replace("NAME", "shop:paid"))
     said = " ".join(alone("deploy", "flows/good.yaml", code=3).stderr.split())
     assert "does not cover the module 'shop', only the module 'math'" in said
+
+
+def test_json_on_the_command_line_is_refused_with_its_line_and_column(alone: Shell) -> None:
+    alone.write("quick.yaml", QUICK)
+    alone.write("input.json", '{\n  "n": NaN\n}')
+    said = alone("run", "quick.yaml", "-i", "@input.json", code=3).stderr
+    assert "input.json: not JSON: NaN is not a JSON number (line 2, column 8)" in said
+    assert "(line 1, column " in alone("run", "quick.yaml", "-i", '{"n": 1,}', code=3).stderr
+    assert "the key `k\\u202e` holds U+202E" in alone("run", "quick.yaml", "--key", "k\u202e", code=3).stderr

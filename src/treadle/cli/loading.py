@@ -16,6 +16,7 @@ from treadle.errors import DefinitionError
 from treadle.language import Loaded, load_documents
 from treadle.language.library import library_in
 from treadle.language.load import Known
+from treadle.language.source import Spot
 from treadle.model.definition import Workflow
 
 SUFFIXES = (".yaml", ".yml", ".json")
@@ -99,7 +100,26 @@ def read_json(text: str | None, name: str) -> Any:
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError as problem:
-        raise Failure(INVALID, f"{source}: not JSON: {problem}") from None
+        raise Failure(INVALID, f"{source}: not JSON: {_where(text) or problem}") from None
+
+
+def _where(text: str) -> str | None:
+    """What is wrong with a JSON text, with line and column."""
+    from treadle.language.json_text import NotJson, read_json
+    from treadle.language.limits import BOUNDS
+    from treadle.language.source import Refusal, spot_of
+
+    try:
+        read_json(text, BOUNDS)
+    except NotJson as wrong:
+        return _placed(wrong.message, spot_of(wrong.at))
+    except Refusal as refusal:
+        return _placed(refusal.message, refusal.spot)
+    return None
+
+
+def _placed(message: str, spot: Spot | None) -> str:
+    return message if spot is None else f"{message} (line {spot.line}, column {spot.column})"
 
 
 def split_pair(text: str, option: str) -> tuple[str, str]:

@@ -13,6 +13,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from treadle.expression.names import escaped
+
 Path = tuple[str | int, ...]
 """A place inside a document: keys and list positions from the root."""
 
@@ -91,7 +93,7 @@ def path_text(path: Path) -> str:
         elif _PLAIN_KEY.match(step):
             parts.append(f".{step}" if parts else step)
         else:
-            quoted = step.replace("\\", "\\\\").replace('"', '\\"')
+            quoted = escaped(step.replace("\\", "\\\\").replace('"', '\\"'))
             parts.append(f'["{quoted}"]')
     return "".join(parts)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
+from treadle.expression.names import escaped
 from treadle.language.limits import BOUNDS, Bounds
 from treadle.language.problem import ADVICE, WARNINGS, Path, Problem, did_you_mean, path_text
 from treadle.language.source import Refusal, Source, Spot
@@ -131,7 +132,7 @@ class Reading:
         hint = did_you_mean(name, candidates)
         if hint is None and 0 < len(candidates) <= 8:
             hint = "known: " + ", ".join(f"`{candidate}`" for candidate in candidates)
-        self.problem(code, at, f"there is no {what} `{name[:80]}`", hint)
+        self.problem(code, at, f"there is no {what} `{escaped(name[:80])}`", hint)
 
     def note(self, place: Place) -> None:
         """Remembers that what stands at `place.canonical` was written elsewhere."""

@@ -22,7 +22,7 @@ from treadle.model.states import RunStatus
 from treadle.runtime.commander import Commander
 from treadle.runtime.finding import find_run
 from treadle.runtime.fsck import Report, check_store
-from treadle.runtime.given import given
+from treadle.runtime.given import given, named, named_start
 from treadle.runtime.library import KIND
 from treadle.runtime.presence import NodeRow as NodeRow
 from treadle.runtime.queues import QueueView, put_rules, queues_of, work_of
@@ -114,6 +114,7 @@ class Client:
     async def draw(self, workflow: str, drawing: Json, version: int | None = None) -> bool:
         """Replaces the drawing of a deployed version, which stays the version it is; whether anything has changed.
         Raises CommandRefused(NOT_FOUND)."""
+        drawing = given("drawing", drawing)
         return await self._commander.library.draw(workflow, await self._version(workflow, version), drawing)
 
     async def _version(self, workflow: str, version: int | None) -> int:
@@ -149,6 +150,7 @@ class Client:
         if not isinstance(workflow, str):
             deployed = await self.deploy(workflow)
             workflow, version = deployed.workflow, deployed.version
+        named_start(key, run_id, tags, entity)
         run = RunId(run_id) if run_id is not None else self._commander.new_run()
         command = c.StartRun(
             run=run,
@@ -260,6 +262,7 @@ class Client:
 
     async def set_queue(self, queue: str, rules: QueueRules) -> None:
         """Replaces what is decided about a queue; rules without anything end them. Raises CommandRefused."""
+        named("queue", queue)
         work_of(self._commander.store)
         await put_rules(self._commander.store, queue, rules)
         self._commander.changed()

@@ -1,15 +1,18 @@
-"""Values people give to a run: input, signals, answers.
+"""Values people give to a run: input, signals, answers; and the names they give.
 
-Owns the check that they are JSON before anybody decides on them. Converts what has a JSON form (dataclasses, dates,
-models) and refuses the rest, naming the place.
+Owns the check that values are JSON before anybody decides on them. Converts what has a JSON form (dataclasses, dates,
+models) and refuses the rest, naming the place. A name must not hold what cannot be seen.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from treadle.actions.plain import NotPlain, plain
 from treadle.errors import CommandRefused
+from treadle.expression.names import name_problem
+from treadle.model.references import EntityRef
 
 Json = Any
 
@@ -22,3 +25,21 @@ def given(name: str, value: Json) -> Json:
         text = str(problem)
         where = f"{name}{text[1:]}" if text.startswith("$") else f"{name}: {text}"
         raise CommandRefused("BAD_REQUEST", where) from None
+
+
+def named(what: str, text: str | None) -> None:
+    """Raises CommandRefused(BAD_REQUEST) for a name with something in it that cannot be seen."""
+    problem = name_problem(text) if text is not None else None
+    if problem is not None:
+        raise CommandRefused("BAD_REQUEST", f"the {what} {problem}")
+
+
+def named_start(key: str | None, run_id: str | None, tags: Sequence[str], entity: EntityRef | None) -> None:
+    """The names somebody gives a run."""
+    named("key", key)
+    named("run id", run_id)
+    for tag in tags:
+        named("tag", tag)
+    if entity is not None:
+        named("entity's type", entity.type)
+        named("entity's id", entity.id)

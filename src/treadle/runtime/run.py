@@ -24,7 +24,7 @@ from treadle.runtime.commander import Commander, patiently
 from treadle.runtime.compensations import Compensation, compensations_of, the_failed
 from treadle.runtime.feed import News, Watch
 from treadle.runtime.finding import unknown
-from treadle.runtime.given import given
+from treadle.runtime.given import given, named
 from treadle.store.port import RunQuery, RunRow
 
 if TYPE_CHECKING:
@@ -191,6 +191,8 @@ class Run:
 
     async def signal(self, name: str, data: Json = None, *, key: Json = None, id: str | None = None) -> None:
         """Sends a signal; with the same `id` it counts once."""
+        named("signal", name)
+        named("id of the signal", id)
         await self.ask(c.SendSignal(name, given("key", key), given("data", data), id or str(uuid_utils.uuid7())))
 
     async def cancel(self, reason: str | None = None, *, by: str = "operator") -> None:
@@ -249,10 +251,12 @@ class Run:
     async def complete_gate(self, visit: int, data: Json = None, *, by: str | None = None, force: bool = False) -> None:
         """Answers a gate. One that somebody has claimed is answered by them; by anybody else with `force`, which
         history records."""
+        named("person", by)
         await self.ask(c.CompleteGate(TokenId(visit), given("data", data), by, force))
 
     async def claim_gate(self, visit: int, *, by: str) -> None:
         """Takes a gate on: nobody else answers it from now on, unless by force."""
+        named("person", by)
         await self.ask(c.ClaimGate(TokenId(visit), by))
 
     async def release_gate(self, visit: int, *, by: str, force: bool = False) -> None:
@@ -261,6 +265,7 @@ class Run:
 
     async def delegate_gate(self, visit: int, to: str, *, by: str, force: bool = False) -> None:
         """Hands a gate to somebody else."""
+        named("person", to)
         await self.ask(c.DelegateGate(TokenId(visit), to, by, force))
 
     async def callback(self, visit: int, attempt: int, output: Json = None, error: Error | None = None) -> None:

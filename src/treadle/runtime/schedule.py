@@ -14,7 +14,9 @@ from typing import Any, Literal, get_args
 import msgspec
 from msgspec import Struct, field
 
+from treadle.actions.plain import NotPlain, plain
 from treadle.errors import DefinitionError
+from treadle.expression.names import name_problem
 from treadle.runtime.schedule_times import cron_complaint, zone_of
 
 Json = Any
@@ -102,6 +104,12 @@ def _check_words(schedule: Schedule) -> list[ScheduleProblem]:
         for name, text in (("name", schedule.name), ("workflow", schedule.workflow))
         if not text.strip()
     ]
+    if (hidden := name_problem(schedule.name)) is not None:
+        found.append(ScheduleProblem("name", hidden))
+    try:
+        plain(schedule.input)
+    except NotPlain as problem:
+        found.append(ScheduleProblem("input", str(problem)))
     for name, value, allowed in (
         ("overlap", schedule.overlap, get_args(Overlap)),
         ("catch_up", schedule.catch_up, get_args(CatchUp)),

@@ -14,6 +14,7 @@ from treadle.language.checks import (
     failures,
     graph,
     groups,
+    names,
     signatures,
     stack,
     tasks,
@@ -27,7 +28,7 @@ from treadle.model.definition import Workflow
 def check(workflow: Workflow, reading: Reading) -> None:
     """Reports everything that is wrong."""
     flow = Flow(workflow)
-    for find in (expressions.check, tasks.check, signatures.check, groups.check, graph.check, stack.check):
+    for find in (names.check, expressions.check, tasks.check, signatures.check, groups.check, graph.check, stack.check):
         find(flow, reading)
     if not reading.failed:
         for find in (dataflow.check, unread.check, branch.check, failures.check):
