@@ -59,6 +59,8 @@ def six(store: Any) -> Any:
         ({"tag": "t"}, []),
         ({"entity": "e2"}, [2, 5]),
         ({"parent": SIX[0]}, [4]),
+        ({"parents": (SIX[0], SIX[1])}, [4]),
+        ({"parents": (SIX[1], SIX[2])}, []),
         ({"busy": True}, [2]),
         ({"busy": False, "workflow": "w0"}, [0, 1]),
         ({"started_from": 20}, [2, 3, 4, 5]),

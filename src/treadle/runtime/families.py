@@ -29,37 +29,54 @@ class Families:
         """A child goes with its parent; one whose parent is gone already is its own."""
         return row.parent is None or not await self._store.find_runs(RunQuery(run=row.parent))
 
-    async def is_wanted(self, row: RunRow) -> bool:
-        """Whether a run it was started for, however far up, may want it undone, or one it started its artifacts."""
-        if await self._store.find_runs(RunQuery(parent=row.run, statuses=RUN_OPEN, limit=1)):
-            return True
-        parent = row.parent
-        while parent is not None and (above := await self._store.find_runs(RunQuery(run=parent))):
-            if above[0].status not in RUN_ENDED:
-                return True
-            parent = above[0].parent
-        return False
+    async def wanted(self, page: list[RunRow]) -> set[RunId]:
+        """Those that a run they were started for, however far up, may want undone, or whose artifacts one they started
+        may want."""
+        wanted: set[RunId] = set()
+        async for rows in self._pages(RunQuery(parents=tuple(row.run for row in page), statuses=RUN_OPEN)):
+            wanted.update(row.parent for row in rows if row.parent is not None)
+        for row in page:
+            parent = row.parent
+            while parent is not None and (above := await self._store.find_runs(RunQuery(run=parent))):
+                if above[0].status not in RUN_ENDED:
+                    wanted.add(row.run)
+                    break
+                parent = above[0].parent
+        return wanted
 
-    async def family(self, run: RunId) -> list[RunId]:
-        """A finished run and everything it started; nothing if something of that lives."""
-        found = [run]
-        for parent in found:
-            async for row in self._rows(RunQuery(parent=parent)):
-                if row.status not in RUN_ENDED:
-                    return []
-                found.append(row.run)
-        return found
+    async def whole(self, roots: list[RunId]) -> list[RunId]:
+        """Finished runs and everything they started, those who started others after what they started; nothing of a
+        family of which something lives. Asked a generation at a time: under load every question waits for its turn."""
+        families = {root: [root] for root in roots}
+        generation = {root: root for root in roots}
+        while generation:
+            older, generation = generation, {}
+            async for rows in self._pages(RunQuery(parents=tuple(older))):
+                for row in rows:
+                    assert row.parent is not None, "it was found by its parent"
+                    root = older[row.parent]
+                    if row.status not in RUN_ENDED:
+                        families.pop(root, None)
+                    elif root in families:
+                        families[root].append(row.run)
+                        generation[row.run] = root
+        return [run for family in families.values() for run in reversed(family)]
 
-    def finished(self, query: RunQuery) -> AsyncIterator[RunRow]:
+    async def finished(self, query: RunQuery) -> AsyncIterator[RunRow]:
         """Of the runs a query describes those that are over."""
-        return self._rows(replace(query, statuses=OVER))
+        async for rows in self.pages(query):
+            for row in rows:
+                yield row
 
-    async def _rows(self, query: RunQuery) -> AsyncIterator[RunRow]:
+    def pages(self, query: RunQuery) -> AsyncIterator[list[RunRow]]:
+        """The same, some at a time."""
+        return self._pages(replace(query, statuses=OVER))
+
+    async def _pages(self, query: RunQuery) -> AsyncIterator[list[RunRow]]:
         """Page after page. Nothing may be dropped meanwhile: a page begins behind a run that is there."""
         query = replace(query, limit=PAGE)
         while page := await self._store.find_runs(query):
-            for row in page:
-                yield row
+            yield page
             if len(page) < PAGE:
                 return
             query = replace(query, after=page[-1].run)

@@ -1,14 +1,17 @@
 """Which finished runs an engine still keeps: by age, by number, and for how long with their whole history.
 
 Owns the choosing; the store drops. Promises that a run goes only when it and everything it started has ended, children
-together with the run that started them; that some thousand are held at once, however many there are; and that nothing
-wakes up while nothing can expire. A run may be kept some seconds longer than asked, never shorter.
+together with the run that started them; that some thousand are held at once, however many there are; that nothing
+wakes up while nothing can expire; and that there are at most about twice as many as the rules say, whatever the load.
+A run may be kept some seconds longer than asked, never shorter.
 
 Theory of operation
     A sweep looks at finished runs in the order of their start. A run cannot have ended before it began, so those begun
     within the last `age_ms` need no look, and the first of them says when the next look is worth while. How many are
     kept is counted per workflow from the newest on, and only where runs have ended since the last look.
-    A sweep follows a sweep after `PAUSE_MS` at the earliest, and after five times as long as the last one took.
+    A sweep follows a sweep after `PAUSE_MS` at the earliest, and after five times as long as the last one took; but
+    half the shortest age is the longest pause, and a sweep that has left something behind is followed at once, as is
+    one during which more runs have ended than the smallest `count`: what comes faster than it goes fills the disk.
 
     Of many nodes the owner of the first shard tidies, for all of them: a family of runs is spread over shards, and the
     store looks whether a run has ended in the transaction that drops it. That node does not hear of ends elsewhere, so
@@ -45,6 +48,8 @@ SHARE = 5
 """A sweep takes at most one part in so many of the time."""
 NAMED_MAX = 50
 """Ended runs whose workflow is looked up one by one; when there are more, every workflow is counted."""
+CROWD_MIN = 100
+"""Runs that may be too many before somebody looks, however small a `count` is."""
 KIND, NAME = "_retention", "trimmed"
 
 log = logger("treadle.retention")
@@ -77,11 +82,14 @@ class Retention:
         """Those begun since then, and when."""
         self._is_known = False
         """Whether what was remembered has been read since this node began to tidy."""
-        self._sweeping = False
+        self._sweeping = self._is_behind = False
+        self._heard_since = 0
+        """How many runs have ended since the last sweep began, as far as this node has heard."""
         self._earliest = 0
         self._alarm: Alarm | None = None
         self._due: int | None = None
         self._limits = any(rules.shortest(field) is not None for field in Keep.__struct_fields__)
+        self._counts = rules.shortest("count") is not None
         self._stop_listening = feed.listen(self._heard) if self._limits else lambda: None
 
     async def open(self) -> None:
@@ -115,6 +123,9 @@ class Retention:
             self._ended.add(run)
             if len(self._ended) > NAMED_MAX:
                 self._ended = None
+        self._heard_since += 1
+        if self._is_crowded and not self._sweeping:
+            self._earliest = 0
         for wake in self._wakes_for_an_end_at(self._clock.now()):
             self._wake_at(wake)
 
@@ -135,7 +146,7 @@ class Retention:
 
     async def _sweep(self) -> None:
         begun, ended, watch = self._clock.now(), self._ended, time.monotonic()
-        self._ended = set()
+        self._ended, self._heard_since, self._is_behind = set(), 0, False
         wakes: list[int | None] = [begun + AGAIN_MS if self._shards.is_shared else None]
         try:
             if not self._is_known:
@@ -150,8 +161,9 @@ class Retention:
             wakes, self._ended = [begun + AGAIN_MS], None
         finally:
             self._sweeping = False
-        took_ms = int((time.monotonic() - watch) * 1_000)
-        self._earliest = self._clock.now() + max(PAUSE_MS, SHARE * took_ms)
+        self._earliest = self._clock.now() + self._pause_ms(int((time.monotonic() - watch) * 1_000))
+        if self._is_behind and self._shards.is_shared:
+            wakes.append(self._earliest)  # nobody tells it of ends elsewhere
         if self._ended != set():
             wakes += self._wakes_for_an_end_at(begun)
         if self._alarm is not None:  # set meanwhile, when the pause was not known
@@ -162,6 +174,18 @@ class Retention:
             if wake is not None:
                 self._wake_at(wake)
 
+    def _pause_ms(self, took_ms: int) -> int:
+        if self._is_behind or self._is_crowded:
+            return 0
+        ages = [self._rules.shortest(name) for name in ("age_ms", "history_age_ms")]
+        return min([max(PAUSE_MS, SHARE * took_ms), *(age // 2 for age in ages if age is not None)])
+
+    @property
+    def _is_crowded(self) -> bool:
+        """Whether so many have ended that some workflow may have twice as many as its `count`."""
+        count = self._rules.shortest("count")
+        return count is not None and self._heard_since >= max(count, CROWD_MIN)
+
     async def _remember(self) -> None:
         kept = await self._store.documents(KIND, NAME)
         self._whole_from = kept[0].body["whole_from"] if kept else 0
@@ -171,10 +195,6 @@ class Retention:
     def _wakes_for_an_end_at(self, now: int) -> list[int]:
         waits = [self._rules.shortest("age_ms"), self._rules.shortest("history_age_ms"), 0 if self._counts else None]
         return [now + wait for wait in waits if wait is not None]
-
-    @property
-    def _counts(self) -> bool:
-        return self._rules.shortest("count") is not None
 
     # Which
 
@@ -206,12 +226,13 @@ class Retention:
         shortest = self._rules.shortest("age_ms")
         if shortest is None:
             return None
-        wakes, old = await self._next_begun(now, shortest), list[RunId]()
+        wakes, old, seen = await self._next_begun(now, shortest), list[RunId](), set[RunId]()
         async for row in self._families.finished(RunQuery(started_until=now - shortest + 1)):
             if len(old) == AT_ONCE:
                 break
             limit = self._rules[row.workflow].age_ms
-            if limit is None or not await self._families.is_root(row):
+            seen.add(row.run)
+            if limit is None or row.parent in seen or not await self._families.is_root(row):
                 continue
             if row.changed + limit > now:
                 wakes.append(row.changed + limit)
@@ -227,17 +248,21 @@ class Retention:
             return None
         wakes, old, until = await self._next_begun(now, shortest), dict[RunId, int](), now - shortest + 1
         whole_from = until
-        async for row in self._families.finished(RunQuery(started_from=self._whole_from, started_until=until)):
-            limit = self._rules[row.workflow].history_age_ms
-            if limit is None or row.run in self._trimmed:
-                continue
-            is_due, is_wanted = row.changed + limit <= now, await self._families.is_wanted(row)
-            if is_due and not is_wanted and len(old) < AT_ONCE:
-                old[row.run] = row.started
-                continue
-            whole_from = min(whole_from, row.started)
-            if not is_wanted:  # else the end of who wants it will be heard
-                wakes.append(max(row.changed + limit, now))
+        async for page in self._families.pages(RunQuery(started_from=self._whole_from, started_until=until)):
+            limits = {row.run: self._rules[row.workflow].history_age_ms for row in page if row.run not in self._trimmed}
+            rows = [row for row in page if limits.get(row.run) is not None]
+            wanted = await self._families.wanted(rows)
+            for row in rows:
+                due = row.changed + (limits[row.run] or 0)
+                if due <= now and row.run not in wanted and len(old) < AT_ONCE:
+                    old[row.run] = row.started
+                    continue
+                whole_from = min(whole_from, row.started)
+                if row.run not in wanted:  # else the end of who wants it will be heard
+                    wakes.append(max(due, now))
+            if len(old) == AT_ONCE:
+                self._is_behind, whole_from = True, min(whole_from, page[-1].started)
+                break
         for runs in batched(old):
             await self._forget(runs, history=False)
         self._trimmed |= old
@@ -259,12 +284,13 @@ class Retention:
     async def _drop(self, runs: list[RunId]) -> int | None:
         """Each with everything it started, or nothing of it while something of that lives. Those who started others go
         last: interrupted, the rest is found again from there. When to go on, if these may not have been all."""
-        over: list[RunId] = []
-        for run in runs:
-            over += reversed(await self._families.family(run))
-        for part in batched(over):
-            if self._limits:  # not closed meanwhile
-                await self._forget(part)
+        dropped = 0
+        for roots in batched(runs):
+            for part in batched(await self._families.whole(roots)):
+                if self._limits:  # not closed meanwhile
+                    await self._forget(part)
+                    dropped += len(part)
+        self._is_behind = self._is_behind or (len(runs) == AT_ONCE and dropped > 0)
         return self._clock.now() if len(runs) == AT_ONCE else None
 
     async def _forget(self, runs: list[RunId], history: bool = True) -> None:

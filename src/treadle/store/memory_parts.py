@@ -81,6 +81,7 @@ class KeptRun:
             and (query.tag is None or query.tag in started.tags)
             and (query.entity is None or (started.entity is not None and query.entity == started.entity.id))
             and (query.parent is None or (started.parent is not None and query.parent == started.parent.run))
+            and (not query.parents or (started.parent is not None and started.parent.run in query.parents))
             and (query.busy is None or query.busy is self.busy)
             and (query.started_from is None or query.started_from <= started.at)
             and (query.started_until is None or started.at < query.started_until)

@@ -174,6 +174,8 @@ class RunQuery(Struct, frozen=True):
     tag: str | None = None
     entity: str | None = None
     parent: RunId | None = None
+    parents: tuple[RunId, ...] = ()
+    """Started by any of these; empty: it does not matter."""
     busy: bool | None = None
     started_from: int | None = None
     started_until: int | None = None

@@ -198,6 +198,8 @@ status IN ($1)
 run IN (SELECT tags.run FROM tags WHERE tag = $1)
 -- name: if_entity
 entity = $1
+-- name: if_parents
+parent = ANY($1::text[])
 -- name: if_parent
 parent = $1
 -- name: if_shard

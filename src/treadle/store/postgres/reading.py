@@ -105,6 +105,8 @@ def _runs_query(query: RunQuery) -> tuple[str, list[Any]]:
     if query.statuses:
         names = ", ".join(f"'{status.value}'" for status in sorted(set(query.statuses)))
         conditions.append(SQL["if_statuses"].replace("$1", names))
+    if query.parents:
+        add("if_parents", list(query.parents))
     if query.busy is not None:
         add("if_busy" if query.busy else "if_idle")
     if query.after is not None:

@@ -108,6 +108,8 @@ status IN (SELECT value FROM json_each(:statuses))
 id IN (SELECT tags.run FROM tags WHERE tag = :tag)
 -- name: if_entity
 entity = :entity
+-- name: if_parents
+parent IN (SELECT value FROM json_each(:parents))
 -- name: if_parent
 parent = :parent
 -- A literal: a partial index is not considered for a parameter.

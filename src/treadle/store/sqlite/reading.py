@@ -122,6 +122,9 @@ def _runs_query(query: RunQuery) -> tuple[str, dict[str, Any]]:
     if query.statuses:
         conditions.append(SQL["if_statuses"])
         given["statuses"] = msgspec.json.encode(query.statuses).decode()
+    if query.parents:
+        conditions.append(SQL["if_parents"])
+        given["parents"] = msgspec.json.encode(query.parents).decode()
     if query.busy is not None:
         conditions.append(SQL["if_busy" if query.busy else "if_idle"])
     if query.after is not None:
