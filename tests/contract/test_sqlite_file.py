@@ -202,3 +202,21 @@ def test_ids_of_runs_may_be_anything_people_write(opened: Opener) -> None:
     run = RunId("größe/1 '; DROP TABLE runs --")
     store.commit(begin(run), store.held())
     assert store.runs(run=run) == [run]
+
+
+def test_a_file_whose_runs_were_dropped_gives_the_disk_its_space_back(opened: Opener, place: Path) -> None:
+    store = opened()
+    fence = store.held()
+    runs = [RunId(f"run-{number}") for number in range(400)]
+    for run in runs:
+        store.commit(ended(run, input={"text": f"{run} " * 1_000}), fence)
+    store.close()
+    full = place.stat().st_size
+    store = opened()
+    fence = store.lease(SHARD, "heir", 0, 10, evict=True)
+    for first in range(0, 400, 50):
+        store.forget(runs[first : first + 50], fence)
+    store.close()
+    assert place.stat().st_size < full / 4
+    again = opened()
+    assert again.integrity() == [] and again.runs() == []

@@ -60,6 +60,9 @@ def _version_number() -> int:
 
 def _set_up(connection: apsw.Connection, path: Path, read_only: bool, writer: bool) -> None:
     connection.set_busy_timeout(BUSY_MS)
+    if writer:
+        # Before anything is written: a file keeps what it was made with. It lets `forgetting` give pages back.
+        connection.pragma("auto_vacuum", "incremental")
     if not read_only:
         _insist(connection, path, "journal_mode", "wal", "wal")
     # FULL: every commit is synced. NORMAL would lose the newest ones with the power.
