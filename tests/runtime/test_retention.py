@@ -2,125 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.runtime.cores import Running, chain, running
 from tests.runtime.executing import VirtualClock, on_loop
+from tests.runtime.keeping import DAY, keeping, watched
 from treadle.errors import StoreUnavailable
 from treadle.language import load_value
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
 from treadle.runtime import families
 from treadle.runtime import retention as r
-from treadle.runtime.keep import Keep, Rules
-from treadle.store.memory import MemoryStore
-from treadle.store.port import RunQuery, RunRow
+from treadle.runtime.keep import Keep
 from treadle.store.rows import SHARD
-from treadle.store.sqlite import SqliteStore
-
-DAY = 86_400_000
-
-
-class Watched:
-    """A store that counts what is asked of it."""
-
-    def __init__(self, inner: Any) -> None:
-        self.inner = inner
-        self.looks = 0
-        self.dropped: list[tuple[RunId, ...]] = []
-        self.faults: list[Exception] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inner, name)
-
-    async def find_runs(self, query: RunQuery) -> list[RunRow]:
-        self.looks += 1
-        found: list[RunRow] = await self.inner.find_runs(query)
-        return found
-
-    async def forget(self, runs: Any, *fences: Any, history: bool = True) -> None:
-        if self.faults:
-            raise self.faults.pop()
-        self.dropped.append(tuple(runs))
-        await self.inner.forget(runs, *fences, history=history)
 
 
 @pytest.fixture(params=["memory", "file"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | None:
     return None if request.param == "memory" else tmp_path / "treadle.db"
-
-
-@asynccontextmanager
-async def watched(place: Path | None) -> AsyncIterator[Any]:
-    """A store for one test."""
-    if place is None:
-        yield Watched(MemoryStore())
-        return
-    store = await SqliteStore.open(place)
-    try:
-        yield Watched(store)
-    finally:
-        await store.close()
-
-
-class Kept:
-    """An engine's parts on a virtual clock, with retention."""
-
-    def __init__(self, store: Any, clock: VirtualClock, here: Running, tidy: r.Retention) -> None:
-        self.store, self.clock, self.here, self.tidy = store, clock, here, tidy
-
-    async def quiet(self) -> None:
-        await self.here.core.coordinator.wait_quiet()
-
-    async def finished(self, workflow: str = "chain", **options: Any) -> str:
-        run = await self.here.client.start(workflow, **options)
-        await run.wait()
-        await self.quiet()
-        return str(run.id)
-
-    async def pass_ms(self, ms: int) -> None:
-        """Time passes, from one alarm to the next; what each sets off is over before the next rings."""
-        await self.quiet()
-        until = self.clock.now() + ms
-        while (waits := self.clock.pending) and self.clock.now() + waits[0] <= until:
-            await self.clock.advance(waits[0])
-            await self.quiet()
-        await self.clock.advance(until - self.clock.now())
-        await self.quiet()
-
-    async def left(self) -> set[str]:
-        return {str(row.run) for row in await self.here.client.runs(limit=10_000)}
-
-
-@asynccontextmanager
-async def keeping(store: Any, usual: Keep, *, clock: VirtualClock | None = None, **of: Keep) -> AsyncIterator[Kept]:
-    clock = clock or VirtualClock()
-
-    async def nothing() -> dict[str, Any]:
-        return {}
-
-    async with running(store, {"a": nothing, "b": nothing}, clock) as here:
-        coordinator = here.core.coordinator
-        await here.client.deploy(chain("a", "b"))
-        await here.client.deploy(chain("a", name="other"))
-        tidy = r.Retention(
-            store, here.core.shards, clock, coordinator.feed, Rules(usual, of), here.core.library.names,
-            coordinator.spawn,
-        )  # fmt: skip
-        await tidy.open()
-        await clock.advance(0)
-        kept = Kept(store, clock, here, tidy)
-        await kept.quiet()
-        await kept.pass_ms(r.PAUSE_MS)
-        try:
-            yield kept
-        finally:
-            tidy.close()
 
 
 @on_loop
@@ -258,59 +158,6 @@ async def test_many_runs_are_dropped_in_pages(usual: Keep, place: Path | None, m
             await kept.pass_ms(3 * r.PAUSE_MS)
             assert await kept.left() == set()
             assert max(map(len, store.dropped)) == families.PAGE
-
-
-@pytest.mark.parametrize(("usual", "kept_by_rule"), [(Keep(age_ms=4_000), 40), (Keep(count=40), 40)])
-@on_loop
-async def test_runs_that_end_faster_than_a_sweep_drops_do_not_pile_up(
-    usual: Keep, kept_by_rule: int, place: Path | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(r, "AT_ONCE", 20)
-    monkeypatch.setattr(r, "CROWD_MIN", 10)
-    a_second = 10
-    async with watched(place) as store, keeping(store, usual) as kept:
-        most = 0
-        for _ in range(40):
-            for run in [await kept.here.client.start("other") for _ in range(a_second)]:
-                await run.wait()
-            await kept.pass_ms(1_000)
-            most = max(most, len(await kept.left()))
-        assert kept_by_rule - a_second <= most <= 2 * kept_by_rule
-        await kept.pass_ms(2 * r.PAUSE_MS)
-        assert len(await kept.left()) == (usual.count or 0)
-
-
-@pytest.mark.parametrize("usual", [Keep(age_ms=DAY), Keep(history_age_ms=DAY)])
-@on_loop
-async def test_a_sweep_asks_about_many_runs_at_once(usual: Keep, place: Path | None) -> None:
-    clock = VirtualClock()
-    async with watched(place) as store:
-        async with keeping(store, Keep(), clock=clock) as kept:
-            for run in [await kept.here.client.start("other") for _ in range(100)]:
-                await run.wait()
-            await kept.pass_ms(DAY)
-        before = store.looks
-        async with keeping(store, usual, clock=clock):
-            assert len({run for runs in store.dropped for run in runs}) == 100
-            assert store.looks - before < 20
-
-
-@on_loop
-async def test_a_sweep_that_can_drop_nothing_of_what_is_old_is_not_followed_at_once(
-    place: Path | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def nothing(*_given: Any) -> list[RunId]:
-        return []
-
-    monkeypatch.setattr(r, "AT_ONCE", 2)
-    monkeypatch.setattr(families.Families, "whole", nothing)  # something that they have started lives
-    async with watched(place) as store, keeping(store, Keep(age_ms=DAY)) as kept:
-        for _ in range(3):
-            await kept.finished()
-        await kept.pass_ms(DAY)
-        before = kept.store.looks
-        await kept.pass_ms(4 * r.PAUSE_MS)
-        assert 1 <= kept.store.looks - before <= 20
 
 
 @on_loop
