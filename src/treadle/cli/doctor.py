@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from treadle.cli.configuration import Configuration
 from treadle.cli.exits import NO, OK
@@ -127,12 +127,26 @@ def _file(health: Health) -> Iterator[Line]:
     yield Line(
         "synchronous", "ok" if full else "bad", synchronous, "" if full else "answers may be lost in a power cut"
     )
+    quick = str(facts.get("quick_check", "?"))
+    remedy = "" if quick == "ok" else "keep a copy of the file, run treadle fsck on it, restore a backup"
+    yield Line("pages", "ok" if quick == "ok" else "bad", quick, remedy)
+    yield from _length(facts)
+    if facts.get("open_to_all"):
+        yield Line("permissions", "warn", "every user of this machine may read it", "chmod 600 the file and its -wal")
     if facts.get("filesystem"):
         yield Line("filesystem", "ok", str(facts["filesystem"]))
     wal = next((count for name, count in health.sizes.items() if name.endswith("-wal")), 0)
     remedy = "" if wal < WAL_WARN else "somebody reads for very long: look for a stuck backup or watcher"
     sizes = ", ".join(f"{name} {size(count)}" for name, count in health.sizes.items())
     yield Line("size", "ok" if wal < WAL_WARN else "warn", sizes, remedy)
+
+
+def _length(facts: dict[str, Any]) -> Iterator[Line]:
+    """While pages wait in the log the file may be shorter."""
+    wanted = int(facts.get("page_size", 0)) * int(facts.get("page_count", 0))
+    if not facts.get("wal_bytes") and facts.get("bytes") != wanted:
+        found = f"{facts.get('bytes')} bytes, its header says {wanted}"
+        yield Line("length", "bad", found, "it was cut or grew: keep a copy, restore a backup")
 
 
 def _work(health: Health) -> Iterator[Line]:

@@ -52,7 +52,7 @@ from treadle.runtime.unable import Unable
 from treadle.store.members import Members, Node
 from treadle.store.notices import MISSED, NODES, WORK, Notices, Silence
 from treadle.store.places import Place, place_of
-from treadle.store.port import Store
+from treadle.store.port import KeepsKey, Store
 from treadle.store.rows import SHARD
 from treadle.store.work import Work
 from treadle.tasks.trust import Trust
@@ -251,8 +251,14 @@ class Engine(Client):
 
 
 async def _callback_key(store: Store) -> bytes:
-    """What callback tokens are signed with: made once per store, so that a token outlives its engine."""
+    """What callback tokens are signed with: made once per store, so that a token outlives its engine. A file has it in
+    another file beside it, a database among its documents: its nodes share it."""
     kept = await store.documents("_callback_key", "key")
+    if isinstance(store, KeepsKey):
+        key = await store.callback_key(kept[0].body if kept else None)
+        if kept:
+            await store.put_document("_callback_key", "key", "", None)
+        return bytes.fromhex(key)
     if not kept:
         made = secrets.token_hex(32)
         kept = [await store.put_document("_callback_key", "key", hashlib.sha256(made.encode()).hexdigest(), made)]

@@ -75,6 +75,7 @@ async def hold(place: Place, name: str, closing: Closing, *, wait: bool, payload
 async def _own_file(path: Path, name: str, wake: str, closing: Closing, wait: bool, payload_max: int) -> Store:
     from treadle.store.sqlite import Ownership, SqliteStore
 
+    SqliteStore.check(path)  # before a lock is put beside somebody else's file
     ownership = Ownership(str(path), owner=name, wake=wake)
     other = ownership.try_take()
     if other is not None and not wait:

@@ -35,7 +35,7 @@ Invariants
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -210,6 +210,14 @@ class Document(Struct, frozen=True):
     version: int
     hash: str
     body: Json
+
+
+@runtime_checkable
+class KeepsKey(Protocol):
+    """A store that keeps the key of callback tokens apart from everything else."""
+
+    async def callback_key(self, known: str | None) -> str:
+        """The key; made when it is asked for the first time, unless one is known."""
 
 
 class Store(Protocol):

@@ -131,7 +131,7 @@ def _positions(items: list[Swap | None]) -> Swap | None:
 
 def _fields(info: inspect.StructType, within: frozenset[type]) -> Swap | None:
     if info.cls in within:  # found when it is met: by then it is known
-        return lambda record, change: swap(record, change) if (swap := _swap_of(type(record))) else record
+        return lambda record, change: swap(record, change) if (swap := _swap_of(record.__class__)) else record
     inside = within | {info.cls}
     fields = [(field.name, swap) for field in info.fields if (swap := _swap(field.type, inside)) is not None]
     if not fields:

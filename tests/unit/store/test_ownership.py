@@ -96,7 +96,7 @@ def test_a_note_nobody_can_read_is_still_an_owner(tmp_path: Path) -> None:
     held.try_take()
     lock_path(place).write_text("{half")
     other = Ownership(place, owner="two").try_take()
-    assert other is not None and other.description == "another process"
+    assert other is not None and "which says nothing about itself" in other.description
     assert Ownership.wake_of(place) is None
     held.release()
 

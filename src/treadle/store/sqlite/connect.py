@@ -18,11 +18,11 @@ from pathlib import Path
 import apsw
 
 from treadle.errors import StorePlaceError, StoreUnavailable
+from treadle.store.sqlite import private
+from treadle.store.sqlite.beforehand import APPLICATION_ID, another_program, check_file
 from treadle.store.sqlite.faults import unavailable
 from treadle.store.sqlite.place import check_place
 
-APPLICATION_ID = 0x54524431
-"""`TRD1` in the header: tells our files from other people's databases."""
 SQLITE_MIN = 3_051_003
 """Before it two connections that write and checkpoint at the same moment can damage the file (the WAL-reset bug)."""
 BUSY_MS = 10_000
@@ -39,10 +39,19 @@ def connect(path: Path, *, read_only: bool = False, writer: bool = False) -> aps
     check_place(path, read_only)
     flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
     try:
+        check_file(path)
+        if not read_only:
+            private.make(path)
         connection = apsw.Connection(str(path), flags=flags)
-        _set_up(connection, path, read_only, writer)
+        try:
+            _set_up(connection, path, read_only, writer)
+        except BaseException:
+            connection.close()
+            raise
     except apsw.Error as problem:
         raise unavailable(problem, str(path)) from problem
+    except OSError as problem:
+        raise StorePlaceError(str(path), f"it cannot be opened: {problem.strerror}", "look at its folder") from problem
     return connection
 
 
@@ -124,7 +133,7 @@ def _version(connection: apsw.Connection, path: Path, newest: int) -> int:
     version = int(connection.pragma("user_version"))
     tables = connection.execute("SELECT count(*) FROM sqlite_master").get
     if tables and connection.pragma("application_id") != APPLICATION_ID:
-        raise StorePlaceError(str(path), "it is another program's database", "choose another file")
+        raise another_program(path)
     if version > newest:
         raise StorePlaceError(
             str(path),

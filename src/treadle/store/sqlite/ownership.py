@@ -25,6 +25,10 @@ from pathlib import Path
 
 import msgspec
 
+from treadle.errors import StorePlaceError
+from treadle.store.sqlite import private
+
+LOCKS = Path("/proc/locks")
 NOTE_TRIES = 100
 ASKER_PAUSE_S, ASKERS_MAX_S = 0.001, 5.0
 """Whoever asks who the owner is shares the lock for some microseconds, longer on a busy machine, and must not be taken
@@ -45,6 +49,8 @@ class Other(msgspec.Struct, frozen=True):
         """For people."""
         if not self.pid:
             return "another process"
+        if not self.since:
+            return f"process {self.pid} ({self.owner}), which says nothing about itself"
         elsewhere = "" if self.host == socket.gethostname() else f" on {self.host}"
         clock = time.strftime("%H:%M:%S", time.localtime(self.since / 1000))
         return f"engine {self.owner} (pid {self.pid}{elsewhere}) since {clock}"
@@ -107,14 +113,15 @@ class Ownership:
         """Whoever holds the lock at this moment; None if nobody does."""
         path = lock_path(place)
         try:
-            probe = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            probe = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError:
             return None
         try:
             # Shared: two who only ask do not take each other for an owner.
             fcntl.flock(probe, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
-            return _read(path)
+            other = _read(path)
+            return other if other.pid else _stranger(path)
         finally:
             os.close(probe)
         return None
@@ -182,7 +189,34 @@ def lock_path(place: str | Path) -> Path:
 
 
 def _open(path: Path) -> int:
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    """As open as the store beside it: who may not use that must not be able to hold this."""
+    _check(path)
+    mode = private.mode_beside(path.with_suffix(""))
+    try:
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, mode)
+    except OSError as problem:
+        text = f"its lock {path.name} cannot be opened: {problem.strerror}"
+        remedy = f"{_whose(path)}: use the store as that user, or give this one the right to write both"
+        raise StorePlaceError(str(path.with_suffix("")), text, remedy) from problem
+    with suppress(OSError):  # somebody else's, who keeps it as it is
+        if os.fstat(lock).st_mode & 0o777 & ~mode:
+            os.fchmod(lock, mode)
+    return lock
+
+
+def _check(path: Path) -> None:
+    place = path.with_suffix("")
+    if not path.parent.is_dir():
+        raise StorePlaceError(str(place), f"there is no directory {path.parent}", "create it first")
+    if path.exists() and not path.is_file():
+        raise StorePlaceError(str(place), f"its lock {path.name} is not a file", "remove it")
+
+
+def _whose(path: Path) -> str:
+    try:
+        return f"it belongs to {path.owner()}"
+    except (OSError, KeyError):
+        return "it belongs to somebody else"
 
 
 def _lock(lock: int, kind: int) -> bool:
@@ -202,6 +236,22 @@ def _holder(path: Path) -> Other:
         if other.pid and _is_alive(other):
             return other
         time.sleep(ASKER_PAUSE_S)
+    return _stranger(path)
+
+
+def _stranger(path: Path) -> Other:
+    """Whoever holds the lock without a word about itself, as far as the system says."""
+    try:
+        file = path.stat()
+        name = f"{os.major(file.st_dev):02x}:{os.minor(file.st_dev):02x}:{file.st_ino}"
+        for line in LOCKS.read_text().splitlines():
+            fields = line.split()  # 1: FLOCK ADVISORY WRITE PID MAJOR:MINOR:INODE 0 EOF
+            if fields[1] == "FLOCK" and fields[5] == name:
+                process = LOCKS.with_name(fields[4])
+                program, user = (process / "comm").read_text().strip(), process.owner()
+                return Other(int(fields[4]), socket.gethostname(), f"{program} of user {user}")
+    except (OSError, LookupError, ValueError):
+        pass
     return Other()
 
 

@@ -1,8 +1,9 @@
 """Where a database file may lie.
 
 Owns the refusals that would otherwise become damage or riddles later: network filesystems, on which SQLite's locks and
-shared memory do not hold; directories; places that do not exist or cannot be written. Promises one exception that names
-the path, the problem and the remedy. Where the system does not say what it has mounted, nothing is refused for it.
+shared memory do not hold; directories, pipes and devices; places that do not exist or cannot be written. Promises one
+exception that names the path, the problem and the remedy. Where the system does not say what it has mounted, nothing is
+refused for it.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ def check_place(path: Path, read_only: bool = False) -> None:
         raise StorePlaceError(str(path), f"there is no directory {parent}", "create it first")
     if path.is_dir():
         raise StorePlaceError(str(path), "it is a directory", "name a file in it, for example treadle.db")
+    if path.exists() and not path.is_file():  # to open a pipe would wait for somebody at its other end
+        raise StorePlaceError(str(path), f"it is {_kind(path)}, not a file", "name a file, for example treadle.db")
     if read_only and not path.exists():
         raise StorePlaceError(str(path), "there is no such file", "deploy a workflow or start an engine there first")
     needed = os.R_OK if read_only else os.R_OK | os.W_OK
@@ -47,6 +50,11 @@ def check_place(path: Path, read_only: bool = False) -> None:
             f"it is on a network filesystem ({kind}), where SQLite's locks do not hold",
             "use a local disk, or PostgreSQL for several machines",
         )
+
+
+def _kind(path: Path) -> str:
+    kinds = {"a pipe": path.is_fifo, "a socket": path.is_socket, "a device": path.is_char_device}
+    return next((kind for kind, is_so in kinds.items() if is_so()), "something else")
 
 
 def filesystem_of(path: Path, mounts: Path = MOUNTS) -> str | None:

@@ -39,6 +39,7 @@ Known limits: answers to requests about runs that never came to be stay in the f
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack, closing
@@ -68,11 +69,14 @@ from treadle.store.port import (
 )
 from treadle.store.rows import SHARD, digest_of, each
 from treadle.store.seals import Seals, Tell, tell_log
-from treadle.store.sqlite import reading, transfer, upkeep, writing
+from treadle.store.sqlite import private, reading, transfer, upkeep, writing
 from treadle.store.sqlite.batches import Plan
+from treadle.store.sqlite.beforehand import check_file, check_log
 from treadle.store.sqlite.connect import connect, migrate
 from treadle.store.sqlite.faults import damaged_text, unavailable
 from treadle.store.sqlite.forgetting import forget
+from treadle.store.sqlite.ownership import Ownership
+from treadle.store.sqlite.place import check_place
 from treadle.store.sqlite.threads import Reader, Writer
 from treadle.store.transfer import Beside
 
@@ -96,6 +100,10 @@ class SqliteStore:
         self._payload_max = payload_max
         self.tell: Tell = tell_log
         """Hears of damaged rows that were left out."""
+        check_place(path, read_only)
+        other = Ownership.who(path)
+        if other is None or other.pid == os.getpid():  # else its owner has looked
+            check_log(path)
         with ExitStack() as opened:
             owned = None if read_only else opened.enter_context(closing(connect(path, writer=True)))
             if owned is not None:
@@ -115,6 +123,15 @@ class SqliteStore:
         """Opens the file for callers on this event loop, creates it or brings it up to date. Raises `StorePlaceError`
         if it cannot be there, or was moved; who only reads may all the same."""
         return await asyncio.to_thread(cls, Path(path), payload_max, read_only, asyncio.get_running_loop())
+
+    @staticmethod
+    def check(path: Path) -> None:
+        """Raises `StorePlaceError` if there can be no store, or something else is; changes nothing."""
+        check_place(path)
+        try:
+            check_file(path)
+        except apsw.Error as problem:
+            raise unavailable(problem, str(path)) from problem
 
     async def close(self) -> None:
         """Finishes what was asked, then closes the file."""
@@ -220,6 +237,11 @@ class SqliteStore:
     async def integrity(self) -> list[str]:
         """What is wrong with the file; empty if nothing is."""
         return await asyncio.to_thread(upkeep.integrity, self.path)
+
+    async def callback_key(self, known: str | None) -> str:
+        """What callback tokens are signed with, in a file of its own: a copy of the database must not be enough to
+        answer in a worker's name. `known`: the one this store had before, or brought along from a database."""
+        return await asyncio.to_thread(private.key_of, self.path, known)
 
     async def facts(self) -> dict[str, Any]:
         """Versions, settings and sizes, for a doctor."""

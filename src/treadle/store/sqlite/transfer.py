@@ -10,6 +10,7 @@ told where it goes; they are gone with the mark. Only what a process without the
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,6 +25,8 @@ from treadle.store import statements
 from treadle.store.packing import pack
 from treadle.store.port import OutboxRow
 from treadle.store.seals import Judge, Seals, Tell
+from treadle.store.sqlite import private, writing
+from treadle.store.sqlite.beforehand import check_log
 from treadle.store.sqlite.connect import connect, migrate
 from treadle.store.sqlite.faults import SEALED, unavailable
 from treadle.store.sqlite.ownership import Ownership
@@ -47,6 +50,8 @@ TABLES = ("blobs_of_runs", "blobs", "requests", "gates", "timers", "outbox", "hi
 """In an order in which they can be emptied."""
 SEALED_TABLES = ("leases", "requests", "documents", "blobs", "blobs_of_runs", "runs")
 
+KEY_KIND = "_callback_key"
+
 BUSY = SHELVES["runs"].index("busy")
 """SQLite has no truth values of its own."""
 
@@ -61,6 +66,7 @@ class SqliteTransfer:
         self.place = os.path.realpath(path)
         self._path = path
         self._ownership = Ownership(path, owner="treadle db move")
+        check_log(path)
         self._connection = connect(path, writer=True)
         migrate(self._connection, path)
 
@@ -90,6 +96,7 @@ class SqliteTransfer:
         def work(connection: apsw.Connection) -> None:
             _unseal(connection)
             connection.execute(SQL["end_leases"])
+            self._bring_key(connection)
             _write_mark(connection, mark)
             reason = _quoted(f"{SEALED}: {refusal(self.place, mark)}")
             for table in SEALED_TABLES:
@@ -100,6 +107,13 @@ class SqliteTransfer:
                     )
 
         await self._do(work)
+
+    def _bring_key(self, connection: apsw.Connection) -> None:
+        """The key of callback tokens becomes a document again, to be moved with the others."""
+        key = private.read_key(self._path)
+        if key is not None:
+            connection.execute(SQL["drop_key"])
+            writing.put_document(connection, KEY_KIND, "key", hashlib.sha256(key.encode()).hexdigest(), pack(key))
 
     async def unseal(self) -> None:
         def work(connection: apsw.Connection) -> None:

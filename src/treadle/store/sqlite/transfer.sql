@@ -77,6 +77,9 @@ SELECT body FROM documents WHERE kind = '_move';
 -- name: write_mark
 INSERT OR REPLACE INTO documents (kind, name, version, hash, body) VALUES ('_move', 'move', 1, '', ?);
 
+-- name: drop_key
+DELETE FROM documents WHERE kind = '_callback_key';
+
 -- name: drop_mark
 DELETE FROM documents WHERE kind = '_move';
 

@@ -15,6 +15,7 @@ from typing import Any
 import apsw
 
 from treadle.errors import StorePlaceError
+from treadle.store.sqlite import private
 from treadle.store.sqlite.connect import connect, migrations
 from treadle.store.sqlite.faults import unavailable
 from treadle.store.sqlite.place import check_place, filesystem_of
@@ -48,6 +49,7 @@ def backup(path: Path, target: Path, progress: Progress | None) -> None:
 
 def _copy(path: Path, part: Path, progress: Progress | None) -> None:
     source = connect(path, read_only=True)
+    private.make(part)
     copy = apsw.Connection(str(part))
     try:
         # A snapshot held open: without it every commit of the owner would begin the copy anew.
@@ -116,7 +118,11 @@ def facts(path: Path) -> dict[str, Any]:
     try:
         names = ("journal_mode", "synchronous", "page_size", "page_count", "freelist_count", "user_version")
         wal = path.with_name(path.name + "-wal")
+        size = path.stat().st_size
         return {
+            "quick_check": connection.execute("PRAGMA quick_check(1)").get,
+            "open_to_all": private.is_open_to_all(path),
+            "bytes": size,
             "sqlite_version": apsw.sqlite_lib_version(),
             **{name: connection.pragma(name) for name in names},
             "wal_bytes": wal.stat().st_size if wal.exists() else 0,

@@ -1,0 +1,78 @@
+"""Files that are nobody else's business: made so that only their user may read them, from the first byte on.
+
+SQLite gives its log the permissions of the database, so that making the database so is enough for both. Files that are
+there already keep what their owner gave them (a group may share a store); `doctor` says when everybody may read one.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+from contextlib import suppress
+from pathlib import Path
+
+MODE = 0o600
+
+
+def make(path: Path) -> None:
+    """An empty file, unless there is one."""
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, MODE))
+
+
+def mode_beside(place: Path) -> int:
+    """For a file beside a store: as open as the store, and never to everybody."""
+    try:
+        return stat.S_IMODE(place.stat().st_mode) & 0o660
+    except OSError:
+        return MODE
+
+
+def is_open_to_all(path: Path) -> bool:
+    """Whether users who have nothing to do with it may read or write it."""
+    try:
+        return bool(path.stat().st_mode & 0o006)
+    except OSError:
+        return False
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Replaces a small file, in one step and durably."""
+    part = path.with_name(path.name + ".part")
+    part.unlink(missing_ok=True)
+    file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, MODE)
+    try:
+        os.write(file, text.encode())
+        os.fsync(file)
+    finally:
+        os.close(file)
+    part.rename(path)
+    folder = os.open(path.absolute().parent, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def key_path(place: Path) -> Path:
+    """`treadle.db` → `treadle.db.key`; the same for every name of the same file."""
+    real = Path(os.path.realpath(place))
+    return real.with_name(real.name + ".key")
+
+
+def read_key(place: Path) -> str | None:
+    """The key of a store; None if it has none."""
+    try:
+        return key_path(place).read_text().strip() or None
+    except OSError:
+        return None
+
+
+def key_of(place: Path, known: str | None) -> str:
+    """The key of a store, made when it is asked for the first time."""
+    kept = read_key(place)
+    key = known or kept or secrets.token_hex(32)
+    if key != kept:
+        write_whole(key_path(place), key)
+    return key
