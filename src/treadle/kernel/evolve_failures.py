@@ -136,6 +136,7 @@ def join_failed(state: RunState, event: e.JoinFailed) -> None:
     site.status = "failed"
     if lasting and event.remembers:
         site.failure = event.seq
+        fallen.pin(state, failure, group)
     elif not lasting and group.failures:
         fallen.settle(state, group, used=False)
     state.empty.pop(event.group, None)
@@ -151,7 +152,7 @@ def join_dead(state: RunState, event: e.JoinDead) -> None:
     site.status = "dead"
     site.failure = event.because
     if event.because:
-        fallen.keep_dead(state, group.id, event.target, event.because)
+        fallen.keep_dead(state, group, event.target, event.because)
     elif group.failures:
         fallen.settle(state, group, used=True)
     state.empty.pop(event.group, None)

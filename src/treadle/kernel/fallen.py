@@ -18,7 +18,7 @@ from treadle.kernel import units
 from treadle.kernel.group_state import Arrival, Failure, Group, NodeJoinState
 from treadle.kernel.state import USED, Fallen, RunState, Token
 from treadle.kernel.view import join_item
-from treadle.model.ids import ArrivalId, Frames, GroupId, TokenId
+from treadle.model.ids import ArrivalId, Frames, TokenId
 
 RUN = -1
 """The run's failure, which takes down what the failures themselves have left."""
@@ -63,12 +63,29 @@ def keep_arrival(state: RunState, arrival: Arrival, because: int) -> None:
 
 def keep_closed(state: RunState, group: Group, because: int) -> None:
     """A group is about to be closed, or withdrawn, because of a failure."""
-    _failure(state, because).closed.append((group.id, group.open, group.withdrawn))
+    failure = _failure(state, because)
+    failure.closed.append((group.id, group.open, group.withdrawn))
+    pin(state, failure, group)
 
 
-def keep_dead(state: RunState, group: GroupId, target: str, because: int) -> None:
+def keep_dead(state: RunState, group: Group, target: str, because: int) -> None:
     """A join died with the branch around it."""
-    _failure(state, because).joins.append((group, target))
+    failure = _failure(state, because)
+    failure.joins.append((group.id, target))
+    pin(state, failure, group)
+
+
+def pin(state: RunState, failure: Failure, group: Group) -> None:
+    """A group, and those around it, stay as long as the failure can be taken back: nobody may be in it by then."""
+    around = [group.id, *(identity for identity, _ in group.frames)]
+    for identity in around:
+        state.groups[identity].retained += 1
+    failure.pinned.extend(around)
+
+
+def _unpin(state: RunState, failure: Failure) -> None:
+    for identity in failure.pinned:
+        state.groups[identity].retained -= 1
 
 
 # Coming back
@@ -89,6 +106,7 @@ def take_back(state: RunState, seq: int) -> None:
         group = state.groups[identity]
         group.open, group.withdrawn = was_open, was_withdrawn
         units.update_cursor(state, group)
+    _unpin(state, failure)
 
 
 def take_token(state: RunState, identity: TokenId) -> Fallen:
@@ -153,6 +171,7 @@ def _forget(state: RunState, seq: int, used: bool) -> None:
             state.ended[token.id - 1] += USED
     elif failure.group is not None:
         settle(state, state.groups[failure.group], used=used)
+    _unpin(state, failure)
     for identity in failure.tokens:
         if identity in state.fallen:
             _drop(state, state.fallen.pop(identity))

@@ -125,3 +125,5 @@ class Failure(Struct):
     """Open joins that died with the branch around them."""
     closed: list[tuple[GroupId, bool, bool]] = []
     """Groups that were closed or withdrawn, and whether they were open or withdrawn before."""
+    pinned: list[GroupId] = []
+    """Groups that stay because of this, though nothing may be in them: each as often as it is named."""
