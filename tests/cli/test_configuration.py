@@ -99,3 +99,11 @@ def test_one_mistake_is_said_once(tmp_path: Path) -> None:
         Configuration({}, {"TREADLE_ENGINE_QUEUES": "{cpu=2}"}, tmp_path)
     assert str(failure.value).startswith("TREADLE_ENGINE_QUEUES: not JSON: ")
     assert "must be" not in str(failure.value)
+
+
+def test_a_variable_nobody_reads_is_a_mistake_like_a_name_in_the_file(tmp_path: Path) -> None:
+    with pytest.raises(Failure, match=r"TREADLE_ENGINE_GRACE: .*did you mean TREADLE_ENGINE_GRACE_MS\?") as refused:
+        Configuration({}, {"TREADLE_ENGINE_GRACE": "5", "TREADLE_XYZZY": "1"}, tmp_path)
+    assert "TREADLE_XYZZY: there is no such setting" in str(refused.value)
+    others = ("SECRET_OPENAI", "PYTHON", "NATIVE", "DEBUG", "TEST_POSTGRES", "SERVICE_HOST", "PORT_8787_TCP")
+    assert Configuration({}, {f"TREADLE_{name}": "1" for name in others}, tmp_path)["output"] == "text"

@@ -116,6 +116,7 @@ class Configuration:
         given = flags or {}
         variables = os.environ if environment is None else environment
         self.values = {one.name: self._resolve(one, given, variables, written) for one in SETTINGS}
+        self._problems += [_stray(name) for name in sorted(variables) if _is_stray(name)]
         if self._problems:
             raise Failure(INVALID, "; ".join(self._problems))
 
@@ -227,6 +228,31 @@ def _near(name: str) -> str:
 
     close = get_close_matches(name, BY_NAME, n=1)
     return f" (did you mean {close[0]!r}?)" if close else f"; `{'treadle config'}` lists them"
+
+
+NO_SETTINGS = (
+    *("TREADLE_SECRET_", "TREADLE_TEST_", "TREADLE_PROPERTY_", "TREADLE_TORTURE_", "TREADLE_DEV_"),
+    *("TREADLE_SERVICE_", "TREADLE_PORT"),
+)
+"""Variables that are no settings begin so: secrets, what our tests and tools listen to, and what Kubernetes sets in
+every pod beside a service called `treadle`."""
+TOOLS = frozenset({"TREADLE_DEBUG", "TREADLE_NATIVE", "TREADLE_PYTHON"})
+"""Of the command line itself, of installing, and of `./dev`."""
+VARIABLES = {one.variable: one for one in SETTINGS}
+
+
+def _is_stray(variable: str) -> bool:
+    """Meant for us, and read by nobody."""
+    ours = variable in VARIABLES or variable in TOOLS or variable.startswith(NO_SETTINGS)
+    return variable.startswith("TREADLE_") and not ours
+
+
+def _stray(variable: str) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(variable, [*VARIABLES, *TOOLS], n=1)
+    hint = f"did you mean {close[0]}?" if close else "`treadle config --origin` lists those there are"
+    return f"{variable}: there is no such setting ({hint})"
 
 
 def find_file(folder: Path) -> Path | None:

@@ -3,15 +3,45 @@
 from __future__ import annotations
 
 from html import escape
+from string import Template
 
+LIGHT = {
+    "ink": "#1f2933",
+    "mute": "#616e7c",
+    "line": "#8896a5",
+    "paper": "#fff",
+    "face": "#f5f7fa",
+    "grey": "#a0abb8",
+    "blue": "#2f6fde",
+    "green": "#2e9e5b",
+    "red": "#d64545",
+    "amber": "#e0a100",
+    "violet": "#7c5cd6",
+}
+DARK = {
+    "ink": "#e4e7eb",
+    "mute": "#9aa5b1",
+    "line": "#6b7885",
+    "paper": "#14181d",
+    "face": "#232a32",
+    "grey": "#616e7c",
+    "blue": "#6ea8fe",
+    "green": "#5bc98a",
+    "red": "#f27d7d",
+    "amber": "#f0c04a",
+    "violet": "#a78bfa",
+}
 STYLE = """
-.t{--ink:#1f2933;--mute:#616e7c;--line:#8896a5;--paper:#fff;--face:#f5f7fa;--blue:#2f6fde;--green:#2e9e5b;
---red:#d64545;--amber:#e0a100;--grey:#a0abb8;--violet:#7c5cd6;font-family:system-ui,sans-serif;color:var(--ink)}
-@media (prefers-color-scheme:dark){.t{--ink:#e4e7eb;--mute:#9aa5b1;--line:#6b7885;--paper:#14181d;--face:#232a32;
---blue:#6ea8fe;--green:#5bc98a;--red:#f27d7d;--amber:#f0c04a;--grey:#616e7c;--violet:#a78bfa}}
-.t .paper{fill:var(--paper)}.t text{fill:var(--ink);font-size:13px}.t .small{font-size:11px;fill:var(--mute)}
-.t .bold{font-weight:600}.t .mid{text-anchor:middle}.t .end{text-anchor:end}
+.t{font-family:system-ui,sans-serif}.t .paper{fill:$paper}.t text{fill:$ink;font-size:13px}
+.t .small{font-size:11px;fill:$mute}.t .bold{font-weight:600}.t .mid{text-anchor:middle}.t .end{text-anchor:end}
 """
+
+
+def painted(style: str) -> str:
+    """A style with its colours, light and dark. As plain values: what is no browser (librsvg, and all that draws with
+    it) knows no variables and would paint everything black; it leaves out the block for dark screens."""
+    light, dark = (Template(style).substitute(palette) for palette in (LIGHT, DARK))
+    return f"{light}@media (prefers-color-scheme:dark){{{dark}}}"
 
 
 def text_of(value: str) -> str:
@@ -25,7 +55,7 @@ def frame(width: float, height: float, title: str, body: list[str], style: str =
     size = f'width="{width:.0f}" height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}"'
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="t" role="img" {size}><title>{text_of(title)}</title>'
-        f"<style>{STYLE}{style}</style>"
+        f"<style>{painted(STYLE + style)}</style>"
         f'<rect class="paper" width="100%" height="100%"/>{"".join(body)}</svg>'
     )
 

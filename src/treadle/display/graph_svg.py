@@ -13,11 +13,11 @@ MARGIN, LINE_HEIGHT = 28.0, 15.0
 SIDE = 26.0
 """How far a back edge swings out."""
 STYLE = """
-.t .n{fill:var(--face);stroke:var(--line);stroke-width:1.3}.t .human{stroke:var(--amber);stroke-width:2}
-.t .waits{stroke:var(--amber)}.t .calls{stroke:var(--violet);stroke-width:2}.t .task{stroke:var(--blue)}
-.t .native{stroke:var(--grey)}.t .pass{stroke-dasharray:3 3}.t .e{fill:none;stroke:var(--line);stroke-width:1.4}
-.t .many{stroke-width:3.2}.t .failure{stroke:var(--red)}.t .trigger{stroke-dasharray:5 4;stroke:var(--amber)}
-.t .tip{fill:var(--line)}.t .join{fill:var(--blue);opacity:.16}.t .dot{fill:var(--ink)}
+.t .n{fill:$face;stroke:$line;stroke-width:1.3}.t .human{stroke:$amber;stroke-width:2}
+.t .waits{stroke:$amber}.t .calls{stroke:$violet;stroke-width:2}.t .task{stroke:$blue}
+.t .native{stroke:$grey}.t .pass{stroke-dasharray:3 3}.t .e{fill:none;stroke:$line;stroke-width:1.4}
+.t .many{stroke-width:3.2}.t .failure{stroke:$red}.t .trigger{stroke-dasharray:5 4;stroke:$amber}
+.t .tip{fill:$line}.t .join{fill:$blue;opacity:.16}.t .dot{fill:$ink}
 """
 
 

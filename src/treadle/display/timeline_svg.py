@@ -12,9 +12,9 @@ ROW, PLOT, TOP = 22.0, 640.0, 46.0
 BAR_MIN = 3.0
 """What took no time is still seen."""
 STYLE = """
-.t .completed{fill:var(--green)}.t .failed,.t .timed_out{fill:var(--red)}.t .cancelled{fill:var(--grey)}
-.t .live{fill:var(--blue)}.t .pending{fill:var(--grey);opacity:.35}.t .waiting{fill:var(--amber);opacity:.45}
-.t .grid{stroke:var(--line);opacity:.3}.t .band{fill:var(--face)}
+.t .completed{fill:$green}.t .failed,.t .timed_out{fill:$red}.t .cancelled{fill:$grey}
+.t .live{fill:$blue}.t .pending{fill:$grey;opacity:.35}.t .waiting{fill:$amber;opacity:.45}
+.t .grid{stroke:$line;opacity:.3}.t .band{fill:$face}
 """
 _STEPS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000)
 _LONG_STEPS = (600_000, 1_800_000, 3_600_000, 7_200_000, 21_600_000, 43_200_000, 86_400_000)

@@ -8,6 +8,7 @@ import pytest
 
 from tests.unit.testing.histories import begun, completed, created, numbered, started
 from treadle.display import GraphView, TimelineView, graph_svg, graph_text, mermaid, timeline_of, timeline_svg
+from treadle.display.drawing import DARK, LIGHT, painted
 from treadle.display.graph_text import graph_json
 from treadle.display.layout import Box, Line, lay_out
 from treadle.graph.compile import compile_graph
@@ -142,3 +143,15 @@ def test_a_nodes_queue_is_in_every_picture() -> None:
     for picture in (graph_text(graph), mermaid(graph), texts(graph_svg(graph))):
         assert "queue gpu" in picture
     assert graph_json(graph)["nodes"][0]["queue"] == "gpu"
+
+
+def test_pictures_are_painted_without_variables_so_that_every_program_sees_the_colours() -> None:
+    style = painted("rect{fill:$paper;stroke:$blue}")
+    assert style == (
+        "rect{fill:#fff;stroke:#2f6fde}@media (prefers-color-scheme:dark){rect{fill:#14181d;stroke:#6ea8fe}}"
+    )
+    assert LIGHT.keys() == DARK.keys()
+    history = numbered([started(), created(1, "a"), *begun(1), completed(1, at=5)])
+    for picture in (GraphView(panel()).svg, timeline_svg(timeline_of(history))):
+        assert "var(" not in picture
+        assert "$" not in picture.partition("<style>")[2].partition("</style>")[0]
