@@ -31,6 +31,7 @@ def test_what_failed_is_listed_retried_and_skipped(tmp_path: Path) -> None:
             ("hotel", "completed"),
             ("train", "failed"),
         ]
+        assert f"treadle runs compensations {run} (--retry, --skip)" in shell("runs", "show", run).stdout
         assert "TASK_FAILED: no flights" in shell("runs", "compensations", run).stdout
         assert "runs compensations" in shell("runs", "retry", run, code=4).stderr
         assert "1 (flight), 3 (train)" in shell("runs", "compensations", run, "--skip", code=4).stderr

@@ -13,7 +13,7 @@ from treadle.cli.tallies import RUNNING, WAITING
 from treadle.cli.turns import turns_of
 from treadle.cli.watching import NOBODY, event_row, overview_of
 from treadle.model.events import WARNINGS, Event
-from treadle.model.states import RUN_ENDED, Waiting
+from treadle.model.states import RUN_ENDED, RunStatus, Waiting
 
 if TYPE_CHECKING:
     from treadle.runtime.client import Client, RunRow
@@ -50,6 +50,8 @@ async def show_run(client: Client, run: Run, out: Out) -> int:
             "events": row.seq,
             "warnings": view.warnings or None,
         }
+        if row.status is RunStatus.COMPENSATION_FAILED:
+            facts["not undone"] = f"treadle runs compensations {row.run} (--retry, --skip)"
         print()
         out.one(facts)
         return OK
