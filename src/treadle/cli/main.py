@@ -61,7 +61,7 @@ VERBS = (
     ("completion", "completion:completion", KEEP, "Print the completion script of a shell."),
 )
 HELP_OF_GROUPS = {
-    "runs": "Runs: list, show, history, watch, cancel, pause, resume, abort, retry, compensations, signal.",
+    "runs": "Runs: list, show, history, watch, cancel, pause, resume, abort, retry, compensations, groups, signal.",
     "gates": "Gates, questions to people: list, show, complete, claim, release, delegate.",
     "schedules": "Schedules: list, add, remove, pause, resume, next.",
     "queues": "Queues of workers: list, set.",

@@ -40,6 +40,8 @@ def run(
     key: Annotated[str | None, Parameter(help="The same key gives the same run again.")] = None,
     tag: Annotated[tuple[str, ...], Parameter(help="What to find it by; may be repeated.", negative="")] = (),
     version: Annotated[int | None, Parameter(help="Of a workflow given by name; else the newest.")] = None,
+    entity: Annotated[str | None, Parameter(help="What it is about: TYPE/ID, as order/42.")] = None,
+    trigger: Annotated[str | None, Parameter(help="What has started it: JSON, @FILE, or -; read as _trigger.")] = None,
     functions: FunctionsOption = (),
     library: LibraryOption = None,
     store: StoreOption = None,
@@ -51,7 +53,8 @@ def run(
 
     config = configuration(store, output, library)
     value = read_json(input, "--input")
-    options = {"key": key, "tags": tag, "version": version}
+    began = read_json(trigger, "--trigger")
+    options = {"key": key, "tags": tag, "version": version, "entity": entity, "trigger": began}
     return drive(_run(config, workflow, value, wait, options, functions))
 
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from treadle.cli.exits import INTERRUPTED, OK, REFUSED, Failure
+from treadle.cli.exits import INTERRUPTED, OK, REFUSED, USAGE, Failure
+from treadle.cli.groups import groups
 from treadle.cli.options import LimitOption, OutputOption, StoreOption, configuration
 from treadle.cli.undoing import compensations
 from treadle.model.ids import TokenId
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 app = App(
     name="runs",
-    help="Runs: list, show, history, watch, cancel, pause, resume, abort, retry, compensations, signal.",
+    help="Runs: list, show, history, watch, cancel, pause, resume, abort, retry, compensations, groups, signal.",
     help_format="plaintext",
 )
 
@@ -79,13 +80,20 @@ def list_(
 
 
 @app.command
-def show(run: RunOption, /, *, store: StoreOption = None, output: OutputOption = None) -> int:
+def show(
+    run: RunOption,
+    /,
+    *,
+    at: Annotated[int | None, Parameter(help="As it was after the event of this number.")] = None,
+    store: StoreOption = None,
+    output: OutputOption = None,
+) -> int:
     """Show one run: its visits, what it waits for, its state and output."""
 
     async def act(client: Client, out: Any) -> int:
         from treadle.cli.showing import show_run
 
-        return await show_run(client, await client.find_run(run), out)
+        return await show_run(client, await client.find_run(run), out, at)
 
     return _ask(act, store, output)
 
@@ -142,12 +150,19 @@ def cancel(
     run: RunOption,
     /,
     *,
+    visit: Annotated[int | None, Parameter(help="Only this visit.")] = None,
+    group: Annotated[str | None, Parameter(help="Only the branches of the fan-outs of this name.")] = None,
     reason: Annotated[str | None, Parameter(help="Why.")] = None,
     by: ByOption = "operator",
     store: StoreOption = None,
     output: OutputOption = None,
 ) -> int:
-    """Cancel a run: everything in it ends, work in hand is told to stop."""
+    """Cancel a run: everything in it ends, work in hand is told to stop. Or a part of it."""
+    if visit is not None and group is not None:
+        raise Failure(USAGE, "cancel a visit or a group, not both")
+    if visit is not None or group is not None:
+        what = f"cancelled visit {visit} of" if visit is not None else f"cancelled group {group!r} of"
+        return _tell(run, what, lambda found: found.cancel(reason, visit=visit, group=group, by=by), store, output)
     return _tell(run, "cancelled", lambda found: _end(found, found.cancel(reason, by=by)), store, output)
 
 
@@ -205,6 +220,7 @@ def retry(
 
 
 app.command(compensations)
+app.command(groups)
 
 
 @app.command

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from treadle.cli import picture
 from treadle.cli.emit import Out, builtins, clock_time, console, now_ms, say
 from treadle.cli.exits import OK
@@ -22,21 +24,27 @@ if TYPE_CHECKING:
 PAGE = 5_000
 
 
-async def show_run(client: Client, run: Run, out: Out) -> int:
-    """A run at this moment."""
+async def show_run(client: Client, run: Run, out: Out, at: int | None = None) -> int:
+    """A run at this moment, or after one of its events."""
     row = await run.info()
+    before = await run.state(at) if at is not None else None
     view = await overview_of(client, run)
-    after = 0
-    while batch := await run.history(after, PAGE):
+    after, until = 0, at if at is not None else sys.maxsize
+    while after < until and (batch := await run.history(after, min(PAGE, until - after))):
         view.apply(batch)
         after = batch[-1].seq
+    past: dict[str, Any] = {}
+    if before is not None:
+        row = replace(row, seq=before.seq, status=before.status, changed=batch[-1].at)
+        past = {"state": before.context()["state"]}
+    now = now_ms() if before is None else row.changed
     coordinated = row.status in RUN_ENDED or await client.is_owned()
     view.turns = await turns_of(client, view)
     if out.text:
         if not coordinated:
             say(NOBODY)
         screen = console()
-        screen.print(picture.picture(view, now_ms(), rows_max=10_000))
+        screen.print(picture.picture(view, now, rows_max=10_000))
         facts = {
             "started": clock_time(row.started),
             "changed": clock_time(row.changed),
@@ -45,6 +53,7 @@ async def show_run(client: Client, run: Run, out: Out) -> int:
             "entity": row.entity,
             "parent": row.parent,
             "input": view.started.input if view.started is not None else None,
+            **past,
             "output": view.output,
             "error": picture.error_line(view),
             "events": row.seq,
@@ -59,6 +68,7 @@ async def show_run(client: Client, run: Run, out: Out) -> int:
     answer = {
         **run_row(row),
         "input": view.started.input if view.started is not None else None,
+        **past,
         "output": view.output,
         "error": builtins(view.error),
         "nodes": {node.ref: _node(node) for node in view.nodes.values()},

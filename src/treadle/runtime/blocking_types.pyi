@@ -15,8 +15,9 @@ from treadle.model.ids import RecordId, RunId, TokenId
 from treadle.model.references import EntityRef
 from treadle.model.states import RunStatus
 from treadle.runtime.artifacts import Artifact
-from treadle.runtime.client import Definition, Deployed
+from treadle.runtime.client import Deployed
 from treadle.runtime.compensations import Compensation
+from treadle.runtime.definitions import Definition as Definition
 from treadle.runtime.fsck import Report
 from treadle.runtime.presence import NodeRow as NodeRow
 from treadle.runtime.queues import QueueView
@@ -35,8 +36,8 @@ class Run:
     def info(self) -> RunRow:
         """What is known of it; raises CommandRefused(NOT_FOUND)."""
     def status(self) -> RunStatus: ...
-    def state(self) -> RunState:
-        """Everything, folded: visits, context, timers, what each visit waits for. For reading only."""
+    def state(self, at: int | None = None) -> RunState:
+        """Everything, folded: visits, context, timers; `at`: as it was after that event. For reading only."""
     def history(self, after: int = 0, limit: int | None = None) -> list[e.Event]:
         """Its events so far, from any point on."""
     def events(self, after: int = 0) -> Iterator[e.Event]:
@@ -56,7 +57,17 @@ class Run:
         """Any command; raises CommandRefused."""
     def signal(self, name: str, data: Json = None, *, key: Json = None, id: str | None = None) -> None:
         """Sends a signal; with the same `id` it counts once."""
-    def cancel(self, reason: str | None = None, *, by: str = "operator") -> None: ...
+    def cancel(
+        self, reason: str | None = None, *, visit: int | None = None, group: str | None = None, by: str = "operator"
+    ) -> None:
+        """Cancels the run, or one visit of it, or the live groups of a name: their joins then go on with what has
+        arrived. What has ended stays as it is."""
+    def add_siblings(
+        self, group: str, items: Sequence[Json] | None = None, *, count: int | None = None, id: str | None = None
+    ) -> None:
+        """Lets an open group grow: by a branch for each item, or by so many. With the same `id` it counts once."""
+    def close_group(self, group: str, *, by: str = "operator") -> None:
+        """No more siblings are added to an open group: its joins can be decided."""
     def pause(self, reason: str | None = None, *, by: str = "operator") -> None: ...
     def resume(self, *, by: str = "operator") -> None: ...
     def extend(self, ms: int, *, by: str = "operator") -> None:
@@ -114,7 +125,7 @@ class Client:
         *,
         key: str | None = None,
         tags: Sequence[str] = (),
-        entity: EntityRef | None = None,
+        entity: EntityRef | str | None = None,
         version: int | None = None,
         run_id: str | None = None,
         trigger: Json = None,

@@ -7,7 +7,7 @@ whether the process it runs in coordinates.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import uuid_utils
@@ -20,9 +20,11 @@ from treadle.model.ids import RunId, TokenId
 from treadle.model.references import EntityRef
 from treadle.model.states import RunStatus
 from treadle.runtime.commander import Commander
+from treadle.runtime.definitions import Definition as Definition
+from treadle.runtime.definitions import workflow_of as workflow_of
 from treadle.runtime.finding import find_run
 from treadle.runtime.fsck import Report, check_store
-from treadle.runtime.given import given, named, named_start
+from treadle.runtime.given import entity_of, given, named, named_start
 from treadle.runtime.library import KIND
 from treadle.runtime.presence import NodeRow as NodeRow
 from treadle.runtime.queues import QueueView, put_rules, queues_of, work_of
@@ -38,23 +40,6 @@ if TYPE_CHECKING:
     from treadle.display.views import GraphView
 
 Json = Any
-
-
-class Checked(Protocol):
-    """A definition that was read and checked: what `load_file` and `Flow.load` give."""
-
-    def require(self) -> Workflow:
-        """The workflow. Raises DefinitionError with every problem when there are errors."""
-
-
-class Building(Protocol):
-    """A definition written in Python: a `Flow`."""
-
-    def build(self) -> Workflow:
-        """The workflow. Raises DefinitionError."""
-
-
-Definition = Workflow | Checked | Building
 
 
 class Deployed(Struct, frozen=True):
@@ -140,7 +125,7 @@ class Client:
         *,
         key: str | None = None,
         tags: Sequence[str] = (),
-        entity: EntityRef | None = None,
+        entity: EntityRef | str | None = None,
         version: int | None = None,
         run_id: str | None = None,
         trigger: Json = None,
@@ -150,13 +135,14 @@ class Client:
         if not isinstance(workflow, str):
             deployed = await self.deploy(workflow)
             workflow, version = deployed.workflow, deployed.version
-        named_start(key, run_id, tags, entity)
+        about = entity_of(entity) if isinstance(entity, str) else entity
+        named_start(key, run_id, tags, about)
         run = RunId(run_id) if run_id is not None else self._commander.new_run()
         command = c.StartRun(
             run=run,
             input=given("input", input),
             version=version or 0,
-            entity=entity,
+            entity=about,
             idempotency_key=key,
             trigger=given("trigger", trigger),
             seed=uuid_utils.uuid7().int & 0xFFFF_FFFF,
@@ -289,13 +275,6 @@ class Client:
     async def fsck(self, progress: Callable[[int], None] | None = None) -> Report:
         """Compares every history with what is kept beside it, and with the invariants; see `runtime.fsck`."""
         return await check_store(self._commander.store, progress=progress)
-
-
-def workflow_of(definition: Definition) -> Workflow:
-    """The workflow of whatever an author hands over."""
-    if isinstance(definition, Workflow):
-        return definition
-    return definition.require() if hasattr(definition, "require") else definition.build()
 
 
 def _deployed(document: Document) -> Deployed:

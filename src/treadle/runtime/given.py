@@ -43,3 +43,11 @@ def named_start(key: str | None, run_id: str | None, tags: Sequence[str], entity
     if entity is not None:
         named("entity's type", entity.type)
         named("entity's id", entity.id)
+
+
+def entity_of(text: str) -> EntityRef:
+    """An entity as people write it: `order/42`. Raises CommandRefused(BAD_REQUEST)."""
+    type, slash, id = text.partition("/")
+    if not (type and slash and id):
+        raise CommandRefused("BAD_REQUEST", f"an entity is named TYPE/ID, as order/42; got {text!r}")
+    return EntityRef(id, type)

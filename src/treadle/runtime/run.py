@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from treadle.runtime.compensations import Compensation, compensations_of, the_fa
 from treadle.runtime.feed import News, Watch
 from treadle.runtime.finding import unknown
 from treadle.runtime.given import given, named
+from treadle.runtime.past import state_at
 from treadle.store.port import RunQuery, RunRow
 
 if TYPE_CHECKING:
@@ -86,8 +87,10 @@ class Run:
     async def status(self) -> RunStatus:
         return (await self.info()).status
 
-    async def state(self) -> RunState:
-        """Everything, folded: visits, context, timers, what each visit waits for. For reading only."""
+    async def state(self, at: int | None = None) -> RunState:
+        """Everything, folded: visits, context, timers; `at`: as it was after that event. For reading only."""
+        if at is not None:
+            return await state_at(self._commander, self.id, at)
         state = await self._commander.state(self.id)
         if state is None:
             raise await unknown(self._commander.store, self.id)
@@ -195,8 +198,32 @@ class Run:
         named("id of the signal", id)
         await self.ask(c.SendSignal(name, given("key", key), given("data", data), id or str(uuid_utils.uuid7())))
 
-    async def cancel(self, reason: str | None = None, *, by: str = "operator") -> None:
-        await self.ask(c.CancelRun(by, reason))
+    async def cancel(
+        self, reason: str | None = None, *, visit: int | None = None, group: str | None = None, by: str = "operator"
+    ) -> None:
+        """Cancels the run, or one visit of it, or the live groups of a name: their joins then go on with what has
+        arrived. What has ended stays as it is."""
+        if visit is not None and group is not None:
+            raise ValueError("cancel a visit or a group, not both")
+        if visit is not None:
+            await self.ask(c.CancelToken(TokenId(visit), by, reason))
+        elif group is not None:
+            await self.ask(c.CancelGroup(group, by=by))
+        else:
+            await self.ask(c.CancelRun(by, reason))
+
+    async def add_siblings(
+        self, group: str, items: Sequence[Json] | None = None, *, count: int | None = None, id: str | None = None
+    ) -> None:
+        """Lets an open group grow: by a branch for each item, or by so many. With the same `id` it counts once."""
+        if (items is None) == (count is None):
+            raise ValueError("a group grows by items or a count: give one of them")
+        given_items = list(given("items", items)) if items is not None else None
+        await self.ask(c.AddSiblings(group, given_items, count, id or str(uuid_utils.uuid7())))
+
+    async def close_group(self, group: str, *, by: str = "operator") -> None:
+        """No more siblings are added to an open group: its joins can be decided."""
+        await self.ask(c.CloseGroup(group, by))
 
     async def pause(self, reason: str | None = None, *, by: str = "operator") -> None:
         await self.ask(c.PauseRun(by, reason))
