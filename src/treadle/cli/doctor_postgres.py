@@ -56,7 +56,7 @@ async def _queues(place: Place) -> list[Line]:
     from treadle.runtime.connecting import connect
 
     try:
-        async with connect(place) as client:
+        async with connect(place, wait_s=0) as client:
             queues = await client.queues()
     except TreadleError:  # moved, or on the move: said above
         return []

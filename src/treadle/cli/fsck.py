@@ -57,7 +57,7 @@ async def _refused(config: Any) -> StorePlaceError | None:
     from treadle.runtime.connecting import connect
 
     try:
-        async with connect(config.store):
+        async with connect(config.store, wait_s=0):
             return None
     except StorePlaceError as problem:
         return problem

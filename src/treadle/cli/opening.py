@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 
 Functions = Mapping[str, Callable[..., Any]]
+LOOK_WAIT_S = 5.0
+"""How long a verb that only looks or asks waits for a store that does not answer: a person sits before it."""
 
 
 class Reached(NamedTuple):
@@ -65,7 +67,7 @@ async def reach(config: Configuration) -> AsyncIterator[Client]:
     from treadle.runtime.connecting import connect
 
     require_store(config)
-    async with connect(config.store) as client:
+    async with connect(config.store, wait_s=LOOK_WAIT_S) as client:
         yield client
 
 

@@ -16,6 +16,7 @@ from treadle.runtime.client import Client
 from treadle.runtime.clock import SystemClock
 from treadle.runtime.commander import Remote
 from treadle.runtime.holding import open_channel, open_database
+from treadle.runtime.patience import PATIENCE_S, until_open
 from treadle.runtime.wake import Bells
 from treadle.store.places import Place, place_of
 
@@ -26,16 +27,20 @@ if TYPE_CHECKING:
 class connect:  # used as a function is: `async with connect(…) as client`
     """The face of a store other processes coordinate, or nobody at the moment. Reading always works; commands wait in
     the inbox for the owner. `async with` gives a `Client`, plain `with` one whose methods wait. A store that does not
-    exist is a slip of the pen unless `create` says otherwise. Raises StorePlaceError, StoreUnavailable."""
+    exist is a slip of the pen unless `create` says otherwise; one that does not answer is waited for. Raises
+    StorePlaceError; StoreUnavailable after `wait_s`."""
 
-    def __init__(self, store: str | Path | Place = "treadle.db", *, create: bool = False) -> None:
+    def __init__(
+        self, store: str | Path | Place = "treadle.db", *, create: bool = False, wait_s: float = PATIENCE_S
+    ) -> None:
+        self._wait_ms = int(wait_s * 1_000)
         self._place = place_of(store)
         self._create = create
         self._open = AsyncExitStack()
 
     async def __aenter__(self) -> Client:
         try:
-            self.remote = await self._remote()
+            self.remote = await until_open(self._remote, self._open.aclose, self._wait_ms)
             return Client(self.remote)
         except BaseException:
             await self._open.aclose()

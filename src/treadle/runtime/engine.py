@@ -42,6 +42,7 @@ from treadle.runtime.holding import Held, hold, later
 from treadle.runtime.keep import Rules
 from treadle.runtime.lookout import Lookout
 from treadle.runtime.membership import Membership
+from treadle.runtime.patience import until_open
 from treadle.runtime.ports import Clock, MakeExecutor
 from treadle.runtime.predecessor import this_process
 from treadle.runtime.queueing import Queueing
@@ -98,9 +99,9 @@ class Engine(Client):
             raise EngineStopped("this engine is open already: use it, or make another Engine")
         self._is_entered = True
         try:
-            await self._open()
+            await until_open(self._open, self._undo, self.settings.open_wait_ms)
         except BaseException:
-            await self._undo()
+            await self.close()
             raise
         return self
 
@@ -113,10 +114,12 @@ class Engine(Client):
 
     async def close(self) -> None:
         """Lets work in hand end for `grace_ms`, then stops; what is left goes on when an engine opens the store."""
-        await self._undo()
+        try:
+            await self._undo()
+        finally:
+            self._is_entered = False
 
     async def _undo(self) -> None:
-        self._is_entered = False
         problems: list[Exception] = []
         while self._closing:
             try:

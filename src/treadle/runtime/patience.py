@@ -1,13 +1,19 @@
-"""How long somebody who waits puts up with a store that does not answer."""
+"""How long somebody who waits puts up with a store that does not answer.
+
+Owns the waiting of those who ask once (`patiently`) and of those who open a store (`until_open`): a database that
+restarts and a disk that is full are waited for there as by an engine that runs. Must not know what is asked.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from treadle.errors import StoreUnavailable
+from treadle.runtime.outage import OUTAGE
 
 PATIENCE_S = 30.0
 """How long somebody who waits puts up with a store that cannot be reached: longer than a database takes to restart or
@@ -28,3 +34,29 @@ async def patiently(ask: Callable[[], Awaitable[T]]) -> T:
                 raise
         await asyncio.sleep(delay)
         delay = min(delay * 2, AGAIN_LAST_S)
+
+
+async def until_open(open: Callable[[], Awaitable[T]], undo: Callable[[], Awaitable[None]], wait_ms: int) -> T:
+    """Opens something on a store; while the store does not answer, or its disk is full, again and again for so long.
+    What has been opened by then is undone before each try. The log says what it waits for."""
+    until, delay = time.monotonic() + wait_ms / 1_000, AGAIN_FIRST_S
+    while True:
+        try:
+            opened = await open()
+            OUTAGE.answered()
+            return opened
+        except (StoreUnavailable, OSError) as failed:
+            await undo()
+            problem = _passing(failed)
+            if problem is None or time.monotonic() + delay > until:
+                raise
+        OUTAGE.failed("opening the store", problem)
+        await asyncio.sleep(delay)
+        delay = min(delay * 2, AGAIN_LAST_S)
+
+
+def _passing(problem: StoreUnavailable | OSError) -> StoreUnavailable | None:
+    """What may be over in a while; None: nothing that waiting would help with."""
+    if isinstance(problem, StoreUnavailable):
+        return None if problem.final else problem
+    return StoreUnavailable(str(problem)) if problem.errno in (errno.ENOSPC, errno.EDQUOT) else None

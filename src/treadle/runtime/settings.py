@@ -50,6 +50,9 @@ class EngineSettings(Struct, frozen=True, kw_only=True):
     """On a shared store: how long others wait for a sign of life before they take over what this engine owned."""
     claim_ms: int = 15_000
     """On a shared store: how long queue work is waited for after a worker's last sign of life."""
+    open_wait_ms: int = 60_000
+    """How long opening waits for a store that does not answer, or whose disk is full: longer than a database takes to
+    restart or to be replaced by its standby."""
     keep: Keep = Keep()
     """How long finished runs are kept: for ever, unless it says otherwise."""
     keep_of: Mapping[str, Keep] = {}

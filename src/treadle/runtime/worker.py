@@ -34,6 +34,7 @@ from treadle.runtime.garbage import spare_collector
 from treadle.runtime.holding import open_channel, open_database
 from treadle.runtime.logs import logger
 from treadle.runtime.outage import OUTAGE
+from treadle.runtime.patience import until_open
 from treadle.runtime.predecessor import is_dead, this_process
 from treadle.runtime.queueing import listen
 from treadle.runtime.settings import EngineSettings
@@ -82,7 +83,7 @@ class Worker:
 
     async def __aenter__(self) -> Self:
         try:
-            await self._open()
+            await until_open(self._open, self._parts.aclose, self.settings.open_wait_ms)
         except BaseException:
             await self._parts.aclose()
             raise
