@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import random
+from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import apsw
 import asyncpg
@@ -15,12 +17,16 @@ from tests.runtime import rotting
 from tests.runtime.executing import on_loop
 from tests.runtime.test_answers import ASKS
 from treadle.errors import CommandRefused, StoreDamaged
-from treadle.model.ids import TokenId
+from treadle.model import events as e
+from treadle.model.ids import RunId, TokenId
+from treadle.model.states import RunStatus
 from treadle.runtime.engine import Engine
 from treadle.runtime.fsck import Report
 from treadle.runtime.moving import move
 from treadle.runtime.upkeep import check_everything
 from treadle.store import seals
+from treadle.store.port import Batch, Commit
+from treadle.store.postgres import PostgresStore
 from treadle.store.sqlite import SqliteStore
 
 FLIPS = 160
@@ -177,6 +183,40 @@ def test_a_move_carries_checksums_and_a_database_is_checked_alike(sound: Path, t
             report = asyncio.run(check_everything(dsn))
             found = [one for one in report.findings if one.check == "checksum" and f"({table}, " in one.message]
             assert found, (table, report.findings)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_a_page_of_a_history_is_read_without_the_blocks_behind_it(tmp_path: Path, kind: str) -> None:
+    """The last block is damaged: whoever reads it is told."""
+    with new_database() if kind == "postgres" else nullcontext("") as dsn:
+        asyncio.run(_read_pages(tmp_path / "t.db", dsn))
+
+
+async def _read_pages(place: Path, dsn: str) -> None:
+    run = RunId("r")
+    store: Any = await (PostgresStore.open(dsn, shards=1) if dsn else SqliteStore.open(place))
+    try:
+        fence = await store.lease(0, "me", None, 60_000)
+        started = e.RunStarted(1, 0, run, "w", 1, "hash", None)
+        events = [started, *(e.Custom(seq, 7, "x", seq) for seq in range(2, 31))]
+        for begin in (0, 10, 20):
+            block = tuple(events[begin : begin + 10])
+            await store.commit(Batch([Commit(run, begin, block, (), RunStatus.RUNNING)]), fence)
+        if dsn:
+            await _ask(dsn, "UPDATE history SET block = set_bit(block, 77, 1 - get_bit(block, 77)) WHERE seq = 30")
+        else:
+            connection = apsw.Connection(str(place))
+            connection.execute("UPDATE history SET block = x'c1' WHERE seq = 30")
+            connection.close()
+        assert await store.history(run, 0, 10) == events[:10]
+        assert await store.history(run, 3, 10) == events[3:13]
+        assert await store.history(run, 10, 10) == events[10:20]
+        assert await store.history(run, 19, 1) == events[19:20]
+        for page in ((run, 10, 11), (run, 0, None), (run, 25, 1)):
+            with pytest.raises(StoreDamaged, match="ends with event 30"):
+                await store.history(*page)
+    finally:
+        await store.close()
 
 
 async def _ask(dsn: str, statement: str) -> None:

@@ -172,11 +172,14 @@ LIMIT 1;
 
 -- Only the partitions of the days from $4 to $5 are opened: these are written into the statement, since a plan for any day
 -- would open hundreds. Whether the run's days are among them is seen from the answer. Blocks outside the run's days are of
--- one that was forgotten. At most as many blocks as can be needed: every block has at least one event.
+-- one that was forgotten. The last block of a page is the first that reaches to its end; without a limit it is the last.
 -- name: read_history
 SELECT runs.first_day, runs.last_day, blocks.seq, blocks.block FROM runs LEFT JOIN LATERAL (
     SELECT seq, block FROM history WHERE history.run = $1 AND seq > $2 AND day >= $4 AND day <= $5
-    AND day >= runs.first_day AND day <= runs.last_day ORDER BY seq LIMIT $3::bigint) AS blocks ON true
+    AND day >= runs.first_day AND day <= runs.last_day AND seq <= coalesce((
+        SELECT seq FROM history WHERE history.run = $1 AND seq >= $2::bigint + $3::bigint AND day >= $4 AND day <= $5
+        AND day >= runs.first_day AND day <= runs.last_day ORDER BY seq LIMIT 1), 9223372036854775807)
+    ORDER BY seq) AS blocks ON true
 WHERE runs.run = $1 ORDER BY blocks.seq;
 
 -- name: find_runs

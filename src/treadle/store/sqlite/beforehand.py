@@ -50,13 +50,16 @@ def another_program(path: Path) -> StorePlaceError:
 
 
 def _is_ours(path: Path) -> bool:
-    """`immutable`: neither locked nor recovered, and no file is made beside it."""
+    """`immutable`: neither locked nor recovered, and no file is made beside it. A file that cannot be read without its
+    log, as a power cut leaves it while the log is carried over, is left to SQLite: it says itself what it is not."""
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     connection = apsw.Connection(f"file:{quote(str(path.absolute()))}?immutable=1", flags=flags)
     try:
         if connection.pragma("application_id") == APPLICATION_ID:
             return True
         return not connection.execute("SELECT count(*) FROM sqlite_master").get
+    except apsw.Error:
+        return True
     finally:
         connection.close()
 
