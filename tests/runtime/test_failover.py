@@ -17,7 +17,7 @@ from tests.runtime.cores import chain
 from tests.runtime.executing import on_loop, turns
 from treadle import Engine, EngineSettings, connect
 from treadle.errors import StoreGoneBack
-from treadle.runtime import commander
+from treadle.runtime import patience
 from treadle.runtime.run import Run
 from treadle.store.postgres.hosts import way_to
 from treadle.testing.worlds import NoPostgres
@@ -93,7 +93,7 @@ async def test_what_was_acknowledged_survives_and_the_old_primary_is_refused(
         await come_back(primary)
         kept = await count_runs(primary)
         await aside(standby.crash)  # so that nobody is left but the old one
-        monkeypatch.setattr(commander, "PATIENCE_S", 0.0)
+        monkeypatch.setattr(patience, "PATIENCE_S", 0.0)
         with structlog.testing.capture_logs() as logs, pytest.raises(StoreGoneBack, match="on timeline 1") as refused:
             await until_refused(client)
         assert "is an old primary that has come back" in str(refused.value)
@@ -182,7 +182,7 @@ async def test_behind_one_address_the_old_primary_is_refused_until_it_leads_else
         kept = await count_runs(primary)
         async with connect(dsn) as client:
             switch.lead_to(primary)
-            monkeypatch.setattr(commander, "PATIENCE_S", 0.0)
+            monkeypatch.setattr(patience, "PATIENCE_S", 0.0)
             with pytest.raises(StoreGoneBack):
                 await until_refused(client)
             with pytest.raises(StoreGoneBack):

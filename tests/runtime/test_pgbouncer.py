@@ -18,7 +18,7 @@ from treadle import Engine, EngineSettings, connect
 from treadle.cli import doctor_postgres
 from treadle.errors import StoreGoneBack, StorePlaceError
 from treadle.language import load_value
-from treadle.runtime import commander
+from treadle.runtime import patience
 from treadle.runtime.worker import Worker
 from treadle.store.places import Place
 from treadle.store.postgres import looking
@@ -187,7 +187,7 @@ async def _old_primary(
         kept = await count_runs(primary)
         switch.lead_to(primary)
         with monkeypatch.context() as impatient, pytest.raises(StoreGoneBack):
-            impatient.setattr(commander, "PATIENCE_S", 0.0)
+            impatient.setattr(patience, "PATIENCE_S", 0.0)
             await until_refused(client)
         switch.lead_to(standby)
         await finish(engine)

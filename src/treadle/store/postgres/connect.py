@@ -76,14 +76,15 @@ def settings() -> dict[str, Any]:
     }
 
 
-async def reach(dsn: str, **other: Any) -> Line:
-    """A new connection to the primary among the hosts of the address, with settings beside the usual ones. Raises what
+async def reach(dsn: str, *, is_brief: bool = False, **other: Any) -> Line:
+    """A new connection to the primary among the hosts of the address, with settings beside the usual ones. `is_brief`:
+    for a few statements, so that it does not matter whether they can be prepared. Raises what
     `asyncpg.connect` raises for the last of them, StorePlaceError for an address that cannot be meant, StoreGoneBack
     for a server that lacks what this process has already seen.
 
     Who is interrupted leaves when it has come about, or after ALMOST_S: interrupted while it asks a server for TLS,
     asyncpg leaves a future behind whose error nobody ever takes, and Python says so on the user's screen."""
-    opening = asyncio.get_running_loop().create_task(_first_that_fits(way_to(dsn), {**settings(), **other}))
+    opening = asyncio.get_running_loop().create_task(_first_that_fits(way_to(dsn), {**settings(), **other}, is_brief))
     try:
         return await asyncio.shield(opening)
     except WRONG_OPTIONS as problem:
@@ -102,19 +103,19 @@ async def reach(dsn: str, **other: Any) -> Line:
         raise
 
 
-async def _first_that_fits(way: Way, chosen: dict[str, Any]) -> Line:
+async def _first_that_fits(way: Way, chosen: dict[str, Any], is_brief: bool) -> Line:
     problems: dict[str, Exception] = {}
     if way.witness.seen is None and len(way.hosts) > 1:
         way.learn([(one.is_primary, one.sight) for one in await survey(way) if one.sight is not None])
     for host in way.in_order():
         try:
-            return await _connect(way, host, chosen)
+            return await _connect(way, host, chosen, is_brief)
         except (*NEXT, StoreGoneBack) as problem:
             problems[str(host)] = problem
     raise _together(problems)
 
 
-async def _connect(way: Way, host: Host | None, chosen: dict[str, Any]) -> Line:
+async def _connect(way: Way, host: Host | None, chosen: dict[str, Any], is_brief: bool) -> Line:
     """To this host. Whether a pooler is in between shows on the first connection; if it was made for the other case, it
     is made again."""
     while True:
@@ -132,7 +133,7 @@ async def _connect(way: Way, host: Host | None, chosen: dict[str, Any]) -> Line:
             connection.terminate()
             raise
         else:
-            if connection.is_pooled == (expected is not False):
+            if connection.is_pooled == (expected is not False) or (is_brief and not connection.is_pooled):
                 return connection
             connection.terminate()
 
@@ -181,7 +182,7 @@ async def migrate(dsn: str, shards: int, *, make: bool = True) -> int:
     who only looks must neither leave tables behind nor change them under others."""
     place = shown(dsn)
     try:
-        connection = await reach(dsn)
+        connection = await reach(dsn, is_brief=True)
         try:
             await _check_durability(connection, place)
             stands = await _version(connection)

@@ -105,7 +105,7 @@ async def examine(dsn: str) -> DatabaseHealth:
     """Raises `StorePlaceError` or `StoreUnavailable`."""
     place = shown(dsn)
     try:
-        connection = await reach(dsn)
+        connection = await reach(dsn, is_brief=True)
     except Exception as problem:
         made = misplaced(problem, place)
         raise made from (None if made is problem else problem)

@@ -20,7 +20,7 @@ from treadle.store.postgres.witness import Sight
 SURVEY_S = 1.0
 """A server that is there answers within milliseconds; one that is not must not hold up every command line."""
 ASK_AGAIN_S = 1.0
-"""Behind a pooler, after so long a connection is asked again before it is used: three small questions."""
+"""Behind a pooler, after so long a connection is asked again before it is used: two small questions."""
 UNTOLD = (asyncpg.SyntaxOrAccessError, asyncpg.FeatureNotSupportedError, asyncpg.ObjectNotInPrerequisiteStateError)
 """This user may not ask, or the server is of a kind that does not know: then only the other proofs hold."""
 
@@ -67,10 +67,10 @@ class Found(NamedTuple):
 
 async def look(connection: asyncpg.Connection) -> Found:
     """The server behind a connection."""
-    process, is_primary = await connection.fetchrow(SQL["who_answers"])
     try:
-        system, timeline, position = await connection.fetchrow(SQL["look"])
+        process, is_primary, system, timeline, position = await connection.fetchrow(SQL["look"])
     except UNTOLD:
+        process, is_primary = await connection.fetchrow(SQL["who_answers"])
         system = timeline = position = None
     try:
         epochs = await connection.fetchval(SQL["add_epochs"])

@@ -178,11 +178,11 @@ SELECT set_config('enable_seqscan', 'off', false), set_config('enable_hashjoin',
 -- name: who_answers
 SELECT pg_backend_pid(), NOT pg_is_in_recovery();
 
--- Which cluster this is, on which timeline, how far its log is safely written (see witness.py). The name of a log file
+-- The same, and which cluster this is, on which timeline, how far its log is safely written (see witness.py). The name of a log file
 -- begins with the timeline. A standby has a timeline where it follows somebody, and says so to who may know.
 -- name: look
-SELECT (SELECT system_identifier FROM pg_control_system()),
-    CASE WHEN pg_is_in_recovery() THEN (SELECT received_tli FROM pg_stat_wal_receiver)
+SELECT pg_backend_pid(), NOT pg_is_in_recovery(), (SELECT system_identifier FROM pg_control_system()),
+    CASE WHEN pg_is_in_recovery() THEN (SELECT received_tli FROM pg_stat_get_wal_receiver())
         ELSE ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::integer END,
     CASE WHEN NOT pg_is_in_recovery() THEN (pg_current_wal_flush_lsn() - '0/0')::bigint END;
 
