@@ -260,3 +260,13 @@ def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch
 
 def test_a_name_nobody_knows_is_a_retryable_failure() -> None:
     assert error(run(ask({"url": "http://gone.example/"}, resolver=FakeResolver({})))).retryable
+
+
+@pytest.mark.parametrize(
+    ("url", "entry"), [("http://127.0.0.1:8080/x", "127.0.0.1:8080"), ("https://[::1]/", "[::1]:443")]
+)
+def test_a_refusal_names_the_setting_and_the_entry_that_would_allow_it(url: str, entry: str) -> None:
+    with pytest.raises(Refused) as refused:
+        Gate(NetPolicy()).check_url(url)
+    assert f'`net.allow`, `allow = ["{entry}"]` under [net] of treadle.toml' in str(refused.value)
+    assert Gate(NetPolicy(allow=(entry,))).check_url(url).host

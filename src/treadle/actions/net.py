@@ -157,7 +157,11 @@ class Gate:
         if is_public(inner) or any(entry.admits_address(inner, port) for entry in self._entries):
             return
         what = f"{host!r} resolves to {inner}, which" if host else f"{address}"
-        raise Refused(f"{what} is not a public address; the operator can list it in the network policy's `allow`")
+        entry = f"[{inner}]:{port}" if inner.version == 6 else f"{inner}:{port}"
+        raise Refused(
+            f"{what} is not a public address; the operator can allow it: the setting `net.allow`, "
+            f'`allow = ["{entry}"]` under [net] of treadle.toml'
+        )
 
 
 def check_spelling(text: str) -> None:

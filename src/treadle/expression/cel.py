@@ -195,10 +195,29 @@ def _in_our_words(message: str, known: frozenset[str]) -> str:
         return "an expression is nested at most 32 deep"
     unknown = re.match(r"undeclared reference to '([^'.]*)", message)
     if unknown is None:
-        return clip(re.sub(r"^Syntax error: | expecting .*", "", message), _MESSAGE_MAX)
+        return clip(_grammar(message.removeprefix("Syntax error: ")), _MESSAGE_MAX)
     if unknown[1] == _MARKING:
         return _TOKENS_AT_USAGE
     return f"unknown name or function {shown(unknown[1])}{nearest(unknown[1], known)}"
+
+
+_SPELLED = {"and": "&&", "or": "||", "not": "!", "=": "==", "is": "==", "<>": "!="}
+
+
+def _grammar(message: str) -> str:
+    """A complaint of CEL's parser: what stands there, and what was expected instead."""
+    stray = re.match(r"(?:extraneous|mismatched) input '(.*?)' expecting (.*)", message)
+    if stray is None:
+        missing = re.match(r"missing ('.*?') at '(.*)'", message)
+        if missing is None:
+            return message.partition(" expecting ")[0]
+        return f"{missing[1]} is missing" + (" at the end" if missing[2] == "<EOF>" else f" before '{missing[2]}'")
+    ends, wanted = stray[2] == "<EOF>", "a value" if "IDENTIFIER" in stray[2] else stray[2]
+    expected = "an operator, or the end" if ends else wanted
+    if stray[1] == "<EOF>":
+        return f"the expression ends where {expected} is expected"
+    spelled = _SPELLED.get(stray[1])
+    return f"unexpected '{stray[1]}': " + (f"write {spelled}" if spelled else f"{expected} is expected")
 
 
 def _marked_nodes(paths: frozenset[Path]) -> frozenset[str]:

@@ -80,11 +80,7 @@ class Loaded(Struct, frozen=True):
 
 def load_text(text: str | bytes, name: str = "<text>", **known: Unpack[Known]) -> Loaded:
     """The one definition in a text. A text with several is a problem here: `load_documents` takes those."""
-    return load_settled(text, name, settled(known))
-
-
-def load_settled(text: str | bytes, name: str, settings: Settings) -> Loaded:
-    """The same, for whoever knows more than the public options say."""
+    settings = settled(known)
     try:
         sources = definitions_in(read_text(text, name, settings.bounds))
         if len(sources) != 1:
@@ -107,7 +103,11 @@ def load_value(value: Json, name: str = "<value>", **known: Unpack[Known]) -> Lo
 
 def load_documents(text: str | bytes, name: str = "<text>", **known: Unpack[Known]) -> list[Loaded]:
     """Every definition in a text: documents apart by `---`, and lists under `definitions`."""
-    settings = settled(known)
+    return load_all_settled(text, name, settled(known))
+
+
+def load_all_settled(text: str | bytes, name: str, settings: Settings) -> list[Loaded]:
+    """The same, for whoever knows more than the public options say."""
     try:
         sources = read_text(text, name, settings.bounds)
     except Refusal as refusal:
@@ -183,7 +183,11 @@ def definitions_in(sources: list[Source]) -> list[Source]:
         value = source.value
         if isinstance(value, dict) and isinstance(value.get("definitions"), list):
             parts = [source.part("definitions", index) for index in range(len(value["definitions"]))]
-            found += [part for part in parts if not (isinstance(part.value, dict) and set(part.value) == {"file"})]
+            found += [
+                part
+                for part in parts
+                if not (isinstance(part.value, dict) and "file" in part.value and "nodes" not in part.value)
+            ]
         elif isinstance(value, list):
             found += [source.part(index) for index in range(len(value))]
         elif value is not None:

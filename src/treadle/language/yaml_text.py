@@ -88,7 +88,12 @@ def _syntax(error: Any) -> Refusal:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     parts = (getattr(error, "problem", None), getattr(error, "context", None))
     message = " ".join(part for part in parts if part) or str(error)[:200]
-    return Refusal(f"not valid YAML: {message}", mark and (mark.line << COLUMN_BITS | mark.column))
+    at = mark and (mark.line << COLUMN_BITS | mark.column)
+    if "'\\t'" in message:
+        return Refusal(
+            "YAML is indented with spaces, here stands a tab", at, hint="replace tabs at the beginning of lines"
+        )
+    return Refusal(f"not valid YAML: {message}", at)
 
 
 def _at(text: str, offset: int) -> At:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from treadle.actions.python import UnknownFunction, find_function
 from treadle.language import Loaded, load_source
-from treadle.language.load import load_settled, settled
+from treadle.language.load import load_all_settled, settled
 from treadle.testing.scenario import Definition
 
 
@@ -22,10 +22,22 @@ def load_definition(definition: Definition, *, check_functions: bool = False) ->
     if definition.file is not None:
         path = Path(place.document.file).parent / definition.file
         try:
-            return load_settled(path.read_bytes(), str(path), settings)
+            text = path.read_bytes()
         except OSError as problem:
             place.refuse(f"cannot read {path}: {problem.strerror}")
+        return _chosen(load_all_settled(text, str(path), settings), path, definition)
     return load_source(place.document.source(*place.path), settings)
+
+
+def _chosen(found: list[Loaded], path: Path, definition: Definition) -> Loaded:
+    """The workflow of a file that a scenario means."""
+    wanted = definition.workflow
+    fitting = found if wanted is None else [loaded for loaded in found if loaded.name == wanted]
+    if len(fitting) != 1:
+        names = ", ".join(loaded.name or "one without a name" for loaded in found)
+        which = f"there is no workflow {wanted!r} in {path}" if wanted else f"{path} holds {len(found)} workflows"
+        definition.place.refuse(f"{which}: {names}; say which: {{file: {definition.file}, workflow: NAME}}")
+    return fitting[0]
 
 
 def is_function(name: str) -> bool:

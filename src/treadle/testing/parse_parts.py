@@ -17,10 +17,11 @@ _ERROR = frozenset({"kind", "message", "retryable"})
 
 
 def parse_definition(place: Place) -> Definition:
-    """A workflow written inline, or `{file: path}`."""
+    """A workflow written inline, or `{file: path}`; of a file with several, `{file: path, workflow: name}`."""
     entries = place.map()
-    if set(entries) == {"file"}:
-        return Definition(place, entries["file"].text())
+    if "file" in entries and set(entries) <= {"file", "workflow"}:
+        workflow = entries["workflow"].text() if "workflow" in entries else None
+        return Definition(place, entries["file"].text(), workflow)
     return Definition(place)
 
 

@@ -8,6 +8,7 @@ again by its position in its file, and playing one needs no other.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="memory",
         help="what scenario files are played on: memory (virtual, fast), or the real engine on sqlite or postgres",
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """In a Treadle project, where `treadle.toml` is, its modules can be imported: plain `pytest` looks for them only
+    beside the test, while `treadle` and `python -m pytest` also look where the user stands."""
+    for folder in {config.rootpath, config.invocation_params.dir}:
+        if (folder / "treadle.toml").is_file() and str(folder) not in sys.path:
+            sys.path.insert(0, str(folder))
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:

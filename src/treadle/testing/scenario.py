@@ -58,6 +58,8 @@ class Definition(Struct, frozen=True):
 
     place: Place
     file: str | None = None
+    workflow: str | None = None
+    """Which one of the file's."""
 
 
 class ErrorExpected(Struct, frozen=True):

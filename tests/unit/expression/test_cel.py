@@ -174,7 +174,11 @@ def test_an_evaluation_error_names_the_expression() -> None:
     [
         ("", "", "an expression is not empty"),
         ("  \n", "", "an expression is not empty"),
-        ("1 +", "column 4", "mismatched input '<EOF>'"),
+        ("1 +", "column 4", "the expression ends where a value is expected"),
+        ("state.x >= && 3", "column 12", "unexpected '&&': a value is expected"),
+        ("state.x > 1 and state.y", "column 13", "unexpected 'and': write &&"),
+        ("state.x 3", "column 9", "unexpected '3': an operator, or the end is expected"),
+        ("(state.x", "column 9", "')' is missing at the end"),
         ("1 +\n  )", "line 2, column 3", ")"),
         ("stat.x > 1", "column 5", "unknown name or function 'stat'; did you mean 'state'?"),
         ("quorum", "column 1", "known are _branch, _last_error, _run, _visit, input, nodes, output, state"),

@@ -6,6 +6,7 @@ cannot fail there.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -35,7 +36,7 @@ def check(flow: Flow, reading: Reading) -> None:
         try:
             compiled = compiled_use(use, flow)
         except ExpressionError as error:
-            where = f" ({error.where})" if error.where else ""
+            where = f" ({_spot(error.where)})" if error.where else ""
             hint = "`==` compares" if error.message.startswith("token recognition error at: '= ") else None
             reading.problem_in(error.code, use.at, f"{error.message}{where}", hint)
             continue
@@ -48,7 +49,25 @@ def check(flow: Flow, reading: Reading) -> None:
         try:
             compile_schema(schema)
         except ExpressionError as error:
-            reading.problem_in("BAD_SCHEMA", at, f"{error.where}: {error.message}" if error.where else error.message)
+            message = f"{error.where}: {error.message}" if error.where else error.message
+            hint = (
+                _SCHEMA_HINT if ".type" in message else "JSON Schema 2020-12: json-schema.org/understanding-json-schema"
+            )
+            reading.problem_in("BAD_SCHEMA", at, message, hint)
+
+
+def _spot(where: str) -> str:
+    """`expr, column 12` → `column 12 of the expression`."""
+    match = re.fullmatch(r"(?:(.*), )?((?:line \d+, )?column \d+)", where)
+    if match is None:
+        return where
+    inside = f", `{match[1]}`" if match[1] and match[1] != "expr" else ""
+    return f"{match[2]} of the expression{inside}"
+
+
+_SCHEMA_HINT = (
+    "`type` is one of object, array, string, number, integer, boolean, null; `properties` and `required` go beside it"
+)
 
 
 def compiled_use(use: Use, flow: Flow) -> Any:
