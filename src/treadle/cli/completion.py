@@ -26,7 +26,14 @@ def completion(
     from treadle.cli.main import app
 
     if install:
-        say(f"written to {app.install_completion(shell=shell, add_to_startup=False)}; open a new shell")
+        place = app.install_completion(shell=shell, add_to_startup=False)
+        place.write_text(_with_files(place.read_text("utf-8")), "utf-8")
+        say(f"written to {place}; open a new shell")
     else:
-        sys.stdout.write(app.generate_completion(shell=shell))
+        sys.stdout.write(_with_files(app.generate_completion(shell=shell)))
     return OK
+
+
+def _with_files(script: str) -> str:
+    """Where the script of bash knows no word, files are completed: most verbs take one."""
+    return script.replace("complete -F _treadle treadle", "complete -o bashdefault -o default -F _treadle treadle")

@@ -124,6 +124,11 @@ def cell(value: Any, limit: int | None = None) -> str:
     return text if limit is None or len(text) <= limit else text[: limit - 1] + "…"
 
 
+def shortened(value: Any, most: int) -> str:
+    """A value as one line, cut where somebody looks at it on a terminal; a pipe gets all of it."""
+    return cell(value, most if sys.stdout.isatty() and sys.stderr.isatty() else None)
+
+
 def _words(value: Any) -> str:
     if isinstance(value, bool | int | float):
         return str(value).lower() if isinstance(value, bool) else str(value)

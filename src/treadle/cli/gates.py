@@ -43,6 +43,7 @@ GateOption = Annotated[str, Parameter(help="RUN/VISIT as `gates list` shows it; 
 ForceOption = Annotated[bool, Parameter(help="Also if somebody else has claimed it; the history says so.", negative="")]
 
 
+@app.default
 @app.command(name="list")
 def list_(
     *,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from treadle.cli.emit import cell, duration, plain
+from treadle.cli.emit import cell, duration, plain, shortened
 from treadle.cli.overview import Overview
 from treadle.cli.tallies import PENDING, RUNNING, WAITING, Live, Node
 from treadle.model.states import RunStatus, Waiting
@@ -50,8 +50,9 @@ def mark(node: Node, tick: int = 0) -> tuple[str, str]:
     return ("–", "dim") if node.cancelled else ("·", "dim")
 
 
-def reason(visit: Live, now: int, turns: Mapping[str, str] | None = None) -> str:
-    """What one visit waits for, and until when. `turns`: of queues whose work does not begin, why."""
+def reason(visit: Live, now: int, turns: Mapping[str, str] | None = None, *, paused: bool = False) -> str:
+    """What one visit waits for, and until when. `turns`: of queues whose work does not begin, why. `paused`: the run's
+    clocks stand still."""
     left = f", due in {duration(visit.until - now)}" if visit.until is not None and visit.until > now else ""
     detail = visit.detail if isinstance(visit.detail, dict) else {}
     if visit.waiting is Waiting.HUMAN:
@@ -59,12 +60,13 @@ def reason(visit: Live, now: int, turns: Mapping[str, str] | None = None) -> str
         title = f": “{visit.title}”" if visit.title else ""  # the end of a line is cut first: the number is typed
         return f"waits for a person (visit {visit.token}{f', {who}' if who else ''}{left}){title}"
     if visit.waiting is Waiting.SIGNAL:
-        key = f" with key {cell(detail['key'], 30)}" if detail.get("key") is not None else ""
+        key = f" with key {shortened(detail['key'], 30)}" if detail.get("key") is not None else ""
         return f"waits for signal {detail.get('signal', '?')!r}{key}{left}"
     if visit.waiting is Waiting.TIMER:
         again = f"tries again (attempt {detail['retry']})" if "retry" in detail else "wakes up"
         when = f" in {duration(visit.until - now)}" if visit.until is not None else ""
-        because = f" after {visit.error.kind}: {cell(visit.error.message, 60)}" if visit.error is not None else ""
+        when = " some time after the run goes on: it is paused" if paused else when
+        because = f" after {visit.error.kind}: {shortened(visit.error.message, 60)}" if visit.error is not None else ""
         return f"{again}{when}{because}"
     if visit.waiting is Waiting.SUBWORKFLOW:
         return f"waits for run {detail.get('child', '?')}"
@@ -89,13 +91,13 @@ def remark(view: Overview, node: Node, now: int) -> str:
     if running:
         since = min(visit.since for visit in node.live.values() if visit.state == RUNNING)
         parts.append((f"{running} running" if expected else "running") + f" {duration(now - since)}")
-    parts += _waits(node, now, view.turns)
+    parts += _waits(node, now, view.turns, paused=view.status is RunStatus.PAUSED)
     if pending and not running:
         parts.append(f"{pending} to come" if pending > 1 else "next")
     if node.failed:
         parts.append(f"{node.failed} failed" if expected or node.failed > 1 else "failed")
     if node.error is not None and node.failed:
-        parts.append(f"{node.error.kind}: {cell(node.error.message, 60)}")
+        parts.append(f"{node.error.kind}: {shortened(node.error.message, 60)}")
     if node.cancelled:
         parts.append(f"{node.cancelled} cancelled" if node.cancelled > 1 else "cancelled")
     if node.retries and not node.live:
@@ -108,7 +110,7 @@ def remark(view: Overview, node: Node, now: int) -> str:
     return " · ".join(parts)
 
 
-def _waits(node: Node, now: int, turns: Mapping[str, str]) -> list[str]:
+def _waits(node: Node, now: int, turns: Mapping[str, str], *, paused: bool) -> list[str]:
     """The first reason in full; others like it are counted."""
     waiting = [v for v in node.live.values() if v.state == WAITING and v.waiting is not Waiting.SIBLINGS]
     if not waiting:
@@ -117,7 +119,7 @@ def _waits(node: Node, now: int, turns: Mapping[str, str]) -> list[str]:
     if many > 1 and all(visit.waiting is Waiting.QUEUE for visit in waiting):
         return [f"{many} {reason(waiting[0], now, turns)}".replace("waits", "wait").replace("its turn", "their turn")]
     more = f" and {many - 1} more" if many > 1 else ""
-    return [reason(waiting[0], now, turns) + more]
+    return [reason(waiting[0], now, turns, paused=paused) + more]
 
 
 def elapsed(view: Overview, now: int) -> str:

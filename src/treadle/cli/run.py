@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from treadle.cli.configuration import Configuration
-from treadle.cli.exits import INTERRUPTED, OK, STORE, Failure
+from treadle.cli.emit import cell
+from treadle.cli.exits import INTERRUPTED, OK, REFUSED, STORE, Failure
 from treadle.cli.options import FunctionsOption, LibraryOption, OutputOption, StoreOption, configuration
+from treadle.model.events import RunStarted
 
 if TYPE_CHECKING:
     from treadle.cli.emit import Out
@@ -81,6 +83,7 @@ async def _run(
         name = await _deployed(reached.client, definitions, workflow, options)
         with no_answer_yet():
             started = await reached.client.start(name, value, **options)
+        await _check_key(started, value, options["key"])
         try:
             return await watch(reached.client, started, out)
         except asyncio.CancelledError:
@@ -110,12 +113,24 @@ async def _hand_in(
         run_id = client.new_run_id()
         try:
             with no_answer_yet():
-                run_id = (await client.start(name, value, run_id=run_id, **options)).id
+                started = await client.start(name, value, run_id=run_id, **options)
+            await _check_key(started, value, options["key"])
+            run_id = started.id
         except EngineStopped as stopped:
             run_id = stopped.run or run_id
             say("asked for; nobody coordinates the store now: an engine will start it (treadle engine)")
     print(run_id) if out.text else out.json({"run": run_id})
     return OK
+
+
+async def _check_key(run: Run, value: Any, key: str | None) -> None:
+    """A key stands for one run with one input: another input under it is a slip, and its run is named."""
+    if key is None:
+        return
+    [began] = await run.history(0, 1)
+    if isinstance(began, RunStarted) and (began.input or {}) != (value or {}):
+        text = f"key {key!r} belongs to run {run.id}, which has another input: {cell(began.input, 200)}"
+        raise Failure(REFUSED, f"{text}; take another key, or `treadle runs watch {run.id}`")
 
 
 def _is_file(text: str) -> bool:

@@ -45,6 +45,7 @@ GIVES: tuple[Gives, ...] = (
 )
 
 
+@app.default
 @app.command(name="list")
 def list_(
     *,

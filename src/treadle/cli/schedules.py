@@ -13,25 +13,33 @@ from treadle.cli.exits import INVALID, OK, REFUSED, Failure
 from treadle.cli.options import OutputOption, StoreOption, configuration
 
 if TYPE_CHECKING:
+    from treadle.cli.tables import Gives
     from treadle.runtime.client import Client
     from treadle.runtime.schedule import Schedule
 
 app = App(name="schedules", help="Schedules: list, add, remove, pause, resume, next.", help_format="plaintext")
 
+COLUMNS = ("name", "workflow", "when", "timezone", "next", "overlap", "catch_up", "paused")
+GIVES: tuple[Gives, ...] = (
+    ("leave", "catch_up"),
+    ("leave", "overlap"),
+    ("leave", "timezone"),
+    ("cut", "workflow"),
+    ("cut", "when"),
+)
+"""When it is due next, with its time zone, is what a list of schedules is for: that never gives way."""
+
 NameOption = Annotated[str, Parameter(help="The schedule's name.")]
 
 
+@app.default
 @app.command(name="list")
 def list_(*, store: StoreOption = None, output: OutputOption = None) -> int:
     """List schedules and when each is due next."""
 
     async def act(client: Client, out: Any) -> int:
         rows = [_row(schedule, words=out.text) for schedule in await client.schedules()]
-        out.rows(
-            ("name", "workflow", "when", "timezone", "next", "overlap", "catch_up", "paused"),
-            rows,
-            "there are no schedules",
-        )
+        out.rows(COLUMNS, rows, "there are no schedules", GIVES)
         return OK
 
     return _ask(act, store, output)

@@ -64,7 +64,8 @@ async def show_run(client: Client, run: Run, out: Out, at: int | None = None) ->
         print()
         out.one(facts)
         return OK
-    visits = [_visit(visit, view.turns) for visit in view.visits.values()]
+    paused = view.status is RunStatus.PAUSED
+    visits = [_visit(visit, view.turns, now, paused=paused) for visit in view.visits.values()]
     answer = {
         **run_row(row),
         "input": view.started.input if view.started is not None else None,
@@ -99,14 +100,14 @@ def _node(node: Any) -> dict[str, int]:
     }
 
 
-def _visit(visit: Any, turns: Mapping[str, str]) -> dict[str, Any]:
+def _visit(visit: Any, turns: Mapping[str, str], now: int, *, paused: bool) -> dict[str, Any]:
     return {
         "visit": visit.token,
         "node": visit.node,
         "state": visit.state,
         "attempt": visit.attempt,
         "waiting_for": visit.waiting.value if visit.waiting is not None else None,
-        "why": picture.reason(visit, now_ms(), turns) if visit.waiting is not None else None,
+        "why": picture.reason(visit, now, turns, paused=paused) if visit.waiting is not None else None,
         "until": visit.until,
         "title": visit.title,
     }

@@ -31,7 +31,9 @@ ATTEND_S = 2.0
 """How often somebody who watches looks whether anybody is there to move the run on."""
 ANSWER_S = 5.0
 """After so long a store is said not to answer; it is waited for all the same."""
-NOBODY = "nobody coordinates the store now: the run goes on when an engine opens it (treadle engine)"
+NOBODY = (
+    "nobody coordinates the store now: the run goes on when an engine opens it (treadle engine, runs watch --execute)"
+)
 ROWS_AROUND = 6
 """Lines of a terminal that a picture leaves free."""
 

@@ -1,0 +1,75 @@
+"""What the command line does without being asked: bare groups list, keys are compared, clocks that stand still."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import treadle
+from tests.cli.test_tables import drawn
+from treadle.cli.exits import OK, REFUSED
+from treadle.cli.main import run_verb
+from treadle.cli.schedules import COLUMNS, GIVES
+from treadle.language import load_text
+
+NAPPING = load_text("workflow: napping\nnodes:\n  nap: {action: {kind: wait, ms: 600000}}\n")
+
+
+@pytest.fixture
+def verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """One verb: its exit code, what it printed, what it said."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str) -> tuple[int, str, str]:
+        code = run_verb(list(words), debug=False)
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return run
+
+
+def test_a_bare_group_of_verbs_lists_and_a_pause_stops_the_clocks(verb: Any) -> None:
+    with treadle.open("treadle.db") as engine:
+        run = engine.start(NAPPING)
+        assert run.id in verb("runs")[1]
+        assert "nobody has to answer" in verb("gates")[2]
+        assert "there are no schedules" in verb("schedules")[2]
+        assert json.loads(verb("runs", "--output", "json")[1])[0]["run"] == run.id
+        run.pause()
+        shown = verb("runs", "show", run.id)[1]
+        assert "wakes up some time after the run goes on" in shown
+        assert "in 0 ms" not in shown
+
+
+def test_a_key_with_another_input_is_refused_and_names_its_run(verb: Any) -> None:
+    with treadle.open("treadle.db") as engine:
+        engine.deploy(NAPPING)
+        code, first, _ = verb("run", "napping", "--no-wait", "--key", "k", "--input", '{"n": 1}')
+        assert verb("run", "napping", "--no-wait", "--key", "k", "--input", '{"n": 1}') == (code, first, "")
+        code, out, told = verb("run", "napping", "--no-wait", "--key", "k", "--input", '{"n": 2}')
+        assert (code, out) == (REFUSED, "")
+        assert f"key 'k' belongs to run {first.strip()}" in told
+        assert '{"n":1}' in told
+
+
+def test_the_script_of_bash_leaves_files_to_bash(verb: Any) -> None:
+    code, script, _ = verb("completion", "bash")
+    assert code == OK
+    assert "complete -o bashdefault -o default -F _treadle treadle" in script
+
+
+def test_a_schedule_keeps_its_time_on_a_narrow_terminal() -> None:
+    row = {
+        "name": "nightly",
+        "workflow": "accounting-close",
+        "when": "15 3 * * 1-5",
+        "timezone": "Europe/Amsterdam",
+        "next": "2026-11-18 03:15:00 CET",
+        "overlap": "queue",
+        "catch_up": "all",
+        "paused": "",
+    }
+    assert any(row["next"] in line for line in drawn(COLUMNS, row, 80, GIVES))
