@@ -67,7 +67,7 @@ HELP = """\
                                        the simulator: one seed again, or fresh ones
 ./dev bench [NAME] [--json]            measure
 ./dev mutants                          plant bugs in the kernel; the suite must catch each
-./dev torture [--kills N] [--minutes M] [--cuts N] [--seed S] [--json]
+./dev torture [--kills N] [--minutes M] [--cuts N] [--rot N] [--seed S] [--json]
                                        kill real engines at random, cut the power; nothing may be lost or doubled
 ./dev torture --store postgres [--campaign failover|pgbouncer] [--minutes M] [--seed S] [--json]
                                        many engines and workers on one PostgreSQL: kills, stops, crashes of the

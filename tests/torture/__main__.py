@@ -1,5 +1,5 @@
-"""`python -m tests.torture [--kills N] [--minutes M] [--cuts N] [--seed S] [--keep DIRECTORY] [--json]`, or with
-`--store postgres [--campaign failover|pgbouncer] [--minutes M] …` many machines instead of one file.
+"""`python -m tests.torture [--kills N] [--minutes M] [--cuts N] [--rot N] [--seed S] [--keep DIRECTORY] [--json]`, or
+with `--store postgres [--campaign failover|pgbouncer] [--minutes M] …` many machines instead of one file.
 
 Exit 0 only if nothing is lost, nothing happens twice and no stale result was accepted."""
 
@@ -22,6 +22,7 @@ from tests.torture.cutting import Cuts, cut_often, record
 from tests.torture.evidence import gather
 from tests.torture.judge import judge
 from tests.torture.killing import Killed, Torture
+from tests.torture.rotten import rot_often
 from tests.torture.verdict import Verdict
 from treadle.testing.worlds import NoPostgres
 
@@ -65,11 +66,13 @@ def report(killed: Killed, verdict: Verdict, seed: int) -> dict[str, object]:
 
 
 def one_file(place: Path, seed: int, options: argparse.Namespace) -> tuple[dict[str, object], list[str]]:
-    """Kills and power cuts."""
+    """Kills, power cuts and damaged copies."""
     killed, verdict = torture(place, seed, options.kills, (options.minutes or 60) * 60)
     cuts = cut_power(place / "power", options.cuts, seed)
+    rotten = rot_often(place / "rot", options.rot, seed, say)
     figures = report(killed, verdict, seed) | {"cuts": cuts.cuts, "cut_losses": len(cuts.losses)}
-    return figures, verdict.findings + cuts.losses
+    figures |= {"rotten_copies": rotten.copies, "rot_refused": rotten.refused, "rot_harmless": rotten.harmless}
+    return figures, verdict.findings + cuts.losses + rotten.unseen
 
 
 def many(place: Path, seed: int, options: argparse.Namespace) -> tuple[dict[str, object], list[str]]:
@@ -103,6 +106,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=None, help="the rhythm and the client's choices (a fresh one)")
     parser.add_argument("--keep", type=Path, default=None, help="leave database, journals and log in this directory")
     parser.add_argument("--cuts", type=int, default=0, help="power cuts of a recording, afterwards (0)")
+    parser.add_argument("--rot", type=int, default=60, help="damaged copies of a file, afterwards (60)")
     parser.add_argument("--plant", choices=("lost", "stale", "clock"), help="a defect of postgres's that must be found")
     parser.add_argument(
         "--campaign",

@@ -121,8 +121,12 @@ class SqliteStore:
     @classmethod
     async def open(cls, path: str | Path, *, payload_max: int = PAYLOAD_MAX, read_only: bool = False) -> SqliteStore:
         """Opens the file for callers on this event loop, creates it or brings it up to date. Raises `StorePlaceError`
-        if it cannot be there, or was moved; who only reads may all the same."""
-        return await asyncio.to_thread(cls, Path(path), payload_max, read_only, asyncio.get_running_loop())
+        if it cannot be there, or was moved; who only reads may all the same. Raises `StoreUnavailable` if it is
+        damaged where everybody looks first."""
+        try:
+            return await asyncio.to_thread(cls, Path(path), payload_max, read_only, asyncio.get_running_loop())
+        except apsw.Error as problem:
+            raise unavailable(problem, str(path)) from problem
 
     @staticmethod
     def check(path: Path) -> None:
