@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 from treadle.kernel import decide
+from treadle.runtime import outage
 
 # No deadline: a loaded machine is not a bug. Fresh examples every time, in CI too: a property that holds
 # only for one seed does not hold. A failure prints the blob that reproduces it.
@@ -34,6 +36,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if IS_NATIVE and item.get_closest_marker("interpreted"):
             item.add_marker(pytest.mark.skip(reason="it reaches into the kernel, and this one is compiled"))
+
+
+@pytest.fixture(autouse=True)
+def own_log() -> Iterator[None]:
+    """A test finds logging as Python starts with it, whatever the one before it has configured: verbs of the command
+    line configure it for their process, which here is everybody's. An outage of another test's store is over, too."""
+    structlog.reset_defaults()
+    outage.OUTAGE.forget()
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.fixture(scope="session")

