@@ -143,6 +143,10 @@ def test_a_failed_run_says_where_and_why_and_can_be_retried(owned: Shell) -> Non
     assert "it is not ok" in watched.stderr
     [row] = owned.json("runs", "list", "--workflow", "failing", "--status", "failed")
     assert owned.json("runs", "retry", row["run"])["visits"] == [2]
+    owned("runs", "watch", row["run"], code=1)
+    assert owned.json("runs", "retry", row["run"], "2")["visits"] == [2]
+    owned("runs", "watch", row["run"], code=1)
+    assert "visit 1 is completed, not failed" in owned("runs", "retry", row["run"], "1", code=4).stderr
     again = owned("run", "failing", "--input", '{"ok": false}', "--output", "json", code=1)
     assert json.loads(again.stdout)["error"]["node"] == "check"
 

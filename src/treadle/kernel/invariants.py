@@ -15,6 +15,7 @@ Each check recounts from scratch what `evolve` keeps incrementally, so it costs 
 11. Visits never exceed `max_tokens_per_run`.
 12. Every token's state agrees with what it waits for.
 13. An entity is in exactly one place.
+14. Groups count what is kept of them for an operator's retry, until compensation begins; what is kept is not live.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ def violations(graph: ExecutionGraph, state: RunState) -> list[str]:
         _mutexes(state),
         _status(graph, state),
         _waiting(state),
+        _kept(state),
     )
     return [problem for check in checks for problem in check]
 
@@ -192,3 +194,19 @@ def _waiting(state: RunState) -> Iterator[str]:
             yield f"12: visit {token.id} waits for a person and its gate is {token.gate}"
         if token.waiting is Waiting.QUEUE and token.external is not ExternalState.OFFERED:
             yield f"12: visit {token.id} is queued and its task is {token.external}"
+
+
+def _kept(state: RunState) -> Iterator[str]:
+    if state.cause is not None:
+        return  # nothing is taken back any more
+    frames = [token.frames for token in state.tokens.values() if token.state not in LIVE]
+    for kept in state.fallen.values():
+        frames += [kept.token.frames, *(arrival.frames for arrival in kept.arrivals)]
+        if kept.token.id in state.tokens:
+            yield f"14: visit {kept.token.id} went down and is there all the same"
+    frames += [arrival.frames for arrival in state.fallen_arrivals.values()]
+    retained = Counter(group for stack in frames for group, _ in stack)
+    retained.update(group for failure in state.failures.values() for group in failure.pinned)
+    for identity, group in state.groups.items():
+        if group.retained != retained[identity]:
+            yield f"14: group {identity} counts {group.retained} kept, recount gives {retained[identity]}"
