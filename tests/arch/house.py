@@ -30,7 +30,7 @@ ROOMS = {
     "errors": room("model", ""),
     "expression": room("model errors", "msgspec jsonschema_rs cel_expr_python", pure=True),
     "tasks": room("errors", "msgspec", pure=True),
-    "language": room("tasks expression model errors", "msgspec yaml ruamel", pure=True),
+    "language": room("tasks expression model errors", "msgspec yaml ruamel minijinja", pure=True),
     "graph": room("expression model errors", "msgspec", pure=True),
     "kernel": room("graph expression model errors", "msgspec", pure=True),
     "store": room("model errors", "msgspec apsw asyncpg"),

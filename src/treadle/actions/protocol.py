@@ -7,7 +7,7 @@ decides on which clock, in which thread. Must not know any kind, nor how a task 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
@@ -151,7 +151,21 @@ class Work(Struct, frozen=True):
     place: Literal["thread", "process"] = "thread"
 
 
-Reply = Done | Failed | Later | Work | Awaitable[Done | Failed]
+class Warming(Struct, frozen=True):
+    """Asynchronous work that has to get ready first: `work` is given what starts the action's clock, and calls it when
+    it is ready. Importing a library for seconds must not use up the timeout of the first action that needs it."""
+
+    work: Callable[[Callable[[], None]], Awaitable[Done | Failed]]
+
+    def __await__(self) -> Generator[Any, None, Done | Failed]:
+        return self.work(_no_clock).__await__()
+
+
+def _no_clock() -> None:
+    """Nobody counts the time."""
+
+
+Reply = Done | Failed | Later | Work | Warming | Awaitable[Done | Failed]
 
 
 class Missing(Struct, frozen=True):

@@ -15,7 +15,8 @@ ones; a kind that holds something open has an `async close()`, which `Registry.c
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import TypeVar
 
 from treadle.actions.artifact import ArtifactReadKind, ArtifactWriteKind
@@ -98,6 +99,15 @@ class Registry:
             f" Node {self.node} executes this and does not have it: start that with `--functions MODULE`"
             " (`Engine(functions=…)`), or give the work a queue that only nodes with the function serve."
         )
+
+    async def warm(self, kinds: Iterable[str]) -> None:
+        """Gets these kinds ready, as far as they have something to import first. An attempt meets what goes wrong once
+        more, and says so."""
+        for name in kinds:
+            warm = getattr(self._kinds.get(name), "warm", None)
+            if warm is not None:
+                with suppress(Exception):
+                    await warm()
 
     async def close(self) -> None:
         """Closes what the kinds hold open; they may be used again afterwards."""

@@ -34,7 +34,7 @@ from msgspec.structs import replace
 
 from treadle.actions.current import CurrentAttempt
 from treadle.actions.failure import error_of, is_interrupt
-from treadle.actions.protocol import Done, Failed, Later, Work
+from treadle.actions.protocol import Done, Failed, Later, Warming, Work
 from treadle.runtime.effort import ABANDONED, Begun, Effort, checked
 from treadle.runtime.plan import TaskPlan
 from treadle.runtime.ports import Alarm, Attempt
@@ -147,6 +147,9 @@ class Execution(Struct, eq=False):
         if isinstance(reply, Work):
             pool = self._shop.processes if reply.place == "process" else self._shop.threads
             self._effort = pool.begin(reply.run, current, begun, self._ended)
+        elif isinstance(reply, Warming):
+            work = reply if begun is None else reply.work(begun)
+            self._effort = self._shop.coroutines.begin(work, current, None, self._ended)
         elif kind is CoroutineType or inspect.isawaitable(reply):
             self._effort = self._shop.coroutines.begin(reply, current, begun, self._ended)  # type: ignore[arg-type]
         else:

@@ -17,6 +17,7 @@ import os
 import secrets
 import socket
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -25,7 +26,8 @@ from typing import Any, Self, cast
 import uuid_utils
 
 from treadle.actions.registry import Registry
-from treadle.errors import EngineStopped
+from treadle.errors import EngineStopped, TreadleError
+from treadle.model.definition import Workflow
 from treadle.runtime import presence
 from treadle.runtime.client import Client, Definition, Deployed
 from treadle.runtime.clock import SharedClock, SystemClock
@@ -173,6 +175,13 @@ class Engine(Client):
         await self._retention.open()
         self._closing.append(lookout.close)
         lookout.open(is_shared=held.members is not None)
+        coordinator.spawn(self._warm_up())
+
+    async def _warm_up(self) -> None:
+        """Imports what deployed workflows will need and takes seconds to import, before a run waits for it."""
+        with suppress(TreadleError):  # a store that is gone, a version that cannot be read: others say so
+            for deployed in await self.workflows() if self.settings.llm is not None else ():
+                await self.registry.warm(kinds_of(await self.definition(deployed.workflow)))
 
     async def _own(self, store: Store, clock: Clock) -> None:
         """The right to decide for the whole store."""
@@ -250,6 +259,7 @@ class Engine(Client):
 
         workflow = await asyncio.to_thread(admit, definition, self.registry, self.settings.queues)
         self.registry.functions.update(functions_of(definition))
+        self._core.coordinator.spawn(self.registry.warm(kinds_of(workflow)))
         return await super().deploy(workflow)
 
 
@@ -266,3 +276,9 @@ async def _callback_key(store: Store) -> bytes:
         made = secrets.token_hex(32)
         kept = [await store.put_document("_callback_key", "key", hashlib.sha256(made.encode()).hexdigest(), made)]
     return bytes.fromhex(kept[0].body)
+
+
+def kinds_of(workflow: Workflow) -> set[str]:
+    """The kinds of actions a workflow has."""
+    tasks = [node.task for node in workflow.nodes.values() if node.task is not None]
+    return {step.action.kind for task in tasks for step in task.steps}

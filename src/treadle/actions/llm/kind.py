@@ -1,8 +1,8 @@
 """`llm {profile?, model?, system?, prompt | messages, response_schema?, temperature?, max_tokens?, stream?}`.
 
-A chat completion through a provider profile; output `{text, json?, usage, cost?, model}`. Promises that nothing of the
-extra is imported before the first question, that the key is resolved for each question and kept nowhere, and that
-cancelling closes the connection.
+A chat completion through a provider profile; output `{text, json?, usage, cost?, model}`. Promises that
+nothing of the extra is imported before it is needed, and all of it before an action's clock starts; that the key is
+resolved for each question and kept nowhere; and that cancelling closes the connection.
 
 Streaming tells the text so far through `facts.emit("llm.partial", {step, at, text})`: `at` is the position of `text`
 in the answer, so a retry begins again at 0 and pieces may be joined. The result is the same, listener or not.
@@ -25,7 +25,7 @@ from treadle.actions.failure import TaskFailure
 from treadle.actions.llm.profiles import LlmSettings
 from treadle.actions.llm.question import Question, question_of
 from treadle.actions.llm.verdict import verdict
-from treadle.actions.protocol import Call, Done, Failed, Reply
+from treadle.actions.protocol import Call, Done, Failed, Reply, Warming
 from treadle.actions.redact import Redactor
 from treadle.actions.registry import Registry
 from treadle.actions.secrets import EnvironmentSecrets, Secret, SecretProvider, revealed
@@ -45,16 +45,28 @@ class LlmKind:
         self._pools: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
 
     def run(self, call: Call) -> Reply:
-        question = question_of(call, self._settings)
+        return Warming(partial(self._run, call))
+
+    async def _run(self, call: Call, begin: Callable[[], None]) -> Done | Failed:
+        question = await asyncio.to_thread(question_of, call, self._settings)
+        provider = await _provider()
+        await asyncio.to_thread(provider.warm, question.profile.provider)
+        begin()
         # Only the profile's secret: a reference that an author writes into a prompt stays text.
         key = {} if question.profile.api_key is None else {"api_key": {"secret": question.profile.api_key}}
-        return with_secrets(replace(call, config=key), self._secrets, partial(self._answer, question))
+        return await with_secrets(replace(call, config=key), self._secrets, partial(self._answer, question))
 
     async def close(self) -> None:
         """Closes the connections of this event loop."""
         pool = self._pools.pop(asyncio.get_running_loop(), None)
         if pool is not None:
             await pool.aclose()
+
+    async def warm(self) -> None:
+        """Imports what the operator's profiles need, before somebody waits for it."""
+        provider = await _provider()
+        for name in {profile.provider for profile in self._settings.profiles}:
+            await asyncio.to_thread(provider.warm, name)
 
     async def _answer(self, question: Question, settled: Settled) -> Done | Failed:
         provider = await _provider()

@@ -1,19 +1,19 @@
-"""The border to pydantic-ai: the only module that knows it, loaded when the first question is asked.
+"""The border to pydantic-ai, which only this module and those of the providers know.
 
 Owns the translation of questions and answers, and the classes of trouble. Promises one request per call (no client
-retries: retries are ours, and durable) and a connection that is closed when the caller is cancelled. It takes about
-three seconds to import, so import it in a thread.
+retries: retries are ours, and durable) and a connection that is closed when the caller is cancelled. It takes
+seconds to import, so import it in a thread. Each provider's own library (`warm`) takes a second more; only those in use
+are imported.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
 import httpx2
-from anthropic import AsyncAnthropic
 from msgspec import UNSET
-from openai import AsyncOpenAI
 from pydantic_ai import exceptions
 from pydantic_ai.direct import model_request, model_request_stream
 from pydantic_ai.messages import (
@@ -30,12 +30,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 from pydantic_ai.models import Model, ModelRequestParameters
-from pydantic_ai.models.anthropic import AnthropicModel
-from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.output import OutputObjectDefinition
-from pydantic_ai.providers.anthropic import AnthropicProvider
-from pydantic_ai.providers.openai import OpenAIProvider
-from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
@@ -49,7 +44,6 @@ Json = Any
 TROUBLE = (exceptions.AgentRunError, exceptions.UserError, httpx2.TransportError)
 """What `ask` may raise; `failure` says what it means."""
 
-_OPENAI, _ANTHROPIC = "https://api.openai.com/v1", "https://api.anthropic.com"
 _NO_KEY = "no-key"
 """Both clients would look into the environment for a key they are not given."""
 _CONNECT_S = 10.0
@@ -82,15 +76,14 @@ async def ask(
         return _exchange(stream.get(), question)
 
 
+def warm(provider: str) -> Any:
+    """The module of one provider's models. Takes seconds the first time: not on the event loop."""
+    return importlib.import_module(f"treadle.actions.llm.{provider}_model")
+
+
 def _model(profile: Profile, model: str, key: str, http: httpx2.AsyncClient) -> Model[Any]:
-    if profile.provider == "anthropic":
-        url = profile.base_url or _ANTHROPIC
-        claude = AsyncAnthropic(api_key=key, base_url=url, http_client=http, max_retries=0)
-        return AnthropicModel(model, provider=AnthropicProvider(anthropic_client=claude))
-    client = AsyncOpenAI(api_key=key, base_url=profile.base_url or _OPENAI, http_client=http, max_retries=0)
-    if profile.base_url is None:
-        return OpenAIChatModel(model, provider=OpenAIProvider(openai_client=client))
-    return OpenAIChatModel(model, provider=OpenAICompatibleProvider(profile.name, openai_client=client))
+    made: Model[Any] = warm(profile.provider).model_of(profile, model, key, http)
+    return made
 
 
 def _messages(turns: tuple[Message, ...]) -> list[ModelMessage]:

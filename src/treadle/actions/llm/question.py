@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import msgspec
-from minijinja import TemplateError
 from msgspec import Struct
 
 from treadle.actions.failure import TaskFailure
@@ -47,7 +46,8 @@ class Question(Struct, frozen=True, kw_only=True):
 
 
 def question_of(call: Call, settings: LlmSettings) -> Question:
-    """The question an action asks; raises a `TreadleError` that says what is wrong with it."""
+    """The question an action asks; raises a `TreadleError` that says what is wrong with it. Blocks while templates are
+    rendered."""
     profile = settings.profile(_told(call, "profile"))
     schema = call.config.get("response_schema")
     mode = _mode(profile, schema)
@@ -123,5 +123,5 @@ def _message(turn: Json, call: Call | None, place: str) -> Message:
 def _rendered(call: Call, template: Json, name: str) -> str:
     try:
         return render(str(template), call, name)
-    except TemplateError as problem:
-        raise TaskFailure(f"{name}: {problem.message}", details={"line": problem.line}) from None
+    except TaskFailure as problem:
+        raise TaskFailure(f"{name}: {problem}", kind=problem.kind, details=problem.details) from None

@@ -13,6 +13,9 @@ from treadle.language.problem import Path
 from treadle.language.reading import Reading
 from treadle.model.definition import Mapping, Node, Step, Task
 
+TEMPLATES = {"template": ("template",), "llm": ("system", "prompt")}
+"""Settings that are templates, by kind."""
+
 
 def check(flow: Flow, reading: Reading) -> None:
     """SUSPENDING_STEP, UNKNOWN_FUNCTION, BAD_VALUE for what an action lacks, TIMEOUT_HIERARCHY."""
@@ -23,6 +26,7 @@ def check(flow: Flow, reading: Reading) -> None:
                 place = (*at, "steps", number, "action")
                 _needed(place, step, given, reading)
                 _function(place, step, reading)
+                _templates(place, step, reading)
         _deadlines(ref, node, flow.workflow.timeout_ms, reading)
 
 
@@ -67,6 +71,30 @@ def _function(at: Path, step: Step, reading: Reading) -> None:
         message = f"there is no function `{name}`"
         hint = "register it, or write `module:name` of one that can be imported"
         reading.problem_in("UNKNOWN_FUNCTION", (*at, "function"), message, hint)
+
+
+def _templates(at: Path, step: Step, reading: Reading) -> None:
+    """Texts an author wrote as templates are parsed; whether their names exist only a run can tell."""
+    config = step.action.config
+    written = [((*at, key), config.get(key)) for key in TEMPLATES.get(step.action.kind, ())]
+    turns = config.get("messages") if step.action.kind == "llm" else None
+    for number, turn in enumerate(turns if isinstance(turns, list) else ()):
+        if isinstance(turn, dict):
+            written.append(((*at, "messages", number, "content"), turn.get("content")))
+    for place, text in written:
+        if isinstance(text, str) and "{" in text and (problem := broken_template(text)) is not None:
+            reading.problem_in("BAD_VALUE", place, f"the template cannot be read: {problem}")
+
+
+def broken_template(text: str) -> str | None:
+    """What is wrong with a template; None: nothing."""
+    from minijinja import Environment, TemplateError  # few definitions have a template
+
+    try:
+        Environment().undeclared_variables_in_str(text)
+    except TemplateError as problem:
+        return str(problem.message).replace("(in <string>:", "(its line ")
+    return None
 
 
 def _deadlines(ref: str, node: Node, run_ms: int | None, reading: Reading) -> None:
