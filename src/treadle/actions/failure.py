@@ -13,7 +13,10 @@ import threading
 import traceback
 from typing import Any
 
+from msgspec.structs import replace
+
 from treadle.actions.plain import NotPlain, plain
+from treadle.actions.tracebacks import traceback_of
 from treadle.errors import EvaluationError, TreadleError
 from treadle.model.errors import Error
 
@@ -50,6 +53,10 @@ def is_interrupt(problem: BaseException) -> bool:
 
 def error_of(problem: BaseException) -> Error:
     """What an exception out of an action means."""
+    return replace(_classified(problem), traceback=traceback_of(problem))
+
+
+def _classified(problem: BaseException) -> Error:
     if isinstance(problem, TaskFailure):
         return Error(
             kind=problem.kind,

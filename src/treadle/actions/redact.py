@@ -69,7 +69,8 @@ class Redactor:
 
     def error(self, error: Error) -> Error:
         """An error whose message and details are clean."""
-        return replace(error, message=self.text(error.message), details=self.value(error.details))
+        told = self.text(error.traceback) if error.traceback is not None else None
+        return replace(error, message=self.text(error.message), details=self.value(error.details), traceback=told)
 
     def reply(self, reply: Done | Failed) -> Done | Failed:
         """What an attempt comes to, clean."""

@@ -44,6 +44,13 @@ class EnvironmentSecrets:
         return os.environ.get(self._prefix + name)
 
 
+def environment_secrets() -> list[Secret]:
+    """What the environment holds for actions, to be taken out of texts that are kept."""
+    prefix = "TREADLE_SECRET_"
+    found = [(name, value) for name, value in os.environ.items() if name.startswith(prefix)]
+    return [Secret(name, value) for name, value in found if len(value) >= SHORTEST]
+
+
 class FileSecrets:
     """Secret `NAME` is the file of that name in one directory, as containers mount them; a last newline is dropped."""
 

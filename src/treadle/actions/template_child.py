@@ -26,7 +26,7 @@ def main(memory: int, fuel: int, text_max: int) -> None:
         try:
             asked = json.loads(request)
             text = environment.render_str(asked["template"], asked["name"], **asked["variables"])
-            answer = {"text": text} if len(text) <= text_max else {"size": len(text)}
+            answer: dict[str, str | int | None] = {"text": text} if len(text) <= text_max else {"size": len(text)}
         except TemplateError as problem:
             answer = {"error": problem.message, "line": problem.line}
         packed = json.dumps(answer).encode()

@@ -60,6 +60,9 @@ SETTINGS = (
     Setting("engine.payload_max", int, 64 * 1024, "bytes from which on a value moves out of the history"),
     Setting("engine.cel_bytes_max", int, 4 * 1024 * 1024, "bytes of data that one CEL expression may read"),
     Setting("engine.open_wait_ms", int, 60_000, "how long opening waits for a store that does not answer"),
+    Setting(
+        "engine.tracebacks", bool, True, "whether the traceback of a function that raises is kept with its attempt"
+    ),
     Setting("engine.grace_ms", int, 5_000, "how long work in hand may go on when an engine closes"),
     Setting("engine.lease_ms", int, 10_000, "how long others wait for its sign of life, 1000 at least (PostgreSQL)"),
     Setting(

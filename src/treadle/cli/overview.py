@@ -36,6 +36,8 @@ class Overview:
         self.started: e.RunStarted | None = None
         self.output: Json = None
         self.error: Error | None = None
+        self.traceback: str | None = None
+        """Of the last failed attempt that has one."""
         self.note: str | None = None
         """Who paused or cancelled it, and why."""
         self.ended_at: int | None = None
@@ -207,6 +209,7 @@ def _token_ended(outcome: str) -> Any:
         node.last = event.at
         if outcome == "failed":
             node.error = visit.error = event.error
+            view.traceback = event.error.traceback or view.traceback
             view.failed[event.token] = visit
         elif outcome == "cancelled" and event.because:
             view.fallen[event.token] = visit

@@ -107,6 +107,7 @@ def history(
     after: Annotated[int, Parameter(help="Only events behind this number.")] = 0,
     limit: Annotated[int | None, Parameter(name=["--limit", "-n"], help="At most so many.")] = None,
     warnings: Annotated[bool, Parameter(help="Only warnings.", negative="")] = False,
+    full: Annotated[bool, Parameter(help="With the tracebacks of failed attempts.", negative="")] = False,
     store: StoreOption = None,
     output: OutputOption = None,
 ) -> int:
@@ -115,7 +116,7 @@ def history(
     async def act(client: Client, out: Any) -> int:
         from treadle.cli.showing import show_history
 
-        return await show_history(await client.find_run(run), out, after, limit, warnings)
+        return await show_history(await client.find_run(run), out, after, limit, warnings, full)
 
     return _ask(act, store, output)
 

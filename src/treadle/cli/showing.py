@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from treadle.cli import picture
-from treadle.cli.emit import Out, builtins, clock_time, console, now_ms, say
+from treadle.cli.emit import Out, builtins, clock_time, console, now_ms, plain, say
 from treadle.cli.exits import OK
 from treadle.cli.tallies import RUNNING, WAITING
 from treadle.cli.turns import turns_of
@@ -63,6 +63,8 @@ async def show_run(client: Client, run: Run, out: Out, at: int | None = None) ->
             facts["not undone"] = f"treadle runs compensations {row.run} (--retry, --skip)"
         print()
         out.one(facts)
+        if view.error is not None and view.traceback is not None:
+            print(f"\n{plain(view.traceback)}")
         return OK
     paused = view.status is RunStatus.PAUSED
     visits = [_visit(visit, view.turns, now, paused=paused) for visit in view.visits.values()]
@@ -72,6 +74,7 @@ async def show_run(client: Client, run: Run, out: Out, at: int | None = None) ->
         **past,
         "output": view.output,
         "error": builtins(view.error),
+        "traceback": view.traceback if view.error is not None else None,
         "nodes": {node.ref: _node(node) for node in view.nodes.values()},
         "live": visits,
         "joins": [{"node": target, "arrived": arrived, "needed": needed} for target, arrived, needed in view.joins()],
@@ -113,8 +116,8 @@ def _visit(visit: Any, turns: Mapping[str, str], now: int, *, paused: bool) -> d
     }
 
 
-async def show_history(run: Run, out: Out, after: int, limit: int | None, warnings: bool) -> int:
-    """Events, a page at a time."""
+async def show_history(run: Run, out: Out, after: int, limit: int | None, warnings: bool, full: bool = False) -> int:
+    """Events, a page at a time. `full`: failed attempts with their tracebacks."""
     await run.info()  # an unknown run has no history, and that would look like an empty one
     events: list[Event] = []
     left = limit if limit is not None else sys.maxsize
@@ -130,14 +133,13 @@ async def show_history(run: Run, out: Out, after: int, limit: int | None, warnin
     if out.mode == "json":
         out.json([event_row(event) for event in events])
     elif out.text:
-        await _show_text(run, events)
+        await _show_text(run, events, full)
     return OK
 
 
-async def _show_text(run: Run, events: list[Event]) -> None:
+async def _show_text(run: Run, events: list[Event], full: bool) -> None:
     from rich.text import Text
 
-    from treadle.cli.emit import plain
     from treadle.testing.log import render
     from treadle.testing.projection import Projection
     from treadle.testing.report import paint
@@ -149,7 +151,11 @@ async def _show_text(run: Run, events: list[Event]) -> None:
     reading.apply(await run.history(0, events[-1].seq))
     began, wanted = reading.events[0].at, {event.seq for event in events}
     header, *lines = render(reading, began)
-    chosen = [line for event, line in zip(reading.events, lines, strict=True) if event.seq in wanted]
+    chosen: list[str] = []
+    for event, line in zip(reading.events, lines, strict=True):
+        if event.seq in wanted:
+            told = getattr(getattr(event, "error", None), "traceback", None) if full else None
+            chosen += [line, *(f"      {each}" for each in (told or "").splitlines())]
     screen = console()
     screen.print(Text(header, style="dim"))
     screen.print(paint(plain("\n".join(chosen))))

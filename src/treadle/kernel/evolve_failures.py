@@ -92,7 +92,7 @@ def retry_scheduled(state: RunState, event: e.TokenRetryScheduled) -> None:
         carried_on(state, token.id)
     token.attempts += event.tries
     token.waiting = None if event.by is not None else Waiting.TIMER
-    token.error = event.error
+    token.error = event.error.briefly() if event.error is not None else None
     _forget_attempt(token)
     drop_timers(state, token, triggers=False)
 

@@ -231,12 +231,12 @@ def note_failure(state: RunState, seq: int, failure: Failure, error: Error) -> N
 
 
 def _fail(state: RunState, token: Token, event: e.TokenFailed | e.TokenTimedOut) -> None:
-    token.error = event.error
-    token.attempts = max(token.attempts, event.error.attempts)
+    token.error = error = event.error.briefly()
+    token.attempts = max(token.attempts, error.attempts)
     end(state, token)
     if event.fails is not None or event.unhandled:
         token.failure = event.seq
-        note_failure(state, event.seq, Failure(token.id, fails=event.fails, unhandled=event.unhandled), event.error)
+        note_failure(state, event.seq, Failure(token.id, fails=event.fails, unhandled=event.unhandled), error)
     elif token.mode is not Mode.COMPENSATION:
         if _is_unwanted(state, token.frames):
             state.ended[token.id - 1] += USED

@@ -58,7 +58,8 @@ def _jitter_unit(seed: int, token: int, attempt: int) -> float:
 
 def fail_token(d: Deciding, token: Token, error: Error) -> None:
     """The token has failed for good."""
-    error = located(token, error)
+    told = located(token, error)
+    error = told.briefly()
     node = d.node(token)
     mutex = node.definition.mutex
     holds = token.mutex if mutex is not None and mutex.keep else None
@@ -70,9 +71,9 @@ def fail_token(d: Deciding, token: Token, error: Error) -> None:
         if node.definition.compensate_on_failure and node.definition.compensate is not None:
             saga.record(d, token, token.output)
         if error.kind == "TASK_TIMEOUT":
-            d.emit(e.TokenTimedOut(d.seq, d.now, token.id, error, d.now, frame, unhandled))
+            d.emit(e.TokenTimedOut(d.seq, d.now, token.id, told, d.now, frame, unhandled))
         else:
-            d.emit(e.TokenFailed(d.seq, d.now, token.id, error, retries, frame, unhandled))
+            d.emit(e.TokenFailed(d.seq, d.now, token.id, told, retries, frame, unhandled))
         failed_at = d.state.seq
         d.touch(token.frames)
         entity.outcome(d, node, token.id, success=False)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.model.ids import RunId
 
@@ -92,6 +93,13 @@ class Error(Struct, frozen=True, omit_defaults=True):
     """Of a fan-in: what its branches died of, the first three. Of a call: what the child run died of."""
     more_causes: int = 0
     """Failed branches beyond those in `causes`."""
+    traceback: str | None = None
+    """Of the function that raised it, for people: kept in the event of the failed attempt alone, and nothing that
+    expressions see."""
+
+    def briefly(self) -> Error:
+        """The same without its traceback: what goes on from the failed attempt."""
+        return self if self.traceback is None else replace(self, traceback=None)
 
     def as_json(self) -> dict[str, Any]:
         """The shape an author sees as `_last_error` and inside `{"_error": …}`; `causes` only where there are any."""

@@ -38,7 +38,9 @@ def workshop(registry: Registry, clock: Clock, settings: EngineSettings, name: s
     """The one workshop of a process, with the limits of the settings."""
     limits = {"threads_max": settings.threads_max, "processes_max": settings.processes_max}
     given = {limit: value for limit, value in limits.items() if value is not None}
-    return Workshop(registry, clock, name=name, attempts_max=settings.attempts_max, **given)
+    return Workshop(
+        registry, clock, name=name, attempts_max=settings.attempts_max, tracebacks=settings.tracebacks, **given
+    )
 
 
 def executing(shop: Workshop, settings: EngineSettings, name: str) -> Callable[[Report], LocalExecutor]:

@@ -27,16 +27,20 @@ from functools import partial
 from time import perf_counter
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.model.commands import ExtendLease, StartAttempt
+from treadle.model.errors import Error
 from treadle.model.ids import RunId, TokenId
 from treadle.runtime.answer import result_command
 from treadle.runtime.attempt import Execution
+from treadle.runtime.logs import logger
 from treadle.runtime.ports import Alarm, Attempt, Report
 from treadle.runtime.slots import Line, Slots
 from treadle.runtime.task import Outcome
 from treadle.runtime.workshop import Workshop
 
+log = logger("treadle.executor")
 SLICE_S = 0.005
 """How long a burst may keep the loop before others get a turn: half a frame, a hundred attempts."""
 
@@ -225,7 +229,18 @@ class LocalExecutor:
         del self._in_hand[entry.identity]
         self._release(entry)
         worker = self._name if attempt.queue is not None else None
+        if outcome.error is not None and outcome.error.traceback is not None:
+            outcome = self._told(attempt, outcome, outcome.error)
         self._report(attempt.run, result_command(attempt.token, attempt.attempt, outcome, worker))
+
+    def _told(self, attempt: Attempt, outcome: Outcome, error: Error) -> Outcome:
+        """Logs why. The traceback is kept with the attempt, unless the operator wants none."""
+        known = {"run": attempt.run, "node": attempt.facts.node, "attempt": attempt.attempt, "error": error.message}
+        if not self._shop.tracebacks:
+            log.info("an attempt failed", **known)
+            return replace(outcome, error=error.briefly())
+        log.info("an attempt failed", **known, traceback=error.traceback)
+        return outcome
 
     def _release(self, entry: _Entry) -> None:
         """Gives back all it holds."""

@@ -37,7 +37,7 @@ Json = Any
 class RunFailed(TreadleError):
     """`Run.result` of a run that did not complete."""
 
-    def __init__(self, run: RunId, status: RunStatus, error: Error | None) -> None:
+    def __init__(self, run: RunId, status: RunStatus, error: Error | None, traceback: str | None = None) -> None:
         why = f"{error.kind}: {error.message}" if error else ""
         super().__init__(f"run {run} is {status}" + (f": {why}" if why else ""))
         self.run = run
@@ -45,6 +45,8 @@ class RunFailed(TreadleError):
         self.error = error
         self.causes = error.causes if error is not None else ()
         """What its branches or its child run have died of, where it has failed because they have."""
+        if traceback is not None:
+            self.add_note(traceback)
 
 
 class Ended(Struct, frozen=True):
@@ -54,6 +56,8 @@ class Ended(Struct, frozen=True):
     status: RunStatus
     output: Json = None
     error: Error | None = None
+    traceback: str | None = None
+    """Of the function that raised the error, where it is kept."""
 
 
 class Run:
@@ -149,19 +153,21 @@ class Run:
         """Its output. Raises RunFailed when it ends otherwise."""
         ended = await self.wait(timeout_s)
         if ended.status is not RunStatus.COMPLETED:
-            raise RunFailed(self.id, ended.status, ended.error)
+            raise RunFailed(self.id, ended.status, ended.error, ended.traceback)
         return ended.output
 
     async def _ended(self, last: News) -> Ended:
         if isinstance(last.last, e.RunCompleted):
             return Ended(self.id, last.status, last.last.output)
-        output, error = None, None
+        output, error, told = None, None, None
         for event in await patiently(lambda: self.history(max(last.seq - 50, 0))):
             if isinstance(event, e.RunCompleted):
                 output = event.output
             elif isinstance(event, e.RunFailed | e.RunTimedOut):
                 error = event.error
-        return Ended(self.id, last.status, output, error)
+            elif isinstance(event, e.TokenFailed) and event.error.traceback is not None:
+                told = event.error.traceback  # the last one: what the run has failed for
+        return Ended(self.id, last.status, output, error, told if error is not None else None)
 
     async def timeline(self) -> TimelineView:
         """Its visits over time, as a picture in a notebook."""

@@ -45,6 +45,8 @@ class EngineSettings(Struct, frozen=True, kw_only=True):
     """Larger values move out of the history into content-addressed blobs."""
     cel_bytes_max: int = CEL_BYTES_MAX
     """Bytes of data that one CEL expression may read; more fails its token."""
+    tracebacks: bool = True
+    """Whether the traceback of a function that raises is kept with the failed attempt."""
     grace_ms: int = GRACE_MS
     lease_ms: int = TTL_MS
     """On a shared store: how long others wait for a sign of life before they take over what this engine owned."""

@@ -40,10 +40,12 @@ class Workshop:
         threads_max: int = THREADS_MAX,
         processes_max: int = PROCESSES_MAX,
         name: str = "local",
+        tracebacks: bool = True,
     ) -> None:
         self.loop = loop = asyncio.get_running_loop()
         self.clock = clock
         self.registry = registry
+        self.tracebacks = tracebacks
         self.room: Line[Any] = Line(attempts_max)
         """Places for attempts; who waits for one is an executor's own affair."""
         self.coroutines = Coroutines(loop)

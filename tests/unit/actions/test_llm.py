@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from typing import Any
@@ -9,10 +10,11 @@ from typing import Any
 import pytest
 
 from tests.unit.actions.calls import call
-from tests.unit.actions.llm_calls import BOTH, KEY, PRICE, VOTE, kind_for, tell
+from tests.unit.actions.llm_calls import BOTH, KEY, PRICE, VOTE, answered, kind_for, tell
 from treadle.actions.failure import TaskFailure
 from treadle.actions.llm.kind import install_llm
 from treadle.actions.llm.profiles import LlmSettings, Price, Profile
+from treadle.actions.protocol import Failed
 from treadle.actions.registry import Registry
 from treadle.testing.llm_server import Answer
 
@@ -121,8 +123,9 @@ def test_a_model_the_operator_does_not_allow_is_refused_before_anything_is_sent(
 
 def test_a_profile_that_does_not_exist_is_named_with_its_nearest() -> None:
     kind = kind_for(Profile(name="local", model="m", base_url="http://127.0.0.1:9"))
-    with pytest.raises(TaskFailure, match="'locl'; did you mean 'local'"):
-        kind.run(call({**ASK, "profile": "locl"}, {"thing": 1}))
+    reply = asyncio.run(answered(kind, call({**ASK, "profile": "locl"}, {"thing": 1})))
+    assert isinstance(reply, Failed)
+    assert "'locl'; did you mean 'local'" in reply.error.message
 
 
 def test_without_a_default_an_action_must_name_one_of_several_profiles() -> None:

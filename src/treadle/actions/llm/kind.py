@@ -21,7 +21,7 @@ from weakref import WeakKeyDictionary
 from msgspec.structs import replace
 
 from treadle.actions.configured import Settled, with_secrets
-from treadle.actions.failure import TaskFailure
+from treadle.actions.failure import TaskFailure, error_of
 from treadle.actions.llm.profiles import LlmSettings
 from treadle.actions.llm.question import Question, question_of
 from treadle.actions.llm.verdict import verdict
@@ -29,6 +29,7 @@ from treadle.actions.protocol import Call, Done, Failed, Reply, Warming
 from treadle.actions.redact import Redactor
 from treadle.actions.registry import Registry
 from treadle.actions.secrets import EnvironmentSecrets, Secret, SecretProvider, revealed
+from treadle.errors import TreadleError
 
 Json = Any
 PARTIAL = "llm.partial"
@@ -48,9 +49,11 @@ class LlmKind:
         return Warming(partial(self._run, call))
 
     async def _run(self, call: Call, begin: Callable[[], None]) -> Done | Failed:
-        question = await asyncio.to_thread(question_of, call, self._settings)
-        provider = await _provider()
-        await asyncio.to_thread(provider.warm, question.profile.provider)
+        try:
+            question = await asyncio.to_thread(question_of, call, self._settings)
+            await asyncio.to_thread((await _provider()).warm, question.profile.provider)
+        except TreadleError as problem:
+            return Failed(error_of(problem))
         begin()
         # Only the profile's secret: a reference that an author writes into a prompt stays text.
         key = {} if question.profile.api_key is None else {"api_key": {"secret": question.profile.api_key}}
