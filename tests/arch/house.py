@@ -50,8 +50,8 @@ ROOMS = {
     ),
     "cli": room(
         "runtime.engine runtime.standby runtime.connecting runtime.client runtime.run runtime.upkeep runtime.moving "
-        "runtime.logs runtime.schedule runtime.schedule_times runtime.queues runtime.worker testing display graph "
-        "language model errors store.places",
+        "runtime.logs runtime.reloading runtime.schedule runtime.schedule_times runtime.queues runtime.worker testing "
+        "display graph language model errors store.places",
         "msgspec rich cyclopts",
     ),
     "server": room("runtime.engine language model errors", "msgspec starlette uvicorn"),

@@ -1,5 +1,5 @@
 """`treadle dev`: an engine for the desk. Deploys the workflow files of a folder, again whenever one changes, executes,
-and shows what goes on.
+and shows what goes on. Python modules of functions are imported again when they change.
 
 Owns the watching: every file's time of change, once a second; a broken file is reported, the version before it stays.
 Exit codes: 0 stopped when asked · 4 no such folder · 5 the store cannot be used, or somebody else coordinates it.
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from treadle.cli.overview import Overview
     from treadle.runtime.engine import Engine
+    from treadle.runtime.reloading import Reloaded
 
 LOOK_S = 1.0
 RECENT = 8
@@ -73,11 +74,18 @@ async def _develop(config: Configuration, folder: Path, modules: tuple[str, ...]
 
 
 async def _keep_deployed(engine: Engine, folder: Path, config: Configuration) -> None:
+    from treadle.runtime.reloading import Reloader
+
     known: Stamp = {}
+    reloader = Reloader(engine)
     library = config.library.resolve() if config.library is not None else None
     while True:
         now = await asyncio.to_thread(_stamps, folder, library)
-        again = library is not None and known.get(library) != now.get(library)  # every file may use it
+        reloaded = await asyncio.to_thread(reloader.look)
+        if reloaded.changed:
+            await _say_reloaded(engine, reloaded)
+        # Every file may use the library, or functions that have other parameters now.
+        again = bool(reloaded.changed) or (library is not None and known.get(library) != now.get(library))
         for file, stamp in now.items():
             if file != library and (again or known.get(file) != stamp):
                 await _deploy(engine, file, config)
@@ -96,6 +104,16 @@ def _stamps(folder: Path, library: Path | None) -> Stamp:
             continue
         found[file] = (status.st_mtime_ns, status.st_size)
     return found
+
+
+async def _say_reloaded(engine: Engine, reloaded: Reloaded) -> None:
+    names = ", ".join(reloaded.changed)
+    if reloaded.problem is not None:
+        going = [row.run for row in await engine.runs(limit=RECENT) if row.status in GOING]
+        used = f"; used by {', '.join(going)}" if going else ""
+        say(f"{names} changed and cannot be imported: {reloaded.problem}; the code before it stays{used}")
+    else:
+        say(f"{names} changed: attempts that begin from now on run the new code")
 
 
 async def _deploy(engine: Engine, file: Path, config: Configuration) -> None:

@@ -143,6 +143,7 @@ class Engine(Client):
         courier = WebhookCourier(outside, await _callback_key(store))
         shop = workshop(self.registry, clock, self.settings, self._owner)
         self._closing.append(shop.close)
+        self.workshop = shop
         execute = executing(shop, self.settings, self._owner)
         self._core = core = Core(store, clock, execute, courier, self._random)
         core.library.cel_bytes_max = self.settings.cel_bytes_max

@@ -19,7 +19,6 @@ from __future__ import annotations
 import asyncio
 import multiprocessing
 import pickle
-import signal
 from collections.abc import Callable
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -30,6 +29,7 @@ from typing import Any
 from treadle.actions.current import CurrentAttempt
 from treadle.actions.protocol import Done, Failed, failed
 from treadle.runtime.effort import ABANDONED, Begun, Effort, Ended, checked
+from treadle.runtime.process_ends import lost, stillborn
 from treadle.runtime.process_worker import READY, TAKEN, serve
 from treadle.runtime.slots import Line
 
@@ -66,7 +66,7 @@ class Processes:
 
     def returned(self, worker: _Worker, job: _Job, answer: Done | Failed) -> None:
         """On the loop: a worker's thread has an answer."""
-        if worker.doomed:
+        if worker.doomed or worker.spent:
             self._retire(worker)
         else:
             self._idle.append(worker)
@@ -79,6 +79,13 @@ class Processes:
     def withdraw(self, job: _Job) -> None:
         """It has not begun, and now it will not."""
         self._line.withdraw(job)
+
+    def renew(self) -> None:
+        """Jobs to come get new processes; those in hand end where they are."""
+        for worker in self._workers:
+            worker.spent = True
+        while self._idle:
+            self._retire(self._idle.pop())
 
     async def close(self) -> None:
         """Kills every worker and waits until all are gone."""
@@ -145,6 +152,8 @@ class _Worker:
         self._lock = Lock()  # over the next two: the loop kills what the thread starts
         self._process: BaseProcess | None = None
         self.doomed = False
+        self.spent = False
+        """It takes no further job."""
         self._pipe: Connection | None = None
         self._last_shot: asyncio.TimerHandle | None = None
         self._gone: asyncio.Future[None] = loop.create_future()
@@ -204,14 +213,14 @@ class _Worker:
         for _ in range(TAKERS):
             pipe = self._ready_pipe()
             if pipe is None:
-                return _stillborn(self._bury())
+                return stillborn(self._bury())
             if self._is_taken(pipe, packed):
                 answer = self._received(pipe)
-                return _lost(self._bury()) if answer is None else _unpacked(answer)
+                return lost(self._bury()) if answer is None else _unpacked(answer)
             code = self._bury()
             if self.doomed:
                 break
-        return _lost(code)
+        return lost(code)
 
     def _is_taken(self, pipe: Connection, packed: bytes) -> bool:
         """False if the process died, perhaps while it was idle, before it took the job: then nothing of it was done,
@@ -266,31 +275,6 @@ def _unpacked(answer: bytes) -> Done | Failed:
         return checked(pickle.loads(answer))
     except Exception as problem:
         return failed(f"the answer of a worker process cannot be read: {type(problem).__name__}: {problem}")
-
-
-def _lost(code: int | None) -> Failed:
-    hint = " (out of memory?)" if code == -signal.SIGKILL else ""
-    text = f"the process that ran the action {_end(code)} without an answer{hint}"
-    return failed(text, "WORKER_LOST", retryable=True, details={"exit_code": code})
-
-
-def _stillborn(code: int | None) -> Failed:
-    text = f"a worker process {_end(code)} before it was ready; its standard error says why. "
-    guard = "A script that starts an engine begins it under `if __name__ == '__main__':`."
-    return failed(text + guard, "WORKER_LOST", retryable=True, details={"exit_code": code})
-
-
-def _end(code: int | None) -> str:
-    if code is None:
-        return "ended"
-    return f"was killed by {_signal(-code)}" if code < 0 else f"exited with code {code}"
-
-
-def _signal(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def _context() -> Any:

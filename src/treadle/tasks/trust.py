@@ -51,6 +51,10 @@ class Trust:
         self._known.add(module)
         return True
 
+    def covers(self, module: str) -> bool:
+        """Whether a loaded module lies in one of the folders: it is the project's own, not merely allowed by name."""
+        return bool(self._folders) and self._is_inside(module)
+
     def refusal(self, inside: ModuleType, path: list[str], found: Any) -> str | None:
         """Why something found in an allowed module is not for workflows; None: it is."""
         if len(path) == 1 and (path[0] in getattr(inside, "__all__", ()) or options_of(found) is not None):
