@@ -9,9 +9,8 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 import uuid_utils
-from msgspec import Struct
 
-from treadle.errors import CommandRefused, TreadleError
+from treadle.errors import CommandRefused
 from treadle.kernel.reopen_plan import unhandled_visits
 from treadle.kernel.state import RunState
 from treadle.model import commands as c
@@ -22,6 +21,8 @@ from treadle.model.states import RUN_ENDED, RunStatus
 from treadle.runtime.artifacts import Artifact, artifacts_of
 from treadle.runtime.commander import Commander, patiently
 from treadle.runtime.compensations import Compensation, compensations_of, the_failed
+from treadle.runtime.ended import Ended as Ended
+from treadle.runtime.ended import RunFailed as RunFailed
 from treadle.runtime.feed import News, Watch
 from treadle.runtime.finding import unknown
 from treadle.runtime.given import given, named
@@ -32,32 +33,6 @@ if TYPE_CHECKING:
     from treadle.display.views import TimelineView
 
 Json = Any
-
-
-class RunFailed(TreadleError):
-    """`Run.result` of a run that did not complete."""
-
-    def __init__(self, run: RunId, status: RunStatus, error: Error | None, traceback: str | None = None) -> None:
-        why = f"{error.kind}: {error.message}" if error else ""
-        super().__init__(f"run {run} is {status}" + (f": {why}" if why else ""))
-        self.run = run
-        self.status = status
-        self.error = error
-        self.causes = error.causes if error is not None else ()
-        """What its branches or its child run have died of, where it has failed because they have."""
-        if traceback is not None:
-            self.add_note(traceback)
-
-
-class Ended(Struct, frozen=True):
-    """How a run ended."""
-
-    run: RunId
-    status: RunStatus
-    output: Json = None
-    error: Error | None = None
-    traceback: str | None = None
-    """Of the function that raised the error, where it is kept."""
 
 
 class Run:
