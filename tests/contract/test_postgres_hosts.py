@@ -131,11 +131,11 @@ async def test_without_a_primary_every_server_says_why_not(pair: tuple[Server, S
     _, standby = pair
     nobody = free_port()
     with pytest.raises(StoreUnavailable) as refused:
-        await connect(address(nobody, standby)).__aenter__()
+        await connect(address(nobody, standby), wait_s=0).__aenter__()
     assert f"127.0.0.1:{nobody}: " in str(refused.value)
     assert f"127.0.0.1:{standby.port}: it only reads" in str(refused.value)
     with pytest.raises(StoreUnavailable, match="it only reads: name the primary, or promote a standby"):
-        await connect(address(standby)).__aenter__()
+        await connect(address(standby), wait_s=0).__aenter__()
 
 
 @on_loop

@@ -92,10 +92,11 @@ async def test_what_was_acknowledged_survives_and_the_old_primary_is_refused(
 
         await come_back(primary)
         kept = await count_runs(primary)
-        await aside(standby.crash)  # so that nobody is left but the old one
         monkeypatch.setattr(patience, "PATIENCE_S", 0.0)
-        with structlog.testing.capture_logs() as logs, pytest.raises(StoreGoneBack, match="on timeline 1") as refused:
-            await until_refused(client)
+        with structlog.testing.capture_logs() as logs:
+            await aside(standby.crash)  # so that nobody is left but the old one
+            with pytest.raises(StoreGoneBack, match="on timeline 1") as refused:
+                await until_refused(client)
         assert "is an old primary that has come back" in str(refused.value)
         assert "make it a standby of the new primary (pg_rewind, pg_basebackup)" in str(refused.value)
         assert {line["log_level"] for line in logs if "gone back" in line["event"]} == {"error"}
@@ -186,7 +187,7 @@ async def test_behind_one_address_the_old_primary_is_refused_until_it_leads_else
             with pytest.raises(StoreGoneBack):
                 await until_refused(client)
             with pytest.raises(StoreGoneBack):
-                await connect(dsn).__aenter__()
+                await connect(dsn, wait_s=0).__aenter__()
             monkeypatch.undo()
             switch.lead_to(standby)
             await finish(engine)
@@ -212,7 +213,7 @@ async def test_a_process_that_has_just_begun_asks_all_servers_first(servers: tup
         assert way_to(fresh).witness.timeline == 2
         # The new primary is not among them; a standby of it is.
         with pytest.raises(StoreGoneBack, match="old primary"):
-            await connect(address(primary, third)).__aenter__()
+            await connect(address(primary, third), wait_s=0).__aenter__()
     finally:
         third.close()
 
