@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 import treadle
+from tests.cli.shell import Shell
 from tests.cli.test_tables import drawn
+from treadle.cli.emit import console, live_console
 from treadle.cli.exits import OK, REFUSED
 from treadle.cli.main import run_verb
 from treadle.cli.schedules import COLUMNS, GIVES
@@ -73,3 +75,20 @@ def test_a_schedule_keeps_its_time_on_a_narrow_terminal() -> None:
         "paused": "",
     }
     assert any(row["next"] in line for line in drawn(COLUMNS, row, 80, GIVES))
+
+
+def test_what_a_function_prints_is_no_part_of_the_answer(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    shell.write("talking.py", "def talk(n):\n    print('talking', n)\n    return {'n': n}\n")
+    action = "{kind: python, function: 'talking:talk'}"
+    text = f"workflow: talking\nnodes:\n  a: {{action: {action}, input_mapping: {{n: $.input.n}}}}\n"
+    done = shell("run", shell.write("talking.yaml", text), "--input", '{"n": 1}', "--output", "json")
+    assert json.loads(done.stdout)["status"] == "completed"
+    assert "talking 1" in done.stderr
+
+
+def test_what_is_printed_beside_a_live_table_goes_through_its_console() -> None:
+    with live_console() as screen:
+        assert console(stderr=True) is screen
+        assert console() is not screen
+    assert console(stderr=True) is not screen

@@ -146,10 +146,10 @@ async def _show(engine: Engine) -> None:
     """The newest runs, on a terminal."""
     from rich.live import Live
 
-    from treadle.cli.emit import console
+    from treadle.cli.emit import live_console
 
     views: dict[str, Overview] = {}
-    with Live(console=console(stderr=True), auto_refresh=False) as live:
+    with live_console() as screen, Live(console=screen, auto_refresh=False) as live:
         tick = 0
         while True:
             live.update(await _desk(engine, views, tick), refresh=True)

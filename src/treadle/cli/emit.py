@@ -6,10 +6,12 @@ the terminal, and that whatever is piped is not wrapped.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
@@ -26,6 +28,20 @@ Row = Mapping[str, Any]
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 WIDE = 100_000
 """Columns of a pipe: nobody looks, so nothing is wrapped."""
+
+
+_answers: int | None = None
+"""Where answers go since `keep_stdout`."""
+
+
+def keep_stdout() -> None:
+    """From now on stdout is for answers alone: what functions print, here or in processes of theirs, goes to stderr.
+    For a verb that executes: whoever reads its answer wants nothing else."""
+    global _answers
+    if _answers is None and sys.__stdout__ is not None and sys.stdout is sys.__stdout__:
+        sys.__stdout__.flush()
+        _answers = os.dup(1)
+        os.dup2(2, 1)
 
 
 class Out:
@@ -63,8 +79,13 @@ class Out:
 
     def json(self, value: Any) -> None:
         """A value as one line of JSON."""
-        sys.stdout.write(msgspec.json.encode(value).decode() + "\n")
-        sys.stdout.flush()
+        line = msgspec.json.encode(value) + b"\n"
+        if _answers is not None:
+            while line:
+                line = line[os.write(_answers, line) :]
+        else:
+            sys.stdout.write(line.decode())
+            sys.stdout.flush()
 
     def done(self, value: Row, sentence: str) -> None:
         """What has been done: a sentence on stderr, or an object on stdout."""
@@ -97,10 +118,27 @@ _STYLES = {
 }
 
 
+_live: Console | None = None
+"""The console of a table that is being redrawn: what is printed beside it must go through it, or is glued to it."""
+
+
+@contextmanager
+def live_console() -> Iterator[Console]:
+    """The console for a table that is redrawn on stderr; meanwhile it is everybody's."""
+    global _live
+    _live = console(stderr=True)
+    try:
+        yield _live
+    finally:
+        _live = None
+
+
 def console(*, stderr: bool = False) -> Console:
     """Prints what it is given: colours on a terminal, no highlighting, no emoji, no wrapping of what is piped."""
     from rich.console import Console
 
+    if stderr and _live is not None:
+        return _live
     stream = sys.stderr if stderr else sys.stdout
     return Console(stderr=stderr, highlight=False, emoji=False, markup=False, width=None if stream.isatty() else WIDE)
 

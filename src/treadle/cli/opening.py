@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from treadle.cli.configuration import Configuration
-from treadle.cli.emit import Out, say
+from treadle.cli.emit import Out, keep_stdout, say
 from treadle.cli.exits import INVALID, STORE, Failure
 
 if TYPE_CHECKING:
@@ -83,6 +83,7 @@ async def own_or_reach(config: Configuration, functions: Functions | None = None
     process takes over."""
     from treadle.runtime.standby import StandBy
 
+    keep_stdout()
     engine = new_engine(config, functions=functions)
     owner = await _owner(config, engine)
     if owner is None:
