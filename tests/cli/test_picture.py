@@ -91,7 +91,7 @@ def test_nothing_is_live_at_the_end_and_every_visit_was_counted(panel: tuple[Wor
     assert view.status is RunStatus.COMPLETED
     created = sum(1 for event in panel[1] if event.type == "token.created")
     assert sum(node.ended for node in view.nodes.values()) == created
-    assert (view.nodes["judge"].done, view.nodes["judge"].failed) == (6, 1)
+    assert (view.nodes["judge"].done, view.nodes["judge"].failed) == (5, 1)  # the slowest is cancelled
 
 
 def test_a_narrow_terminal_loses_words_and_neither_marks_nor_names(panel: tuple[Workflow, list[Event]]) -> None:

@@ -22,6 +22,7 @@ expect: {status: completed, output: {n: 1}}
 def test_plain_pytest_imports_what_the_project_has(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     shell("init")
+    shell("validate", "workflows", "--strict")
     shell.write("shop.py", "def one():\n    return {'n': 1}\n")
     (tmp_path / "tests").mkdir()
     shell.write("tests/test_shop.py", "from shop import one\n\ndef test_one():\n    assert one() == {'n': 1}\n")

@@ -45,6 +45,7 @@ transitions:
     to: decide
     synchronization:
       sibling_group: readers
+      min_success_count: 1
       merge: {source: _branch.output.remark, target: state.remarks, strategy: append}
 """
 

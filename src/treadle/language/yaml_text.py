@@ -91,7 +91,9 @@ def _syntax(error: Any) -> Refusal:
     at = mark and (mark.line << COLUMN_BITS | mark.column)
     if "'\\t'" in message:
         return Refusal(
-            "YAML is indented with spaces, here stands a tab", at, hint="replace tabs at the beginning of lines"
+            "not valid YAML: it is indented with spaces, and here stands a tab",
+            at,
+            hint="replace tabs at the beginning of lines",
         )
     return Refusal(f"not valid YAML: {message}", at)
 

@@ -10,7 +10,11 @@ from treadle.language import load_text
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
-        ("workflow: w\nnodes:\n\ta: {}\n", "YAML is indented with spaces, here stands a tab", "replace tabs"),
+        (
+            "workflow: w\nnodes:\n\ta: {}\n",
+            "not valid YAML: it is indented with spaces, and here stands a tab",
+            "replace tabs",
+        ),
         (
             "workflow: w\nnodes: {a: {}, b: {}}\ntransitions: [{from: a, to: b, condition: 'input.x >= && 3'}]\n",
             "unexpected '&&': a value is expected (column 12 of the expression)",
