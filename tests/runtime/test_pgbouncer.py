@@ -155,8 +155,10 @@ def test_an_old_primary_behind_it_is_refused(server: Server, monkeypatch: pytest
         async with switch.open() as there:
             port = int(there.partition("@")[2].partition(":")[2].partition("/")[0])
             for bouncer in await asyncio.to_thread(lambda: [*_opened(port)]):
-                await _old_primary(switch, bouncer, primary, standby, monkeypatch)
-                await asyncio.to_thread(bouncer.close)
+                try:
+                    await _old_primary(switch, bouncer, primary, standby, monkeypatch)
+                finally:
+                    await asyncio.to_thread(bouncer.close)
 
     try:
         asyncio.run(story())
