@@ -119,6 +119,7 @@ def test_no_verb_shows_a_password(
     tmp_path: Path, store: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TREADLE_ENGINE_OPEN_WAIT_MS", "0")
     Path("quick.yaml").write_text(QUICK)
     verbs = ["run quick.yaml", "runs list", "doctor", "fsck", "nodes", "engine", "deploy quick.yaml", "backup x.db"]
     for verb in [*verbs, "config --origin"]:

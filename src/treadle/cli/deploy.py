@@ -34,7 +34,7 @@ def deploy(
 async def _deploy(config: Configuration, paths: list[Path], check: bool, modules: tuple[str, ...]) -> int:
     from treadle.cli.emit import Out, builtins, say
     from treadle.cli.loading import definition_paths, read_definitions, shared
-    from treadle.cli.opening import importable
+    from treadle.cli.opening import importable, open_wait_s
     from treadle.runtime.connecting import connect
 
     files = definition_paths(paths, config.library)
@@ -42,7 +42,7 @@ async def _deploy(config: Configuration, paths: list[Path], check: bool, modules
     known, allow = shared(config), config.allow if check else None
     definitions = [definition for file in files for definition in read_definitions(file, known, allow=allow)]
     out = Out(config["output"])
-    async with connect(config.store, create=True) as client:
+    async with connect(config.store, create=True, wait_s=open_wait_s(config)) as client:
         before = {one.workflow: one.version for one in await client.workflows()}
         rows = []
         for definition in definitions:

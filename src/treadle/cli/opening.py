@@ -67,8 +67,13 @@ async def reach(config: Configuration) -> AsyncIterator[Client]:
     from treadle.runtime.connecting import connect
 
     require_store(config)
-    async with connect(config.store, wait_s=LOOK_WAIT_S) as client:
+    async with connect(config.store, wait_s=min(LOOK_WAIT_S, open_wait_s(config))) as client:
         yield client
+
+
+def open_wait_s(config: Configuration) -> float:
+    """How long a store is waited for that does not answer."""
+    return float(config["engine.open_wait_ms"]) / 1_000
 
 
 def require_store(config: Configuration) -> None:
@@ -102,7 +107,7 @@ async def _owner(config: Configuration, engine: Engine) -> str | None:
     from treadle.runtime.connecting import connect
 
     if config.store.dsn is not None:
-        async with connect(config.store, create=True) as client:
+        async with connect(config.store, create=True, wait_s=open_wait_s(config)) as client:
             if await client.is_owned():  # else nobody would execute it
                 return f"the nodes of {config.store}"
     try:

@@ -22,7 +22,7 @@ from treadle.model.events import RunStarted
 
 if TYPE_CHECKING:
     from treadle.cli.emit import Out
-    from treadle.cli.opening import Reached
+    from treadle.cli.opening import Reached, open_wait_s
     from treadle.model.definition import Workflow
     from treadle.runtime.client import Client
     from treadle.runtime.run import Run
@@ -108,7 +108,7 @@ async def _hand_in(
     from treadle.errors import EngineStopped
     from treadle.runtime.connecting import connect
 
-    async with connect(config.store, create=True) as client:
+    async with connect(config.store, create=True, wait_s=open_wait_s(config)) as client:
         name = await _deployed(client, definitions, workflow, options)
         run_id = client.new_run_id()
         try:
