@@ -22,7 +22,7 @@ from treadle.model.events import RunStarted
 
 if TYPE_CHECKING:
     from treadle.cli.emit import Out
-    from treadle.cli.opening import Reached, open_wait_s
+    from treadle.cli.opening import Reached
     from treadle.model.definition import Workflow
     from treadle.runtime.client import Client
     from treadle.runtime.run import Run
@@ -104,6 +104,7 @@ async def _hand_in(
 ) -> int:
     """Asks for a run without executing anything here: whoever coordinates the store does, now or later."""
     from treadle.cli.emit import say
+    from treadle.cli.opening import open_wait_s
     from treadle.cli.progress import no_answer_yet
     from treadle.errors import EngineStopped
     from treadle.runtime.connecting import connect
