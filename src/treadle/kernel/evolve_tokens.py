@@ -284,7 +284,9 @@ def close_outside(token: Token, cause: str) -> None:
 def _remember_stopping(state: RunState, token: Token) -> None:
     works = token.mode is Mode.COMPENSATION or state.graph.nodes[token.node].task is not None
     if token.attempt and (token.child is not None or (token.waiting is None and works)):
-        state.stopping[token.id] = Stopped(token.attempt, token.node, token.path, token.frames, token.input, token.mode)
+        state.stopping[token.id] = Stopped(
+            token.attempt, token.node, token.path, token.frames, token.input, token.mode, token.child
+        )
 
 
 def take_mutex(state: RunState, token: Token) -> None:

@@ -44,6 +44,8 @@ def late_success(d: Deciding, token: TokenId, attempt: int | None, output: Json,
     stopped = d.state.stopping.get(token)
     if stopped is None or stopped.mode is not Mode.FORWARD or attempt not in (None, stopped.attempt):
         return
+    if child != stopped.child:
+        return
     if child is None and d.graph.nodes[stopped.node].definition.compensate is None:
         return
     if d.graph.definition.compensation != "off":

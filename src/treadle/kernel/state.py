@@ -66,8 +66,7 @@ class Token(Struct, gc=False):
     child: RunId | None = None
     error: Error | None = None
     when: dict[str, bool | None] | None = None
-    """Armed `when` triggers and whether their condition held last time; None: it could not be evaluated, which history
-    says once."""
+    """Armed `when` triggers and whether each held last time; None: it could not be evaluated, as history says."""
     mutex: str | None = None
     """The mutex it holds."""
     progress: tuple[int, int, int] = (0, 0, 0)
@@ -125,7 +124,8 @@ class MutexState(Struct):
 
 
 class Stopped(Struct):
-    """An attempt told to stop whose result may still arrive."""
+    """An attempt told to stop whose result may still arrive. `child` is the run it waited for: a visit that is retried
+    calls another one, whose end is not this attempt's."""
 
     attempt: int
     node: str
@@ -133,6 +133,7 @@ class Stopped(Struct):
     frames: Frames
     input: Json
     mode: Mode
+    child: RunId | None = None
 
 
 class Deferred(Struct):
@@ -233,8 +234,7 @@ class RunState:
     node_joins: dict[tuple[str, Frame | None], NodeJoinState] = field(default_factory=dict)
     scopes: dict[Frame | None, Scope] = field(default_factory=dict)
     writers: dict[tuple[Frame | None, Path], Frame] = field(default_factory=dict)
-    """Which branch of a group without a join last wrote a path of the scope around it: a differing one is a
-    conflict."""
+    """Which branch of a group without a join last wrote a path around it: another value is a conflict."""
     timers: dict[TimerId, Timer] = field(default_factory=dict)
     signals: dict[int, Signal] = field(default_factory=dict)
     waiters: dict[str, list[tuple[TokenId, str | None]]] = field(default_factory=dict)

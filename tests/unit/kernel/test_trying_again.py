@@ -86,6 +86,22 @@ def test_the_end_of_a_reopened_child_may_overtake_the_news_of_its_reopening() ->
     assert late.events == []
 
 
+def test_the_end_of_a_new_child_that_comes_twice_is_not_taken_for_a_late_success_of_the_first() -> None:
+    """Both belong to one visit: the first child was cancelled with a failure elsewhere, a retry called the second."""
+    call = {"action": {"kind": "workflow_call", "workflow": "kid"}}
+    graph = graph_of({"nodes": {"call": call, "task": TASK, "hold": TASK}})
+    driven = Driven(graph, Shelf(graph, KID))
+    driven.do(c.StartRun(run=RUN))
+    task = TokenId(2)
+    driven.do(c.FailAttempt(task, 1, BOOM))
+    driven.do(c.RetryToken(task))
+    second = driven.state.tokens[CALL].child
+    assert second not in (None, CHILD)
+    again = c.EndChild(CALL, second, "completed", {}, compensable=True)
+    driven.do(again)
+    assert driven.do(again).events == []
+
+
 def test_a_child_that_nobody_waits_for_any_more_is_cancelled_when_it_is_reopened() -> None:
     driven = calling()
     driven.do(c.RetryToken(CALL))
