@@ -13,16 +13,18 @@ from typing import Any
 from treadle.actions import bounded
 from treadle.actions.failure import TaskFailure, error_of
 from treadle.actions.plain import plain
-from treadle.actions.protocol import Call, Done, Failed, Work
+from treadle.actions.protocol import TOLD, Call, Done, Failed, Work
 
 
 class TemplateKind:
-    """The keys of the step's input are the variables; `input`, `state` and `output` are there as well."""
+    """The keys of the step's input are the variables; `input`, `state`, `output`, `_run` and `_visit` are there as
+    well."""
 
     name = "template"
 
     def run(self, call: Call) -> Done | Failed | Work:
-        template, variables = call.config["template"], variables_of(call)
+        template = call.config["template"]
+        variables = variables_of(template, call)
         if bounded.is_small(template, variables):
             return _rendered(template, variables)
         return Work(partial(_rendered, template, variables))
@@ -34,13 +36,14 @@ class TemplateKind:
 
 def render(template: str, call: Call, name: str = "template") -> str:
     """The text of a template for one call; raises TaskFailure. May block for a while."""
-    return bounded.render(template, name, variables_of(call))
+    return bounded.render(template, name, variables_of(template, call))
 
 
-def variables_of(call: Call) -> dict[str, Any]:
-    """What a template sees."""
+def variables_of(template: str, call: Call) -> dict[str, Any]:
+    """What a template sees; `_run` and `_visit` are made only for one that mentions them."""
     own = call.input if isinstance(call.input, dict) else {}
-    variables: dict[str, Any] = plain({**call.roots(), **own})
+    told = {name: call.facts.root(name) for name in TOLD if name in template}
+    variables: dict[str, Any] = plain({**call.roots(), **told, **own})
     return variables
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from treadle.kernel import units
 from treadle.kernel.group_state import Arrival, Group, SiteState
 from treadle.kernel.members import FORWARD, MUTEX, SIBLINGS, SIGNAL, TRIGGER
+from treadle.kernel.signal_lines import join_line, join_line_by_key, leave_line
 from treadle.kernel.state import ENDED, RunState, Token
 from treadle.model.ids import ArrivalId, GroupId, TokenId
 from treadle.model.states import Waiting
+
+Json = Any
 
 _CODES = {name: code for code, name in reversed(list(enumerate(ENDED)))}
 
@@ -38,7 +43,7 @@ def _stop_waiting(state: RunState, token: Token) -> None:
     if is_passive(state, token, token.waiting):
         state.passive -= 1
     if token.waiting is SIGNAL:
-        forget_waiter(state, token.detail["signal"], token.id)
+        leave_line(state.lines, token.detail["signal"], token.id)
     elif token.waiting is MUTEX:
         state.mutexes[token.detail["mutex"]].queue.remove(token.id)
     token.waiting = None
@@ -61,7 +66,7 @@ def leave(state: RunState, token: Token, *, counted: bool = True) -> None:
     if triggers := state.graph.nodes[ref].triggers:
         for t in triggers:
             if t.definition.trigger is not None and t.definition.trigger.signal is not None:
-                forget_waiter(state, t.definition.trigger.signal, token.id)
+                leave_line(state.lines, t.definition.trigger.signal, token.id)
         token.when = None
         state.watching.pop(token.id, None)
 
@@ -115,12 +120,12 @@ def release_mutex(state: RunState, token: Token) -> None:
         token.mutex = None
 
 
-def forget_waiter(state: RunState, name: str, token: TokenId) -> None:
-    rest = [waiter for waiter in state.waiters.get(name, ()) if waiter[0] != token]
-    if rest:
-        state.waiters[name] = rest
+def wait_for_signal(state: RunState, token: TokenId, detail: Json) -> None:
+    """A `signal` action waits: by its key where one is written."""
+    if detail["keyed"]:
+        join_line_by_key(state.lines, detail["signal"], token, detail["key"])
     else:
-        state.waiters.pop(name, None)
+        join_line(state.lines, detail["signal"], token, None)
 
 
 def is_passive(state: RunState, token: Token, reason: Waiting | None) -> bool:

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.kernel import fallen, standing, units
-from treadle.kernel.evolve_endings import consume_arrivals, drop_sync_timer, drop_timers, forget_waiter
+from treadle.kernel.evolve_endings import consume_arrivals, drop_sync_timer, drop_timers
 from treadle.kernel.evolve_tokens import arm, carried_on, close_outside, note_failure, take_mutex, waiting
 from treadle.kernel.group_state import Arrival, Failure
 from treadle.kernel.lifecycle import move_token
 from treadle.kernel.members import FORWARD, SIBLINGS
+from treadle.kernel.signal_lines import leave_line
 from treadle.kernel.state import RunState, Token
 from treadle.model import events as e
 from treadle.model.ids import ArrivalId, TokenId
@@ -85,7 +86,7 @@ def retry_scheduled(state: RunState, event: e.TokenRetryScheduled) -> None:
         token = state.tokens[event.token]
         close_outside(token, "token.retry_scheduled")
         if token.waiting is Waiting.SIGNAL:
-            forget_waiter(state, token.detail["signal"], token.id)
+            leave_line(state.lines, token.detail["signal"], token.id)
     token.state = move_token(token.state, "token.retry_scheduled")
     token.version += 1
     if state.deferred:

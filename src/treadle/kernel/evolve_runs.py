@@ -10,6 +10,7 @@ from treadle.kernel import fallen, standing
 from treadle.kernel.evolve_endings import drop_lease
 from treadle.kernel.evolve_tokens import scope_at
 from treadle.kernel.lifecycle import move_run
+from treadle.kernel.signal_lines import drop_signal, keep_signal
 from treadle.kernel.state import Position, Record, RunState, Signal, Timer
 from treadle.model import events as e
 from treadle.model.states import RunStatus
@@ -150,13 +151,15 @@ def timer_fired(state: RunState, event: e.TimerFired) -> None:
 
 def signal_received(state: RunState, event: e.SignalReceived) -> None:
     state.signals[event.signal] = Signal(event.signal, event.name, event.key, event.data, event.at, event.seq)
+    keep_signal(state.lines, event.name, event.key, event.signal)
     state.last_signal = event.signal
     if event.command is not None:
         state.seen.add(event.command)
 
 
 def signal_taken(state: RunState, event: e.SignalTaken) -> None:
-    del state.signals[event.signal]
+    signal = state.signals.pop(event.signal)
+    drop_signal(state.lines, signal.name, signal.key, signal.id)
 
 
 def recorded(state: RunState, event: e.CompensationRecorded) -> None:

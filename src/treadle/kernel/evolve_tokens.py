@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.kernel import fallen, standing, units
-from treadle.kernel.evolve_endings import drop_lease, end, forget_waiter, is_passive, withdraw_arrival
+from treadle.kernel.evolve_endings import drop_lease, end, is_passive, wait_for_signal, withdraw_arrival
 from treadle.kernel.group_state import Arrival, Failure
 from treadle.kernel.lifecycle import move_external, move_gate, move_token
 from treadle.kernel.members import CLAIMED, FORWARD, MUTEX, PENDING, SIBLINGS, SIGNAL, TOKEN_CREATED
 from treadle.kernel.scope import Scope
+from treadle.kernel.signal_lines import join_line, leave_line
 from treadle.kernel.state import USED, MutexState, RunState, Stopped, Token
 from treadle.model import events as e
 from treadle.model.errors import Error
@@ -87,7 +88,7 @@ def arm(state: RunState, token: Token) -> None:
         trigger = t.definition.trigger
         assert trigger is not None
         if trigger.signal is not None:
-            state.waiters.setdefault(trigger.signal, []).append((token.id, t.id))
+            join_line(state.lines, trigger.signal, token.id, t.id)
         elif trigger.when is not None:
             token.when = {**(token.when or {}), t.id: False}
             state.watching[token.id] = None
@@ -149,7 +150,7 @@ def waiting(state: RunState, event: e.TokenWaiting) -> None:
     if reason is MUTEX:
         state.mutexes.setdefault(event.detail["mutex"], MutexState()).queue.append(event.token)
     elif reason is SIGNAL:
-        state.waiters.setdefault(event.detail["signal"], []).append((event.token, None))
+        wait_for_signal(state, event.token, event.detail)
     elif reason is Waiting.EXTERNAL and token.external is None:
         token.external = ExternalState.OFFERED
 
@@ -183,7 +184,7 @@ def resumed(state: RunState, event: e.TokenResumed) -> None:
         mutex.holders[token.id] = None
         token.mutex = token.detail["mutex"]
     elif token.waiting is Waiting.SIGNAL:
-        forget_waiter(state, token.detail["signal"], token.id)
+        leave_line(state.lines, token.detail["signal"], token.id)
     token.waiting = None
     token.detail = None
 

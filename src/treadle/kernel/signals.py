@@ -13,6 +13,7 @@ from treadle.expression.values import json_equal
 from treadle.graph.execution_graph import GraphTransition
 from treadle.kernel import suspend, triggers
 from treadle.kernel.deciding import Deciding, Refused
+from treadle.kernel.signal_lines import has_waiters, kept_signals, kept_signals_by_key, waiters
 from treadle.kernel.state import Signal, Token
 from treadle.model import events as e
 from treadle.model.ids import TokenId
@@ -25,7 +26,7 @@ BUFFER_MAX = 10_000
 
 def receive(d: Deciding, name: str, key: Json, data: Json, command: str | None) -> None:
     """A signal arrives: hand it to the longest waiter, or keep it."""
-    if len(d.state.signals) >= BUFFER_MAX and name not in d.state.waiters:
+    if len(d.state.signals) >= BUFFER_MAX and not has_waiters(d.state.lines, name):
         raise Refused("LIMIT_EXCEEDED", f"{BUFFER_MAX} signals are waiting to be taken in this run already")
     identity = d.state.last_signal + 1
     d.emit(e.SignalReceived(d.seq, d.now, identity, name, key, data, command))
@@ -35,7 +36,7 @@ def receive(d: Deciding, name: str, key: Json, data: Json, command: str | None) 
 
 def offer(d: Deciding, signal: Signal) -> bool:
     """Give a signal to the first waiter that accepts it."""
-    for token_id, transition_id in list(d.state.waiters.get(signal.name, ())):
+    for token_id, transition_id in waiters(d.state.lines, signal.name, signal.key):
         token = d.state.tokens[token_id]
         transition = d.graph.transitions[transition_id] if transition_id is not None else None
         if _fits(_wish(d, token, transition), signal) and _give(d, token, transition, signal):
@@ -45,9 +46,12 @@ def offer(d: Deciding, signal: Signal) -> bool:
 
 def take_buffered(d: Deciding, token: Token, transition: GraphTransition | None, name: str) -> bool:
     """A waiter has just come: take the oldest kept signal it accepts."""
-    kept = [signal for signal in d.state.signals.values() if signal.name == name]
+    kept = kept_signals(d.state.lines, name)
     wish = _wish(d, token, transition) if kept else None
-    for signal in kept:
+    if wish is None:
+        return False
+    for identity in kept_signals_by_key(d.state.lines, name, wish[1]) if wish[0] else kept:
+        signal = d.state.signals[identity]
         if _fits(wish, signal) and _fresh(d, token, transition, signal):
             return _give(d, token, transition, signal)
     return False

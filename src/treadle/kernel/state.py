@@ -19,6 +19,7 @@ from treadle.expression.paths import Path
 from treadle.graph.execution_graph import ExecutionGraph
 from treadle.kernel.group_state import Arrival, Failure, Group, NodeJoinState
 from treadle.kernel.scope import Scope
+from treadle.kernel.signal_lines import Lines
 from treadle.model.errors import Error
 from treadle.model.events import GateOpened
 from treadle.model.ids import ArrivalId, Frame, Frames, GroupId, RecordId, RunId, TimerId, TokenId
@@ -237,8 +238,7 @@ class RunState:
     """Which branch of a group without a join last wrote a path around it: another value is a conflict."""
     timers: dict[TimerId, Timer] = field(default_factory=dict)
     signals: dict[int, Signal] = field(default_factory=dict)
-    waiters: dict[str, list[tuple[TokenId, str | None]]] = field(default_factory=dict)
-    """By signal name, longest waiting first: a `signal` action (None) or an armed trigger (its transition)."""
+    lines: Lines = field(default_factory=dict)
     mutexes: dict[str, MutexState] = field(default_factory=dict)
     records: dict[RecordId, Record] = field(default_factory=dict)
     answers: dict[TokenId, tuple[int, Json]] = field(default_factory=dict)
