@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,3 +56,17 @@ async def test_a_key_that_was_asked_for_before_stands_for_the_same_run(place: st
         again = await client.start("chain", key="k1")
         assert again.id == first
         assert len(await client.runs()) <= 4
+
+
+@on_loop
+async def test_starts_with_one_key_at_the_same_moment_name_the_one_run_that_comes(place: str) -> None:
+    async with connect(place, create=True) as one, connect(place) as other:
+        await one.deploy(chain("a"))
+        asked = await asyncio.gather(*(kept(client, "k") for client in (one, other) * 3))
+        named = asked[-1]
+    assert set(asked) == {named}
+    async with Engine(place, functions={"a": nothing}) as engine:
+        while not (found := await engine.runs()):
+            await turns()
+        assert (await engine.run(named).wait()).status is RunStatus.COMPLETED
+        assert [row.run for row in found] == [named]

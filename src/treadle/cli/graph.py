@@ -56,7 +56,10 @@ def draw(definition: Workflow, format: str) -> str:
 
         return msgspec.json.format(msgspec.json.encode(definition), indent=2).decode()
     from treadle.display import graph_svg, graph_text, mermaid
+    from treadle.display.words import TEXT_MAX, WHOLE
     from treadle.graph.compile import compile_graph
 
-    drawn = {"text": graph_text, "mermaid": mermaid, "svg": graph_svg}[format]
-    return drawn(compile_graph(definition))
+    graph = compile_graph(definition)
+    if format == "text":
+        return graph_text(graph, TEXT_MAX if sys.stdout.isatty() else WHOLE)
+    return mermaid(graph) if format == "mermaid" else graph_svg(graph)

@@ -5,22 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.display.layout import Box, Line, lay_out
-from treadle.display.words import badges, describe, edge_words, joins, kind_of
+from treadle.display.words import TEXT_MAX, WHOLE, badges, describe, edge_words, joins, kind_of
 from treadle.graph.execution_graph import ExecutionGraph, GraphNode
 
 
-def graph_text(graph: ExecutionGraph) -> str:
-    """● a start, ◉ an end, ⇒ several tokens, → one, ⇢ on a trigger."""
+def graph_text(graph: ExecutionGraph, most: int = TEXT_MAX) -> str:
+    """● a start, ◉ an end, ⇒ several tokens, → one, ⇢ on a trigger. `most`: characters of what a node or edge says."""
     rows: list[tuple[str, str]] = []
     for node in _from_top(graph):
         mark = "●" if node in graph.start else "◉" if node.terminal else "○"
-        heads = [f"joins {head}" for head in joins(node, graph)]
-        said = [text for text in (describe(node), *heads, " ".join(badges(node))) if text]
+        heads = [f"joins {head}" for head in joins(node, graph, most)]
+        said = [text for text in (describe(node, most), *heads, " ".join(badges(node))) if text]
         rows.append((f"{mark} {_line(node.ref)}", "; ".join(said)))
         for t in graph.transitions.values():
             if t.source is node:
                 arrow = "⇢" if t.definition.trigger is not None else "⇒" if t.replicates else "→"
-                rows.append((f"    {arrow} {_line(t.target.ref)}", ", ".join(edge_words(t))))
+                rows.append((f"    {arrow} {_line(t.target.ref)}", ", ".join(edge_words(t, most))))
     width = max((len(left) for left, _ in rows), default=0)
     lines = [f"{left:<{width}}   {right}".rstrip() for left, right in rows]
     return "\n".join([_line(graph.workflow_name), "", *map(_line, lines)]) + "\n"
@@ -32,15 +32,15 @@ def graph_json(graph: ExecutionGraph) -> dict[str, Any]:
         {
             "ref": n.ref,
             "kind": kind_of(n),
-            "does": describe(n),
+            "does": describe(n, WHOLE),
             "queue": n.definition.queue,
-            "joins": joins(n, graph),
+            "joins": joins(n, graph, WHOLE),
             "start": n in graph.start,
         }
         for n in graph.nodes.values()
     ]
     edges = [
-        {"id": t.id, "from": t.source.ref, "to": t.target.ref, "many": t.replicates, "label": edge_words(t)}
+        {"id": t.id, "from": t.source.ref, "to": t.target.ref, "many": t.replicates, "label": edge_words(t, WHOLE)}
         for t in graph.transitions.values()
     ]
     return {"workflow": graph.workflow_name, "nodes": nodes, "edges": edges}

@@ -20,6 +20,10 @@ QUEUE_MAX = 16
 _WAITS = frozenset({"wait", "signal", "webhook"})
 
 
+WHOLE = 1 << 30
+"""As many characters as there are: for a pipe, where nothing is too wide."""
+
+
 def clip(text: str, most: int = TEXT_MAX) -> str:
     """One line, not too long."""
     line = " ".join(text.split())
@@ -53,16 +57,20 @@ def kind_of(node: GraphNode) -> Kind:
     return "native" if node.native else "task"
 
 
-def describe(node: GraphNode) -> str:
+def describe(node: GraphNode, most: int = TEXT_MAX) -> str:
     """What a node does, and in which queue, in a few words; empty for one that passes through."""
     if node.task is None:
         return ""
-    queue = f", queue {clip(node.definition.queue, QUEUE_MAX)}" if node.definition.queue is not None else ""
+    queue = (
+        f", queue {clip(node.definition.queue, max(QUEUE_MAX, most - TEXT_MAX))}"
+        if node.definition.queue is not None
+        else ""
+    )
     if len(node.task.steps) > 1:
-        return clip(" · ".join(step.action.kind for step in node.task.steps)) + queue
+        return clip(" · ".join(step.action.kind for step in node.task.steps), most) + queue
     action = node.task.steps[0].action
     said = _said(action.kind, action.config)
-    return clip(f"{action.kind} {said}" if said else action.kind) + queue
+    return clip(f"{action.kind} {said}" if said else action.kind, most) + queue
 
 
 _TELLING = {
@@ -104,21 +112,21 @@ def badges(node: GraphNode) -> list[str]:
     return found
 
 
-def joins(node: GraphNode, graph: ExecutionGraph) -> list[str]:
+def joins(node: GraphNode, graph: ExecutionGraph, most: int = TEXT_MAX) -> list[str]:
     """What a node waits for before it is visited."""
-    found = [_site(site) for site in graph.sites if site.target is node]
+    found = [clip(_site(site), most) for site in graph.sites if site.target is node]
     return found + ([_node_join(node.definition.join)] if node.definition.join is not None else [])
 
 
 def _site(site: JoinSite) -> str:
     strategy, group = site.sync.strategy, site.sync.sibling_group
     if strategy.kind == "m_of_n":
-        return clip(f"{strategy.count} of {group}")
+        return f"{strategy.count} of {group}"
     if strategy.kind == "percent":
-        return clip(f"{strategy.count} % of {group}")
+        return f"{strategy.count} % of {group}"
     if strategy.kind == "cel":
-        return clip(f"{strategy.expr} of {group}")
-    return clip(f"{'first' if strategy.kind == 'any' else 'all'} of {group}")
+        return f"{strategy.expr} of {group}"
+    return f"{'first' if strategy.kind == 'any' else 'all'} of {group}"
 
 
 def _node_join(join: d.NodeJoin) -> str:
@@ -127,7 +135,7 @@ def _node_join(join: d.NodeJoin) -> str:
     return f"every {join.count} tokens" if join.kind == "tokens" else join.kind.replace("_", " ")
 
 
-def edge_words(t: GraphTransition) -> list[str]:
+def edge_words(t: GraphTransition, most: int = TEXT_MAX) -> list[str]:
     """The lines of an edge's label, most telling first; at most three."""
     found = [_many(t)] if t.replicates else []
     definition = t.definition
@@ -141,7 +149,7 @@ def edge_words(t: GraphTransition) -> list[str]:
         found.append(f"at most {definition.loop_max_iterations}×")
     if len({other.definition.priority for tier in t.source.success for other in tier}) > 1:
         found.append(f"priority {definition.priority:g}")
-    return [clip(line) for line in found[:3]]
+    return [clip(line, most) for line in found[:3]]
 
 
 def _many(t: GraphTransition) -> str:

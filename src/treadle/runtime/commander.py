@@ -170,10 +170,20 @@ class Remote:
                     self._notices.say(WANT, request.run)  # before the owner can answer
                     self._notices.say(INBOX, shard)
                     if not await patiently(self.presence.is_owned):
-                        raise _kept(request)
+                        return await self._left_behind(request)
                     await watch.news()
                     answer = await patiently(lambda: self.store.submit(request))
         return answer
+
+    async def _left_behind(self, request: Request) -> Answer:
+        """Nobody is there to answer. Of several starts with one key that were asked for at the same moment, all name
+        the run of the first in the inbox: that is the one which the next engine makes. Raises EngineStopped."""
+        command = request.command
+        if isinstance(command, StartRun) and command.idempotency_key is not None:
+            known = await patiently(lambda: self._known_start(command.idempotency_key or "", request.workflow or ""))
+            if known is not None:
+                return known
+        raise _kept(request)
 
     def close(self) -> None:
         """Whoever still waits, or asks again, is told."""

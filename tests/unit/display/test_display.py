@@ -11,6 +11,7 @@ from treadle.display import GraphView, TimelineView, graph_svg, graph_text, merm
 from treadle.display.drawing import DARK, LIGHT, painted
 from treadle.display.graph_text import graph_json
 from treadle.display.layout import Box, Line, lay_out
+from treadle.display.words import WHOLE
 from treadle.graph.compile import compile_graph
 from treadle.language.builder import Flow
 from treadle.language.parts import after_ms, every, foreach, loop, quorum
@@ -48,6 +49,15 @@ def test_the_text_and_the_json_say_the_same() -> None:
     assert "    ⇒ judge    each j in input.judges" in graph_text(graph)
     assert "    ⇢ decide   after 5 s" in graph_text(graph)
     assert {edge["id"] for edge in graph_json(graph)["edges"]} == set(graph.transitions)
+
+
+def test_a_long_condition_is_clipped_for_a_person_and_whole_for_a_pipe() -> None:
+    flow, condition = Flow("w"), " || ".join(f"input.kind == 'number {number}'" for number in range(5))
+    flow.node("a").to(flow.node("b"), condition=condition)
+    graph = compile_graph(flow.build())
+    assert "…" in graph_text(graph)
+    assert condition in graph_text(graph, WHOLE)
+    assert graph_json(graph)["edges"][0]["label"] == [condition]
 
 
 def test_mermaid_names_nodes_by_number() -> None:
