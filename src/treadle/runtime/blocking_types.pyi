@@ -18,10 +18,11 @@ from treadle.runtime.artifacts import Artifact
 from treadle.runtime.client import Deployed
 from treadle.runtime.compensations import Compensation
 from treadle.runtime.definitions import Definition as Definition
+from treadle.runtime.ended import Ended as Ended
 from treadle.runtime.fsck import Report
 from treadle.runtime.presence import NodeRow as NodeRow
 from treadle.runtime.queues import QueueView
-from treadle.runtime.run import Ended, Json
+from treadle.runtime.run import Json
 from treadle.runtime.schedule import Schedule
 from treadle.runtime.settings import EngineSettings as EngineSettings
 from treadle.store.places import Place

@@ -260,8 +260,9 @@ class Engine(Client):
 
         workflow = await asyncio.to_thread(admit, definition, self.registry, self.settings.queues)
         self.registry.functions.update(functions_of(definition))
+        deployed = await super().deploy(workflow)
         self._core.coordinator.spawn(self.registry.warm(kinds_of(workflow)))
-        return await super().deploy(workflow)
+        return deployed
 
 
 async def _callback_key(store: Store) -> bytes:
