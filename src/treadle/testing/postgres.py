@@ -107,8 +107,8 @@ async def run_all(dsn: str, *statements: str) -> None:
 class Hall:
     """One schema and one event loop, where one world after the other is played. Made by `hall`."""
 
-    def __init__(self, dsn: str) -> None:
-        self.loop = asyncio.new_event_loop()
+    def __init__(self, dsn: str, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
         self._server = dsn
         self._schema = f"treadle_world_{os.getpid()}"
         self.dsn = _in_schema(dsn, self._schema)
@@ -157,10 +157,11 @@ class Hall:
 @cache
 def hall() -> Hall:
     """The one of this process. Raises NoPostgres."""
-    address = server()
+    address, loop = server(), asyncio.new_event_loop()
     try:
-        made = Hall(address)
+        made = Hall(address, loop)
     except (OSError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError, TreadleError) as problem:
+        loop.close()
         why = f"{type(problem).__name__}: {problem}" if isinstance(problem, OSError) else str(problem)
         named = f"; {NAMED} names it" if os.environ.get(NAMED) else ""
         raise NoPostgres(f"the PostgreSQL for tests cannot be used: {_told(address)}: {why}{named}") from problem
