@@ -9,6 +9,7 @@
     ├── InvalidTransition      a change of state that the lifecycle table does not have
     ├── StoreConflict          a store refused to write: somebody else was first
     ├── StoreUnavailable       a store cannot be read or written now; what a write came to may be unknown
+    │   └── StoreGoneBack      the database that answers lacks what this process has seen in it
     ├── StoreDamaged           what a store has kept is not what was written; other runs are not affected
     ├── StorePlaceError        a store cannot be kept where it was asked to be
     │   └── MoveRefused        it can be used, but not be moved like this

@@ -24,6 +24,7 @@ GATE_ROW = {
     "node": "approve",
     "title": "Please have a look at this rather long order and say whether it may go out",
     "assign": "sales",
+    "claimed_by": "ada",
     "open_for": "2.0 s",
     "due_at": "2026-11-16 07:42:19",
 }

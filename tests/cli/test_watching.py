@@ -151,7 +151,7 @@ def test_a_queue_nobody_works_for_is_told_everywhere(shell: Shell) -> None:
             assert {row["node"] for row in shell.json("nodes")} == {"red", "blue"}
             engine.terminate()
             assert "stopped; blue goes on with its runs" in hear(engine, "stopped")
-        worker = ("worker", "--queue", "gup", "other", "--functions", "json")
+        worker = ("worker", "--queue", "gup", "other", "--functions", "builtins")
         with shell.going(*worker, until="works for gup"), shell.going("engine", until="coordinates"):
             output, _said = watching.communicate(timeout=60)
             assert output == "{}\n"

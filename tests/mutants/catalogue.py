@@ -84,7 +84,12 @@ MUTANTS = [
         "    attempt = 1\n    if node.prompt:",
     ),
     Mutant("duplicate-signal-received", "evolve_runs.py", "        state.seen.add(event.command)", "        pass"),
-    Mutant("signal-taken-twice", "evolve_runs.py", "    del state.signals[event.signal]", "    pass"),
+    Mutant(
+        "signal-taken-twice",
+        "evolve_runs.py",
+        "    signal = state.signals.pop(event.signal)\n    drop_signal(state.lines, signal.name, signal.key, signal.id)",
+        "    pass",
+    ),
     Mutant(
         "mutex-admits-two",
         "begin.py",

@@ -74,8 +74,8 @@ def _is_answered(state: RunState, token: Token) -> bool:
 
 
 def _signals(driven: Driven, random: Random) -> Iterator[c.Command]:
-    for name, waiters in driven.state.waiters.items():
-        if waiters:
+    for name, line in driven.state.lines.items():
+        if line.places:
             yield c.SendSignal(name, "k", random.randrange(3), f"s{len(driven.commands)}")
 
 

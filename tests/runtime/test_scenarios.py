@@ -54,7 +54,12 @@ def test_the_engine_writes_what_the_virtual_world_writes(path: Path, monkeypatch
     monkeypatch.syspath_prepend(str(ROOT))
     for scenario, workflows in performable(path):
         there = histories(scenario, workflows, "memory-engine")
-        assert there == histories(scenario, workflows, "memory"), scenario.name
+        assert without_late(there) == without_late(histories(scenario, workflows, "memory")), scenario.name
+
+
+def without_late(written: dict[RunId, list[Event]]) -> dict[RunId, list[Event]]:
+    """Whether work that was cancelled in the instant it was handed out has begun, and so reports late, is chance."""
+    return {run: [event for event in events if event.type != "result.ignored"] for run, events in written.items()}
 
 
 @pytest.mark.slow

@@ -99,7 +99,7 @@ def test_the_marking_is_asked_for_when_the_condition_is_asked() -> None:
         ({"type": "and", "conditions": {}}, "conditions", "conditions is an array, not object"),
         (both(TRUE, both({"type": "exists"})), "conditions[1].conditions[0]", "exists needs"),
         (negated(7), "condition", "a condition is an object, not number"),
-        (both({"type": "cel", "expr": "1 +"}), "conditions[0].expr, column 4", "mismatched input"),
+        (both({"type": "cel", "expr": "1 +"}), "conditions[0].expr, column 4", "ends where a value"),
         ({"type": "cel", "expr": "stat.x > 1"}, "expr, column 5", "did you mean 'state'?"),
         ({"type": "cel", "expr": "state.x + 1"}, "expr", "a condition is true or false"),
         ({"type": "cel", "expr": 7}, "expr", "a CEL expression is a string"),
