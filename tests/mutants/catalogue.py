@@ -87,8 +87,8 @@ MUTANTS = [
     Mutant(
         "signal-taken-twice",
         "evolve_runs.py",
-        "    signal = state.signals.pop(event.signal)\n    drop_signal(state.lines, signal.name, signal.key, signal.id)",
-        "    pass",
+        "    drop_signal(state.lines, signal.name, signal.key, signal.id)",
+        "    state.signals[event.signal] = signal",
     ),
     Mutant(
         "mutex-admits-two",

@@ -64,9 +64,7 @@ def source(original: Path, tmp_path: Path) -> Path:
 
 
 def dumped(place: str | Path) -> Dump:
-    """Everything but the callback key: a file has that in another file, and it travels as a document."""
-
-    async def read() -> Dump:
+    async def read() -> Dump:  # but for the callback key: a file has it in another file, and it travels as a document
         end: Any
         if str(place).startswith("postgres"):
             end = await PostgresTransfer.open(str(place), shards=64, create=False)
@@ -104,8 +102,8 @@ def test_a_store_goes_there_and_back_and_is_the_same(source: Path, dsn: str, tmp
     assert all(before.values()), "something of everything"
     seen: list[tuple[str, int, int]] = []
     result = moved(source, dsn, progress=lambda *news: seen.append(news))
-    counted = {shelf: len(rows) for shelf, rows in before.items()}
-    assert result.rows == {**counted, "documents": counted["documents"] + 1}, "the callback key, too"
+    key = {"documents": len(before["documents"]) + 1}
+    assert result.rows == {shelf: len(rows) for shelf, rows in before.items()} | key, "the callback key, too"
     assert {what for what, _, _ in seen} >= set(before)
     assert dumped(dsn) == dumped(source) == before
     with pytest.raises(StorePlaceError, match="was moved to postgresql://"):

@@ -18,7 +18,7 @@ from treadle.testing.simulator import batch
 from treadle.testing.simulator.coverage import Coverage
 from treadle.testing.simulator.plan import FAULTS
 
-SEEDS = 1_200
+SEEDS = 900
 
 ERRORS = (
     *("NO_MATCHING_TRANSITION", "INVALID_COLLECTION", "INVALID_SPAWN_COUNT", "SYNC_TIMEOUT", "QUORUM_UNREACHABLE"),

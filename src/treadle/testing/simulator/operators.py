@@ -21,6 +21,8 @@ def command(world: World, state: RunState) -> c.Command | None:
     makers = [maker for feature, maker, _ in _COMMANDS if world.plan.has(feature)]
     if not makers:
         return None
+    if world.plan.has("operator_group") and world.draw.chance(0.5) and any(g.open for g in state.groups.values()):
+        return _group(world, state)  # open groups are rare and short-lived: operators who may change them do
     weights = [weight for feature, _, weight in _COMMANDS if world.plan.has(feature)]
     return world.draw.weighted(list(zip(makers, weights, strict=True)))(world, state)
 
@@ -33,7 +35,8 @@ def _any_token(world: World, state: RunState) -> TokenId:
 
 
 def _any_group(world: World, state: RunState) -> str:
-    names = [name.split(":", 1)[1] for group in state.groups.values() for name in group.names]
+    groups = [group for group in state.groups.values() if group.open] or list(state.groups.values())
+    names = [name.split(":", 1)[1] for group in groups for name in group.names]
     return world.draw.pick(names) if names and world.draw.chance(0.95) else "nobody"
 
 
