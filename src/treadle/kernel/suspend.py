@@ -23,8 +23,6 @@ Json = Any
 class _Unfit(Exception):
     """The action's configuration makes no sense with this input."""
 
-    kind = "TASK_FAILED"
-
 
 def config_value(d: Deciding, token: Token, node: GraphNode, key: str, value: Json) -> Json:
     """One config field: a source over the token's scope, else the input's field of that name."""
@@ -40,7 +38,8 @@ def suspend(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
         _STARTERS[node.suspends or ""](d, token, node, value)
     except (EvaluationError, _Unfit) as problem:
         text = f"{node.suspends} of {node.ref!r}: {problem}"
-        failure.fail_token(d, token, Error(problem.kind, text))
+        kind = problem.kind if isinstance(problem, EvaluationError) else "TASK_FAILED"
+        failure.fail_token(d, token, Error(kind, text))
 
 
 def _start(d: Deciding, token: Token, value: Json) -> int:
