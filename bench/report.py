@@ -99,7 +99,7 @@ def short(value: float) -> float:
 
 
 def shown(value: float | None) -> str:
-    """For people: 30,120 or 3.14 or 0.0021."""
+    """For people: 30,120 or 0.31 or 0.0021."""
     if value is None:
         return ""
     return f"{short(value):,.0f}" if abs(value) >= 1000 else f"{short(value):g}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -19,7 +20,7 @@ class Block(NamedTuple):
 
 def blocks(first_key: str) -> list[object]:
     """The fenced yaml blocks whose first line that is no comment begins with `first_key`."""
-    found = []
+    found: list[object] = []
     for file in source.files(suffix=".md"):
         for match in FENCE.finditer(source.text(file)):
             indent, body = len(match[1]), match[2]
@@ -32,13 +33,20 @@ def blocks(first_key: str) -> list[object]:
 
 
 def references() -> list[object]:
-    """Relative links between our own pages."""
-    found = []
+    """Relative links between our own pages, each with the heading it names."""
+    found: list[object] = []
     for file in source.files(suffix=".md"):
-        for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", source.text(file)):
-            if "://" not in target and not target.startswith("mailto:"):
-                found.append(pytest.param(file.parent / target, id=f"{source.shown(file)} → {target}"))
+        for target, heading in re.findall(r"\]\(([^)#\s]*)(?:#([^)]*))?\)", source.text(file)):
+            if (target or heading) and "://" not in target and not target.startswith("mailto:"):
+                page = file.parent / target if target else file
+                found.append(pytest.param(page, heading, id=f"{source.shown(file)} → {target}#{heading}"))
     return found
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings of a page as a link names them: `## 1.7 Joins` is `#17-joins`."""
+    titles = re.findall(r"^#+ (.*)$", source.text(page), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).strip().replace(" ", "-") for title in titles}
 
 
 @pytest.mark.parametrize("block", blocks("workflow:"))
@@ -62,7 +70,7 @@ PYTHON = re.compile(r"^```python[ \t]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 @pytest.mark.parametrize("page", ["README.md", "docs/guides/python.md", "docs/reference/python-api.md"])
 def test_the_python_of_a_page_runs_from_top_to_bottom(
-    page: str, tmp_path: source.Path, monkeypatch: pytest.MonkeyPatch
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = source.text(source.ROOT / page)
     monkeypatch.chdir(tmp_path)
@@ -74,6 +82,7 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(
         exec(compile("\n" * line + match[1], page, "exec"), names)  # the page's own lines in a traceback
 
 
-@pytest.mark.parametrize("target", references())
-def test_a_link_between_pages_leads_somewhere(target: source.Path) -> None:
-    assert target.exists(), f"{target} does not exist"
+@pytest.mark.parametrize(("page", "heading"), references())
+def test_a_link_between_pages_leads_somewhere(page: Path, heading: str) -> None:
+    assert page.exists(), f"{page} does not exist"
+    assert not heading or heading in anchors(page), f"{source.shown(page.resolve())} has no heading #{heading}"

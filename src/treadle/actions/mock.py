@@ -1,6 +1,7 @@
 """`mock {output?, error?, after_ms?}`: an outcome on demand, for tests. Also what a scenario's mocks become.
 
-`{cel: …}` may stand anywhere in `output`; beside the step's context it sees `_branch` (page 3).
+`{cel: …}` may stand anywhere in `output`; beside the step's context it sees `_branch`
+(docs/reference/scenarios.md, Mocks).
 """
 
 from __future__ import annotations

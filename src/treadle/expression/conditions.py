@@ -9,8 +9,8 @@ closure over a view, built once. Its answer is True, False or Unevaluable, and a
    stands.
 3. `not` hands it on. `exists` is always evaluable: missing and null are both false.
 
-Unevaluable is falsy, so `if condition(view)` reads as the spec does: "an unevaluable condition does not
-match".
+Unevaluable is falsy, so `if condition(view)` reads as 1.10 does: an unevaluable condition does not
+match.
 """
 
 from __future__ import annotations

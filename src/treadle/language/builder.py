@@ -12,8 +12,8 @@ A node may be given a function, plain or marked with `@task`; in the document it
     judge = wf.node("judge", judge_idea, input={"topic": "$.input.topic"}, output={"state.v": "$.verdict"})
 
 Builds the author's document, nothing else: what it means and what is wrong with it is decided by the one loader,
-so a builder can say exactly what YAML can. Options are the fields of page 1 (a test holds the lists below against
-the tables).
+so a builder can say exactly what YAML can. Options are the fields of 1.1, 1.2 and 1.4 (a test compares the lists
+below with the tables).
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ class _Syntax(Shape):
 
 
 class _FieldPath(_Syntax):
-    """The path of a condition's `field`; the seeds wrap it once more: `{field: state.x}`."""
+    """The path of a condition's `field`; also wrapped once more: `{field: state.x}`."""
 
     wants = "a path such as `state.score`"
 

@@ -1,4 +1,4 @@
-"""`Workflow` → the canonical document: page 1's own field names, defaults left out, names resolved.
+"""`Workflow` → the canonical document: canonical field names, defaults left out, names resolved.
 
 Promises that loading the document again gives an equal workflow. It is what versions store and what tools
 exchange.

@@ -1,5 +1,5 @@
-"""How large a document may be. Owns the numbers that keep a hostile document cheap to refuse (reliability
-study, S10).
+"""How large a document may be. Owns the numbers that keep a hostile document cheap to refuse
+(docs/reference/definition.md, Limits of a file).
 
 Promises that each number has its reason beside it. Nothing here knows what a workflow is.
 """

@@ -20,13 +20,13 @@ _STRING = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
 
 
 def canonical_path(text: str) -> str:
-    """`state.x` → `$.state.x` (1.10); the seeds' `state._last_error` → `$._last_error`."""
+    """`state.x` → `$.state.x` (1.10); the older spelling `state._last_error` → `$._last_error`."""
     path = text if text.startswith("$") else "$" + text if text.startswith("[") else "$." + text
     return re.sub(r"^\$\.state\._last_error\b", "$._last_error", path)
 
 
 def canonical_cel(text: str) -> str:
-    """CEL with the seeds' `state._last_error` read as `_last_error`, string literals untouched."""
+    """CEL with the older spelling `state._last_error` read as `_last_error`, string literals untouched."""
     if "_last_error" not in text:
         return text.strip()
     parts = _STRING.split(text.strip())

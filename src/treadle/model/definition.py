@@ -1,8 +1,8 @@
 """The canonical definition: what any dialect (YAML, JSON, builder, canvas) is normalised to.
 
-Owns the field names of spec page 1. One instance is one immutable version of a workflow. Conditions and mappings stay
-plain JSON here, in canonical form (see below); `graph` compiles them. Fields whose default is None mean "not given";
-`omit_defaults` keeps the canonical document minimal, and therefore its hash stable.
+Owns the field names of docs/reference/definition.md. One instance is one immutable version of a workflow. Conditions
+and mappings stay plain JSON here, in canonical form (see below); `graph` compiles them. Fields whose default is None
+mean "not given"; `omit_defaults` keeps the canonical document minimal, and therefore its hash stable.
 
 Canonical forms:
   condition   a dict with `type` (comparison, exists, in_set, array_length, and, or, not, cel); a CEL string has become
@@ -49,7 +49,7 @@ class Execution(_Part, frozen=True):
 
 
 class Action(_Part, frozen=True):
-    """An action: `kind` and, in `config`, exactly the keys spec 1.3 lists for that kind."""
+    """An action: `kind` and, in `config`, exactly the keys that 1.3 lists for that kind."""
 
     kind: str
     config: dict[str, Json] = field(default_factory=dict)

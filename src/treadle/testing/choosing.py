@@ -1,4 +1,4 @@
-"""Which visit a step means: the rule of page 3's fine print.
+"""Choose the visit that a step means (docs/reference/scenarios.md, Addresses).
 
 A step takes the one live visit that fits. Several live ones are an error of the scenario unless `visit: n`
 says which (1 = oldest). With none that fits the step goes to the latest visit there is: a late or wrong

@@ -1,4 +1,4 @@
-"""Equality of JSON values as expectations mean it (page 3).
+"""Equality of JSON values in expectations (docs/reference/scenarios.md, Expectations).
 
 An absent key compares as null, numbers compare by value, true is not 1, and `{contains: {...}}` anywhere
 compares only the keys it gives.

@@ -1,7 +1,7 @@
 """What an expectation may look at: the runs of a world, by name, and the visits an address means in them.
 
-Owns the rule of page 3's fine print by which a node ref finds its run. Must not compare anything, nor change
-the world.
+Owns the rule by which a node ref finds its run (docs/reference/scenarios.md, Addresses). Must not compare anything,
+nor change the world.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A scenario as data: what was written, checked, and nothing decided yet.
 
-Owns the shapes of spec page 3. Promises that whoever holds a `Scenario` holds a well-formed one; whether its
+Owns the shapes of docs/reference/scenarios.md. Promises that every `Scenario` is well-formed; whether its
 addresses name nodes that exist is known only once its definitions are loaded. Must not know how it is run.
 """
 

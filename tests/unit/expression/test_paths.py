@@ -1,4 +1,4 @@
-"""Paths: every spelling the spec allows, every mistake with its position, and looking into any JSON."""
+"""Paths: every spelling that 1.6 and 1.10 allow, every mistake with its position, and looking into any JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses mean what page 3 says they mean."""
+"""Addresses mean what docs/reference/scenarios.md says they mean."""
 
 from __future__ import annotations
 

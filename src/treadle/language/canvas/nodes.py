@@ -1,8 +1,8 @@
 """One canvas node → one canonical node: which action a Worker is, what a person at a UX node sees.
 
-`data` may carry some fields of page 1 by their own names (retry, timeout_ms, …). What in it is for the eye (label,
-colour, icon) is left to the drawing; everything else in the `data` of a Worker with an address is its configuration
-and reaches the external worker as it is.
+`data` may carry some fields of a node (1.2) by their own names (retry, timeout_ms, …). Keys for the eye (label, colour,
+icon) are left to the drawing; everything else in the `data` of a Worker with an address is its configuration and
+reaches the external worker as it is.
 """
 
 from __future__ import annotations
