@@ -134,7 +134,9 @@ MUTANTS = [
         "    state.timers.clear()\n    state.deferred.clear()\n    state.paused_at = None",
         "    state.deferred.clear()\n    state.paused_at = None",
     ),
-    Mutant("buffer-none-accepts-old-signals", "signals.py", 'buffer != "none" and bool(', 'buffer == "none" or bool('),
+    Mutant(
+        "buffer-none-accepts-old-signals", "signal_match.py", 'buffer != "none" and bool(', 'buffer == "none" or bool('
+    ),
     Mutant(
         "child-end-applied-twice",
         "evolve_waits.py",
@@ -253,8 +255,8 @@ MUTANTS = [
     Mutant(
         "parent-is-not-told-of-a-reopened-child",
         "reopen.py",
-        "    if reopened:\n        _tell_parent(d, by, levels)",
-        "    if False:\n        _tell_parent(d, by, levels)",
+        "    if reopened:\n        parent.tell_reopened(d, by, levels)",
+        "    if False:\n        parent.tell_reopened(d, by, levels)",
     ),
     Mutant(
         "gate-answer-forgotten",

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from treadle.actions.failure import is_interrupt
+from treadle.actions.failure import error_of, is_interrupt
 from treadle.actions.protocol import Call, Done, Failed
 from treadle.actions.redact import Redactor, current
 from treadle.actions.secrets import Secret, SecretProvider, fetch, filled, is_reference, references
@@ -78,6 +78,6 @@ async def with_secrets(
     except BaseException as problem:
         if is_interrupt(problem):
             raise
-        return redactor.problem(problem)
+        return redactor.reply(Failed(error_of(problem)))
     finally:
         current.reset(token)

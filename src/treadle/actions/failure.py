@@ -16,29 +16,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from treadle.actions.plain import NotPlain, plain
+from treadle.actions.task_failure import Retryable as Retryable
+from treadle.actions.task_failure import TaskFailure as TaskFailure
 from treadle.actions.tracebacks import traceback_of
 from treadle.errors import EvaluationError, TreadleError
 from treadle.model.errors import Error
 
 MESSAGE_MAX = 2_000
 """Characters. Long enough for a stack of causes, short enough to be kept in history a thousand times."""
-
-
-class TaskFailure(TreadleError):
-    """Raised by a function to fail with an error kind of its own; conditions see it in `_last_error.kind`."""
-
-    retryable = False
-
-    def __init__(self, message: str, *, kind: str = "TASK_FAILED", details: Any = None) -> None:
-        super().__init__(message)
-        self.kind = kind
-        self.details = details
-
-
-class Retryable(TaskFailure):
-    """The same, but trying again may help: action and node retries apply."""
-
-    retryable = True
 
 
 def is_interrupt(problem: BaseException) -> bool:

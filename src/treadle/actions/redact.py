@@ -18,7 +18,6 @@ from urllib.parse import quote, quote_plus
 
 from msgspec.structs import replace
 
-from treadle.actions.failure import error_of
 from treadle.actions.protocol import Done, Failed
 from treadle.actions.secrets import HIDDEN, Secret
 from treadle.model.errors import Error
@@ -77,10 +76,6 @@ class Redactor:
         if isinstance(reply, Failed):
             return Failed(self.error(reply.error))
         return Done(self.value(reply.output), reply.requests)
-
-    def problem(self, problem: BaseException) -> Failed:
-        """An exception as a failure, clean."""
-        return Failed(self.error(error_of(problem)))
 
 
 def _forms(value: str) -> set[str]:

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, Protocol
 
-from treadle.actions.failure import TaskFailure
+from treadle.actions.task_failure import TaskFailure
 
 Json = Any
 

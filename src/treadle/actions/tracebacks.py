@@ -12,6 +12,9 @@ import os
 from pathlib import Path
 from traceback import StackSummary, TracebackException
 
+from treadle.actions.redact import Redactor, current
+from treadle.actions.secrets import environment_secrets
+
 LENGTH_MAX = 4_000
 """Characters: some forty frames, and little enough to keep for every failed attempt."""
 CHAIN_MAX = 5
@@ -48,8 +51,5 @@ def _trim(told: TracebackException | None, depth: int) -> bool:
 
 
 def _clean(text: str) -> str:
-    from treadle.actions.redact import Redactor, current  # which makes errors itself
-    from treadle.actions.secrets import environment_secrets
-
     redactor = current.get()
     return Redactor(environment_secrets()).text(redactor.text(text) if redactor is not None else text)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from treadle.kernel import standing
+from treadle.kernel import records, standing
 from treadle.kernel.deciding import Deciding
 from treadle.kernel.group_state import Group
 from treadle.kernel.state import Token
@@ -20,12 +20,10 @@ from treadle.model.states import GateState, TokenState, Waiting
 
 def cancel_token(d: Deciding, token: Token, by: str, reason: str | None = None) -> None:
     """One visit is withdrawn."""
-    from treadle.kernel import saga  # the two know each other: undoing begins with cancelling what is in flight
-
     frames = token.frames
     stop_outside(d, token)
     if token.id in d.state.deferred:
-        saga.record_deferred(d, token)
+        records.record_deferred(d, token)
     d.emit(e.TokenCancelled(d.seq, d.now, token.id, by, reason, None, d.because))
     d.touch(frames)
 
@@ -158,7 +156,7 @@ def cancel_all(d: Deciding, by: str, reason: str | None = None) -> None:
 def cancel_nodes(d: Deciding, refs: list[str], item: Frame | None, by: str, spared: int = 0) -> None:
     """Tokens of the item at these nodes: held at the node's join, not begun, executing or waiting there."""
     wanted = set(refs)
-    for unit in item_units(d, item):
+    for unit in standing.item_units(d.state, item):
         if unit > 0:
             token = d.state.tokens[TokenId(unit)]
             if token.node in wanted and unit != spared and not token.held:
@@ -167,17 +165,6 @@ def cancel_nodes(d: Deciding, refs: list[str], item: Frame | None, by: str, spar
             arrival = d.state.arrivals.get(ArrivalId(-unit))
             if arrival is not None and arrival.group is None and arrival.target in wanted:
                 _cancel_arrival(d, -unit, by, None)
-
-
-def item_units(d: Deciding, item: Frame | None) -> list[int]:
-    """Every live unit of an item, everything nested inside included."""
-    if item is not None:
-        return standing.units_of(d.state.groups[GroupId(item[0])], item[1])
-    live = [
-        t.id for t in d.state.tokens.values() if not t.held and t.state not in (TokenState.FAILED, TokenState.TIMED_OUT)
-    ]
-    cursors = [standing.CURSOR - group for group in d.state.cursors]
-    return [*live, *(-identity for identity in d.state.arrivals), *cursors]
 
 
 def groups_named(d: Deciding, name: str, frames: Frames, item: Frame | None) -> list[Group]:
@@ -189,20 +176,3 @@ def groups_named(d: Deciding, name: str, frames: Frames, item: Frame | None) -> 
         if key in group.names and (group.id in inside or item is None or item in group.frames):
             found.append(group)
     return found
-
-
-def cancel_groups(
-    d: Deciding, name: str, frames: Frames, item: Frame | None, join: str, by: str, spared: int = 0
-) -> int:
-    """Withdraw what is live in the named groups; then complete each now (`fire`), or end what it holds too (`drop`)."""
-    from treadle.kernel import join as joins  # the two know each other: a join's rest is cancelled, a group's end fires
-
-    count = 0
-    for group in groups_named(d, name, frames, item):
-        if any(site.status in ("fired", "failed") for site in group.sites):
-            continue
-        before = d.state.live
-        cancel_group_units(d, group, by, arrivals=False, spared=spared)
-        count += before - d.state.live
-        joins.complete_now(d, group, join, by)
-    return count

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.graph.execution_graph import GraphTransition
-from treadle.kernel import cancel, deliver, entity, fan_out, saga, standing
+from treadle.kernel import cancel, deliver, entity, fan_out, records, standing
 from treadle.kernel.deciding import Deciding, RunFails
 from treadle.kernel.failure import fail_token
 from treadle.kernel.finish import terminate
@@ -64,7 +64,7 @@ def leave_behind(d: Deciding, token: Token, output: Json) -> None:
     """What a successful visit leaves behind, whichever way it goes on: how to undo it, and where its entity is."""
     node = d.node(token)
     if node.definition.compensate is not None:
-        saga.record(d, token, output)
+        records.record(d, token, output)
     if d.state.entity is not None:
         entity.outcome(d, node, token.id, success=True)
 

@@ -29,6 +29,7 @@ from treadle.kernel import (
     reopen,
     triggers,
 )
+from treadle.kernel.cancel_groups import cancel_groups
 from treadle.kernel.deciding import Catalog, Deciding, Refused, RunFails
 from treadle.kernel.members import NOT_STARTED, RUNNING
 from treadle.kernel.state import RunState
@@ -76,7 +77,7 @@ def decide(graph: ExecutionGraph, state: RunState, command: c.Command, now: int,
     """What follows from `command`, folded into `state`."""
     if state.status is NOT_STARTED and not isinstance(command, c.StartRun):
         return Decision(rejection=Refused("NOT_FOUND", "there is no such run").rejection)
-    d = Deciding(graph, state, now, catalog)
+    d = Deciding(graph, state, now, catalog, cancel_groups)
     was_out_of_time = state.overdue and state.is_out_of_time
     try:
         _HANDLERS[type(command)](d, command)

@@ -9,6 +9,7 @@ else. `decide` works all three off until nothing is left to decide.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Protocol
 
@@ -28,6 +29,11 @@ class Catalog(Protocol):
 
     def lookup(self, name: str, version: int | None) -> ExecutionGraph | None:
         """The graph of a version, the newest for None."""
+
+
+CancelGroups = Callable[["Deciding", str, Frames, str, str, int], int]
+"""The rule of `kernel.cancel_groups`. `fan_out` needs it and cannot import it: cancelling a group completes its joins,
+a join that fails takes failure transitions, and `fan_out` carries those out. `decide` hands it in."""
 
 
 class Refused(Exception):
@@ -54,6 +60,7 @@ class Deciding:
     __slots__ = (
         "_youngest",
         "because",
+        "cancel_groups",
         "catalog",
         "dirty",
         "effects",
@@ -68,11 +75,14 @@ class Deciding:
         "state",
     )
 
-    def __init__(self, graph: ExecutionGraph, state: RunState, now: int, catalog: Catalog) -> None:
+    def __init__(
+        self, graph: ExecutionGraph, state: RunState, now: int, catalog: Catalog, cancel_groups: CancelGroups
+    ) -> None:
         self.graph = graph
         self.state = state
         self.now = now
         self.catalog = catalog
+        self.cancel_groups = cancel_groups
         self.events: list[Event] = []
         self.effects: list[Effect] = []
         self.ready: deque[TokenId] = deque()

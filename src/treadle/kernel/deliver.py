@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from treadle.expression.paths import MISSING
 from treadle.graph.execution_graph import GraphNode, GraphTransition, JoinSite
-from treadle.kernel import cancel, entity, merge, node_join, standing, timers, writing
+from treadle.kernel import entity, merge, node_join_arrival, standing, timers, writing
 from treadle.kernel.deciding import Deciding, RunFails
 from treadle.kernel.evolve_tokens import scope_frame
 from treadle.kernel.group_state import Group, SiteState
 from treadle.kernel.join_merge import contributions
-from treadle.kernel.route import Origin, RoutingFailed
+from treadle.kernel.route import Origin
 from treadle.kernel.state import Token
-from treadle.kernel.view import TokenView, branch_output, item_of, join_item
+from treadle.kernel.view import TokenView, branch_output
 from treadle.model import effects as x
 from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.events import Write
 from treadle.model.ids import ArrivalId, Frames, TimerId, TokenId
-
-if TYPE_CHECKING:
-    from treadle.kernel.fan_out import Firing
 
 Json = Any
 
@@ -46,7 +43,7 @@ def enter(
 ) -> None:
     """Come to the target itself: held at the node's own join if it has one, else a new visit."""
     if t.target.definition.join is not None:
-        node_join.arrive(d, t, origin, frames, path, loops, join_item(d.state, frames))
+        node_join_arrival.arrive(d, t, origin, frames, path, loops)
     else:
         create(d, t.target, t, origin, frames, path, loops)
 
@@ -115,7 +112,7 @@ def _arrive(
 ) -> None:
     group = answering(d, frames, site.key)
     if group is None:
-        if not _passes_silently(d, site):
+        if not passes_silently(d, site):
             d.emit(e.JoinMismatch(d.seq, d.now, origin.token, t.id, site.sync.sibling_group))
         _check_limit(d, t, path)
         enter(d, t, origin, frames, path, loops)
@@ -212,7 +209,7 @@ def answering(d: Deciding, frames: Frames, key: str) -> Group | None:
     return None
 
 
-def _passes_silently(d: Deciding, site: JoinSite) -> bool:
+def passes_silently(d: Deciding, site: JoinSite) -> bool:
     """A join on a static `spawn_count: 1` without a name: there never is a group, deploy has warned (2.3)."""
     if not site.key.startswith("transition:"):
         return False
@@ -233,38 +230,3 @@ def contribution(d: Deciding, site: JoinSite, token: TokenId, output: Json, fram
         return output
     value = TokenView(d.state, frames).get(path)
     return None if value is MISSING else value
-
-
-def check_strict(d: Deciding, origin: Origin, firings: list[Firing]) -> None:
-    """Under `strict` a join whose group is not around fails the token instead of being passed through (2.5)."""
-    if not d.graph.definition.strict:
-        return
-    around = {name for identity, _ in origin.frames for name in d.state.groups[identity].names}
-    if origin.node.forks:
-        around.add(f"node:{origin.node.ref}")
-    for firing in firings:
-        site = firing.transition.site
-        if site is None or site.key in around or _passes_silently(d, site):
-            continue
-        if site.key in (f"transition:{firing.transition.id}", f"name:{firing.transition.definition.sibling_group}"):
-            continue
-        raise RoutingFailed(
-            Error(
-                "JOIN_MISMATCH",
-                f"transition {firing.transition.id!r} joins {site.sync.sibling_group!r}, a group this token is not in",
-                origin.node.ref,
-                origin.path,
-            )
-        )
-
-
-def cancel_for(d: Deciding, t: GraphTransition, origin: Origin) -> None:
-    """What `cancels` of a firing transition withdraws."""
-    spec = t.definition.cancels
-    assert spec is not None
-    item = item_of(d.state, origin.frames)
-    by = f"transition {t.id}"
-    if spec.nodes:
-        cancel.cancel_nodes(d, spec.nodes, item, by, spared=origin.token)
-    for name in spec.groups:
-        cancel.cancel_groups(d, name, origin.frames, item, spec.join, by, spared=origin.token)

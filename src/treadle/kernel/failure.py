@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 
 from treadle.expression.backoff import delay_ms
-from treadle.kernel import cancel, entity, fan_out, saga, timers
+from treadle.kernel import cancel, entity, fan_out, records, saga, timers
 from treadle.kernel.deciding import Deciding, RunFails
 from treadle.kernel.route import Origin, RoutingFailed, choose
 from treadle.kernel.state import Token
@@ -69,7 +69,7 @@ def fail_token(d: Deciding, token: Token, error: Error) -> None:
         retries = max(token.attempts - 1, 0)
         cancel.stop_outside(d, token)
         if node.definition.compensate_on_failure and node.definition.compensate is not None:
-            saga.record(d, token, token.output)
+            records.record(d, token, token.output)
         if error.kind == "TASK_TIMEOUT":
             d.emit(e.TokenTimedOut(d.seq, d.now, token.id, told, d.now, frame, unhandled))
         else:

@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 
 from treadle.errors import DataTooLarge, EvaluationError
 from treadle.graph.execution_graph import GraphTransition
-from treadle.kernel import deliver
+from treadle.kernel import cancel, deliver
 from treadle.kernel.deciding import Deciding, RunFails
 from treadle.kernel.route import Origin, RoutingFailed
 from treadle.kernel.spawning import check_tokens, limit_error, spawn_branches
-from treadle.kernel.view import TokenView
+from treadle.kernel.view import TokenView, item_of
 from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.ids import Frames, GroupId
@@ -44,8 +44,31 @@ def plan(d: Deciding, view: TokenView, origin: Origin, matches: list[GraphTransi
     """What the matches amount to; raises RoutingFailed or RunFails, and then nothing of it exists."""
     firings = [_firing(d, view, origin, transition) for transition in matches]
     count_visits(d, origin, firings)
-    deliver.check_strict(d, origin, firings)
+    _check_strict(d, origin, firings)
     return firings
+
+
+def _check_strict(d: Deciding, origin: Origin, firings: list[Firing]) -> None:
+    """Under `strict` a join whose group is not around fails the token instead of being passed through (2.5)."""
+    if not d.graph.definition.strict:
+        return
+    around = {name for identity, _ in origin.frames for name in d.state.groups[identity].names}
+    if origin.node.forks:
+        around.add(f"node:{origin.node.ref}")
+    for firing in firings:
+        site = firing.transition.site
+        if site is None or site.key in around or deliver.passes_silently(d, site):
+            continue
+        if site.key in (f"transition:{firing.transition.id}", f"name:{firing.transition.definition.sibling_group}"):
+            continue
+        raise RoutingFailed(
+            Error(
+                "JOIN_MISMATCH",
+                f"transition {firing.transition.id!r} joins {site.sync.sibling_group!r}, a group this token is not in",
+                origin.node.ref,
+                origin.path,
+            )
+        )
 
 
 def count_visits(d: Deciding, origin: Origin, firings: list[Firing]) -> None:
@@ -125,7 +148,7 @@ def carry_out(d: Deciding, origin: Origin, firings: list[Firing]) -> None:
         return
     for firing in firings:
         if firing.transition.definition.cancels is not None:
-            deliver.cancel_for(d, firing.transition, origin)
+            _cancel_for(d, firing.transition, origin)
             if _is_withdrawn(d, origin):
                 return
             count_visits(d, origin, firings)  # a join may have fired meanwhile
@@ -144,6 +167,17 @@ def carry_out(d: Deciding, origin: Origin, firings: list[Firing]) -> None:
         else:
             deliver.deliver(d, bundle[0].transition, origin, frames, f"{stem}{ordinal}" if segmented else stem)
         ordinal += _tokens(bundle)
+
+
+def _cancel_for(d: Deciding, t: GraphTransition, origin: Origin) -> None:
+    """What `cancels` of a firing transition withdraws."""
+    spec = t.definition.cancels
+    assert spec is not None
+    by = f"transition {t.id}"
+    if spec.nodes:
+        cancel.cancel_nodes(d, spec.nodes, item_of(d.state, origin.frames), by, spared=origin.token)
+    for name in spec.groups:
+        d.cancel_groups(d, name, origin.frames, spec.join, by, origin.token)
 
 
 def _is_withdrawn(d: Deciding, origin: Origin) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 from treadle.errors import EvaluationError
 from treadle.expression.sources import CompiledMapping
-from treadle.kernel import cancel, node_join, saga
+from treadle.kernel import cancel, failure, node_join, parent, saga
 from treadle.kernel.deciding import Deciding, RunFails
 from treadle.kernel.fallen import RUN
 from treadle.kernel.state import Token
@@ -60,8 +60,6 @@ def _only_when(d: Deciding) -> list[Token]:
 
 def _follow_no_match(d: Deciding) -> bool:
     """A2: nothing else is live, so what only `when` could resume follows its node's on_no_match."""
-    from treadle.kernel import failure
-
     waiting = _only_when(d)
     for token in waiting:
         if token.id not in d.state.tokens or token.waiting is not Waiting.TRIGGER:
@@ -107,7 +105,7 @@ def complete_run(d: Deciding) -> None:
         return
     _clear_timers(d)
     d.emit(e.RunCompleted(d.seq, d.now, output))
-    tell_parent(d)
+    parent.tell_ended(d)
 
 
 def run_output(d: Deciding) -> Json:
@@ -142,7 +140,7 @@ def fail_run(d: Deciding, error: Error, *, own: bool = True) -> None:
     _clear_timers(d)
     d.emit(e.RunFailed(d.seq, d.now, error, own))
     if not saga.begin(d, "failed"):
-        tell_parent(d)
+        parent.tell_ended(d)
 
 
 def cancel_run(d: Deciding, by: str, reason: str | None) -> None:
@@ -153,7 +151,7 @@ def cancel_run(d: Deciding, by: str, reason: str | None) -> None:
     d.emit(e.RunCancelled(d.seq, d.now, by, reason))
     if d.graph.definition.compensation == "on_failure_and_cancel" and saga.begin(d, "cancelled"):
         return
-    tell_parent(d)
+    parent.tell_ended(d)
 
 
 def time_out_run(d: Deciding, error: Error) -> None:
@@ -164,7 +162,7 @@ def time_out_run(d: Deciding, error: Error) -> None:
     d.emit(e.RunTimedOut(d.seq, d.now, error))
     if d.graph.definition.compensation == "on_failure_and_cancel" and saga.begin(d, "cancelled"):
         return
-    tell_parent(d)
+    parent.tell_ended(d)
 
 
 def terminate(d: Deciding, token: Token, output: Json, tries: int, status: str) -> None:
@@ -191,21 +189,3 @@ def _abandon_decisions(d: Deciding) -> None:
 def _clear_timers(d: Deciding) -> None:
     for timer in d.state.timers:
         d.effect(x.ClearTimer(timer))
-
-
-def tell_parent(d: Deciding) -> None:
-    parent = d.state.parent
-    if parent is not None:
-        state = d.state
-        d.effect(
-            x.NotifyParent(
-                parent.run,
-                parent.token,
-                state.status.value,
-                state.output,
-                state.error,
-                bool(state.records) and d.graph.definition.compensation != "off",
-                state.life,
-                state.levels,
-            )
-        )

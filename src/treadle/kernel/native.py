@@ -11,6 +11,7 @@ from typing import Any, Literal
 from treadle.errors import EvaluationError
 from treadle.graph.execution_graph import GraphNode
 from treadle.kernel import cancel, complete, failure, signals, spawning
+from treadle.kernel.cancel_groups import cancel_groups
 from treadle.kernel.deciding import Deciding, Refused, RunFails
 from treadle.kernel.group_state import Group
 from treadle.kernel.standing import unspawned
@@ -103,7 +104,7 @@ def change_group(
     if request.verb == "cancel_group":
         if not _is_known(d, request.group):
             raise Refused("NOT_FOUND", f"no group of this workflow answers to {request.group!r}")
-        count = cancel.cancel_groups(d, request.group, frames, item_of(d.state, frames), request.join, by, spared)
+        count = cancel_groups(d, request.group, frames, request.join, by, spared)
         return {"cancelled": count}
     group = _one_group(d, request.group, frames)
     if request.verb == "close_group":

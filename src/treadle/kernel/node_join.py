@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.graph.execution_graph import GraphNode, GraphTransition
-from treadle.kernel import cancel, deliver, failure, join, writing
+from treadle.kernel import cancel, deliver, failure, join, standing, writing
 from treadle.kernel.deciding import Deciding, RunFails
 from treadle.kernel.evolve_tokens import scope_frame
 from treadle.kernel.group_state import Arrival, NodeJoinState
@@ -28,46 +28,6 @@ from treadle.model.errors import Error
 from treadle.model.ids import ArrivalId, Frame, Frames, TokenId
 
 Json = Any
-
-
-def arrive(
-    d: Deciding,
-    t: GraphTransition,
-    origin: Origin,
-    frames: Frames,
-    path: str,
-    loops: dict[str, int] | None,
-    item: Frame | None,
-) -> None:
-    """A token comes along `t` to a node with a join."""
-    definition = t.target.definition.join
-    assert definition is not None
-    state = d.state.node_joins.get((t.target.ref, item))
-    begins_round = False
-    absorbed = False
-    if definition.kind == "inbound" and state is not None and state.used:
-        begins_round = rearmed(d, t.target, state)
-        absorbed = not begins_round and (definition.rest == "absorb" or t.id not in state.used)
-    holder = origin.token if origin.attached else TokenId(0)
-    d.emit(
-        e.JoinArrived(
-            d.seq,
-            d.now,
-            ArrivalId(0 if absorbed else d.state.last_arrival + 1),
-            holder,
-            t.target.ref,
-            t.id,
-            path,
-            frames,
-            None,
-            item,
-            origin.output if definition.collect else None,
-            loops,
-            absorbed,
-            begins_round,
-        )
-    )
-    d.touch(frames)
 
 
 def evaluate_all(d: Deciding) -> bool:
@@ -273,7 +233,7 @@ def _withdraw_coming(d: Deciding, node: GraphNode, state: NodeJoinState, chosen:
     """`rest: cancel`: the tokens that could still come are withdrawn, surplus held here included."""
     coming = [
         unit
-        for unit in cancel.item_units(d, state.item)
+        for unit in standing.item_units(d.state, state.item)
         if any(reaches(d, unit, t.source, state, t) for t in node.inbound)
     ]
     cancel.cancel_units(d, coming, f"join at {node.ref}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from treadle.graph.execution_graph import GraphNode, GraphTransition
 from treadle.graph.reach import reach_without
-from treadle.kernel import cancel, standing
+from treadle.kernel import standing
 from treadle.kernel.deciding import Deciding
 from treadle.kernel.group_state import NodeJoinState
 from treadle.model.ids import ArrivalId, Frames, TokenId
@@ -17,7 +17,7 @@ def can_still_come(d: Deciding, node: GraphNode, state: NodeJoinState, via: Grap
     key = (goal.ref, state.item)
     if reaches(d, d.state.witness.get(key, 0), goal, state, via):
         return True
-    for unit in cancel.item_units(d, state.item):
+    for unit in standing.item_units(d.state, state.item):
         if reaches(d, unit, goal, state, via):
             d.state.witness[key] = unit
             return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle.kernel import cancel, causes, failure, on_answer, reopen, reopen_plan, saga, suspend, timers
+from treadle.kernel import cancel, causes, failure, on_answer, records, reopen, reopen_plan, saga, suspend, timers
 from treadle.kernel.deciding import Deciding, Refused
 from treadle.kernel.state import Token
 from treadle.model import commands as c
@@ -54,7 +54,7 @@ def apply_child_end(
     """A child's end takes effect: its output, or a failure where the list of 2.6 starts again."""
     if status == RunStatus.COMPLETED:
         if compensable and d.node(token).definition.compensate is None:
-            saga.record(d, token, output, child)
+            records.record(d, token, output, child)
         suspend.resume_with(d, token, output, "child")
         return
     failed = causes.of_child(child, _workflow(token), status, error)

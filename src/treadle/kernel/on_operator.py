@@ -3,7 +3,20 @@ operator's retry is `reopen`'s."""
 
 from __future__ import annotations
 
-from treadle.kernel import cancel, failure, finish, native, on_answer, on_child, reopen, saga, signals, suspend, timers
+from treadle.kernel import (
+    cancel,
+    failure,
+    finish,
+    native,
+    on_answer,
+    on_child,
+    parent,
+    reopen,
+    saga,
+    signals,
+    suspend,
+    timers,
+)
 from treadle.kernel.deciding import Deciding, Refused, RunFails
 from treadle.kernel.depth import is_too_deep, too_deep
 from treadle.kernel.state import Deferred, Signal, Token
@@ -152,7 +165,7 @@ def compensate_run(d: Deciding, _command: c.CompensateRun) -> None:
     """The parent failed after this child had completed: undo the child's work too."""
     if d.state.status is not RunStatus.COMPLETED:
         if d.state.status in (RunStatus.COMPENSATED, RunStatus.COMPENSATION_FAILED):
-            finish.tell_parent(d)
+            parent.tell_ended(d)
         return
     d.emit(e.RunCompensating(d.seq, d.now, "parent"))
     saga.advance(d)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treadle.kernel import failure, finish, join, standing, suspend, timers, triggers
+from treadle.kernel import failure, finish, join, on_answer, standing, suspend, timers, triggers
 from treadle.kernel.deciding import Deciding, Refused, RunFails
 from treadle.kernel.state import Timer, Token
 from treadle.model import commands as c
@@ -48,9 +48,7 @@ def _attempt(d: Deciding, token: Token, _timer: Timer) -> None:
 
 
 def _lease(d: Deciding, token: Token, _timer: Timer) -> None:
-    from treadle.kernel.on_answer import lose_worker
-
-    lose_worker(d, c.LoseWorker(token.id, token.attempt, token.recoveries))
+    on_answer.lose_worker(d, c.LoseWorker(token.id, token.attempt, token.recoveries))
 
 
 def _trigger(d: Deciding, token: Token, timer: Timer) -> None:

@@ -15,7 +15,7 @@ children first.
 
 from __future__ import annotations
 
-from treadle.kernel import standing, suspend, timers
+from treadle.kernel import parent, standing, suspend, timers
 from treadle.kernel.deciding import Deciding, Refused
 from treadle.kernel.join_verdict import live_branches
 from treadle.kernel.reopen_plan import (
@@ -90,11 +90,9 @@ def _is_reopened(d: Deciding, command: c.RetryRun) -> bool:
     state = d.state
     if not state.life or state.status is RunStatus.FAILED:
         return False
-    from treadle.kernel import finish
-
-    _tell_parent(d, command.by, command.levels)
+    parent.tell_reopened(d, command.by, command.levels)
     if state.status not in (RunStatus.RUNNING, RunStatus.PAUSED):
-        finish.tell_parent(d)
+        parent.tell_ended(d)
     return True
 
 
@@ -117,7 +115,7 @@ def carry_out(d: Deciding, wanted: Plan, by: str, levels: int, lives: dict[Token
     _restart_clocks(d)
     wake_all(d)
     if reopened:
-        _tell_parent(d, by, levels)
+        parent.tell_reopened(d, by, levels)
 
 
 def _reopen_run(d: Deciding, by: str, levels: int) -> None:
@@ -125,12 +123,6 @@ def _reopen_run(d: Deciding, by: str, levels: int) -> None:
     d.emit(e.RunResumed(d.seq, d.now, by, reopened=True, levels=levels))
     if left is not None:
         timers.start(d, d.now + max(left, 0), "run")
-
-
-def _tell_parent(d: Deciding, by: str, levels: int) -> None:
-    parent = d.state.parent
-    if parent is not None:
-        d.effect(x.ChildReopened(parent.run, parent.token, d.state.life, levels, by))
 
 
 def _reopen_joins(d: Deciding, wanted: Plan, by: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from treadle.errors import EvaluationError
 from treadle.expression.view import DictView
-from treadle.kernel import cancel, finish, timers
+from treadle.kernel import cancel, parent, timers
 from treadle.kernel.deciding import Deciding
 from treadle.kernel.identity import run_facts, visit_facts
 from treadle.kernel.state import Record, Stopped, Token
@@ -23,26 +23,6 @@ from treadle.model.ids import RecordId, RunId, TokenId
 from treadle.model.states import Mode, RunStatus
 
 Json = Any
-
-
-def record(d: Deciding, token: Token, output: Json, child: RunId | None = None) -> None:
-    """A completed visit can be undone."""
-    if d.graph.definition.compensation == "off":
-        return
-    d.emit(
-        e.CompensationRecorded(
-            d.seq,
-            d.now,
-            RecordId(d.state.last_record + 1),
-            token.id,
-            token.node,
-            token.path,
-            token.frames,
-            token.input,
-            output,
-            child,
-        )
-    )
 
 
 def record_late(
@@ -61,19 +41,6 @@ def record_late(
     if d.state.status is not RunStatus.COMPENSATING:
         d.emit(e.RunCompensating(d.seq, d.now, d.state.cause or d.state.status.value))
     advance(d)
-
-
-def record_deferred(d: Deciding, token: Token) -> None:
-    """Work that succeeded while the run was paused has happened, though nothing was routed: it can be undone too."""
-    item = d.state.deferred.get(token.id)
-    if item is None or item.error is not None or token.mode is Mode.COMPENSATION:
-        return
-    if item.kind == "child" and item.status != RunStatus.COMPLETED:
-        return
-    if d.node(token).definition.compensate is not None:
-        record(d, token, item.output)
-    elif item.kind == "child" and item.compensable:
-        record(d, token, item.output, item.child)
 
 
 def begin(d: Deciding, cause: str) -> bool:
@@ -103,7 +70,7 @@ def advance(d: Deciding) -> None:
         d.emit(e.RunCompensationFailed(d.seq, d.now, Error("TASK_FAILED", text)))
     else:
         d.emit(e.RunCompensated(d.seq, d.now))
-    finish.tell_parent(d)
+    parent.tell_ended(d)
 
 
 def start_record(d: Deciding, record: Record, by: str = "operator") -> None:
@@ -188,7 +155,7 @@ def record_failed(d: Deciding, record: RecordId, error: Error) -> None:
         advance(d)
         return
     d.emit(e.RunCompensationFailed(d.seq, d.now, error))
-    finish.tell_parent(d)
+    parent.tell_ended(d)
 
 
 def cannot_retry(d: Deciding, what: str) -> str:

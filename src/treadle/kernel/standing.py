@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from treadle.kernel.group_state import Group, Members, SiteState
 from treadle.kernel.state import RunState
-from treadle.model.ids import ArrivalId, Frames, GroupId, TokenId
+from treadle.model.ids import ArrivalId, Frame, Frames, GroupId, TokenId
+from treadle.model.states import TokenState
 
 CURSOR = -(1 << 40)
 """Unit ids below this are cursors: CURSOR minus the id of a group whose branches are not all spawned yet. Far from
@@ -86,6 +87,17 @@ def where(state: RunState, unit: int) -> tuple[Frames, int, int | None]:
         return token.frames, state.graph.nodes[token.node].bit, None
     arrival = state.arrivals[ArrivalId(-unit)]
     return arrival.frames, state.graph.nodes[arrival.target].bit, arrival.group
+
+
+def item_units(state: RunState, item: Frame | None) -> list[int]:
+    """Every live unit of an item, everything nested inside included."""
+    if item is not None:
+        return units_of(state.groups[GroupId(item[0])], item[1])
+    live = [
+        t.id for t in state.tokens.values() if not t.held and t.state not in (TokenState.FAILED, TokenState.TIMED_OUT)
+    ]
+    cursors = [CURSOR - group for group in state.cursors]
+    return [*live, *(-identity for identity in state.arrivals), *cursors]
 
 
 def rests(group: Group) -> bool:

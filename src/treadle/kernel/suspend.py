@@ -10,7 +10,8 @@ from treadle.graph.execution_graph import GraphNode
 from treadle.kernel import complete, failure, timers
 from treadle.kernel.deciding import Deciding
 from treadle.kernel.join_first import choose_by_start
-from treadle.kernel.state import Token
+from treadle.kernel.signal_match import oldest_kept
+from treadle.kernel.state import Signal, Token
 from treadle.model import effects as x
 from treadle.model import events as e
 from treadle.model.errors import Error
@@ -111,8 +112,6 @@ def _human(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
 
 
 def _signal(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
-    from treadle.kernel import signals
-
     name = config_value(d, token, node, "name", value)
     if not isinstance(name, str):
         raise _Unfit(f"needs a name, got {name!r}")
@@ -123,7 +122,16 @@ def _signal(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
     detail = {"signal": name, "key": key, "keyed": keyed, "buffer": buffer}
     d.emit(e.TokenWaiting(d.seq, d.now, token.id, Waiting.SIGNAL, None, None, None, detail))
     deadline(d, token, node)
-    signals.take_buffered(d, token, None, name)
+    signal = oldest_kept(d, token, None, name)
+    if signal is not None:
+        take_signal(d, token, signal)
+
+
+def take_signal(d: Deciding, token: Token, signal: Signal) -> None:
+    """A visit of a `signal` action gets the signal it waits for."""
+    d.emit(e.SignalTaken(d.seq, d.now, signal.id, token.id))
+    started_by(d, token, f"signal {signal.name}")
+    resume_with(d, token, signal.data, f"signal {signal.name}")
 
 
 def _workflow_call(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from treadle.expression.conditions import Unevaluable
 from treadle.graph.execution_graph import GraphTransition
-from treadle.kernel import cancel, complete, failure, fan_out, signals, suspend
+from treadle.kernel import cancel, complete, failure, fan_out, suspend
 from treadle.kernel.deciding import Deciding
 from treadle.kernel.route import Origin, RoutingFailed, matches
+from treadle.kernel.signal_match import oldest_kept
 from treadle.kernel.state import Signal, Token
 from treadle.kernel.writing import BadOutput, apply_output
 from treadle.model import events as e
@@ -24,7 +25,7 @@ def on_arrival(d: Deciding, token: Token) -> bool:
     for t in d.node(token).triggers:
         trigger = t.definition.trigger
         if trigger is not None and trigger.signal is not None:
-            while signals.take_buffered(d, token, t, trigger.signal):
+            while (signal := oldest_kept(d, token, t, trigger.signal)) is not None and occur(d, token, t, signal):
                 if not is_live(d, token):
                     return True
     if token.when:
@@ -81,7 +82,7 @@ def occur(d: Deciding, token: Token, t: GraphTransition, signal: Signal | None) 
         failure.fail_token(d, token, problem.error)
         return True
     if signal is not None:
-        signals.taken(d, signal, token.id)
+        d.emit(e.SignalTaken(d.seq, d.now, signal.id, token.id))
     by = f"trigger {t.id}"
     if t.definition.interrupting:
         suspend.started_by(d, token, by)

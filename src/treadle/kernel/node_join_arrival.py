@@ -1,0 +1,51 @@
+"""A token comes to a node with a join of its own and is held there (2.5, A8). `node_join` decides when it fires."""
+
+from __future__ import annotations
+
+from treadle.graph.execution_graph import GraphTransition
+from treadle.kernel.deciding import Deciding
+from treadle.kernel.node_join_reach import rearmed
+from treadle.kernel.route import Origin
+from treadle.kernel.view import join_item
+from treadle.model import events as e
+from treadle.model.ids import ArrivalId, Frames, TokenId
+
+
+def arrive(
+    d: Deciding,
+    t: GraphTransition,
+    origin: Origin,
+    frames: Frames,
+    path: str,
+    loops: dict[str, int] | None,
+) -> None:
+    """A token comes along `t` to a node with a join of its own."""
+    item = join_item(d.state, frames)
+    definition = t.target.definition.join
+    assert definition is not None
+    state = d.state.node_joins.get((t.target.ref, item))
+    begins_round = False
+    absorbed = False
+    if definition.kind == "inbound" and state is not None and state.used:
+        begins_round = rearmed(d, t.target, state)
+        absorbed = not begins_round and (definition.rest == "absorb" or t.id not in state.used)
+    holder = origin.token if origin.attached else TokenId(0)
+    d.emit(
+        e.JoinArrived(
+            d.seq,
+            d.now,
+            ArrivalId(0 if absorbed else d.state.last_arrival + 1),
+            holder,
+            t.target.ref,
+            t.id,
+            path,
+            frames,
+            None,
+            item,
+            origin.output if definition.collect else None,
+            loops,
+            absorbed,
+            begins_round,
+        )
+    )
+    d.touch(frames)

@@ -1,0 +1,32 @@
+"""News for the parent of a child run: that the child has ended, or that it goes on again."""
+
+from __future__ import annotations
+
+from treadle.kernel.deciding import Deciding
+from treadle.model import effects as x
+
+
+def tell_ended(d: Deciding) -> None:
+    """The run has ended; the visit that called it goes on."""
+    parent = d.state.parent
+    if parent is not None:
+        state = d.state
+        d.effect(
+            x.NotifyParent(
+                parent.run,
+                parent.token,
+                state.status.value,
+                state.output,
+                state.error,
+                bool(state.records) and d.graph.definition.compensation != "off",
+                state.life,
+                state.levels,
+            )
+        )
+
+
+def tell_reopened(d: Deciding, by: str, levels: int) -> None:
+    """The failed run goes on again: the visit that called it waits for it again (6.2)."""
+    parent = d.state.parent
+    if parent is not None:
+        d.effect(x.ChildReopened(parent.run, parent.token, d.state.life, levels, by))

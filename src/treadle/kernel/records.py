@@ -1,0 +1,50 @@
+"""Compensation records: the note a completed visit leaves so that it can be undone later (2.10).
+
+Writes the records and nothing else. `saga` works them off. `cancel` calls this module for visits whose result came
+while the run was paused, so it must import neither of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.kernel.deciding import Deciding
+from treadle.kernel.state import Token
+from treadle.model import events as e
+from treadle.model.ids import RecordId, RunId
+from treadle.model.states import Mode, RunStatus
+
+Json = Any
+
+
+def record(d: Deciding, token: Token, output: Json, child: RunId | None = None) -> None:
+    """A completed visit can be undone."""
+    if d.graph.definition.compensation == "off":
+        return
+    d.emit(
+        e.CompensationRecorded(
+            d.seq,
+            d.now,
+            RecordId(d.state.last_record + 1),
+            token.id,
+            token.node,
+            token.path,
+            token.frames,
+            token.input,
+            output,
+            child,
+        )
+    )
+
+
+def record_deferred(d: Deciding, token: Token) -> None:
+    """Work that succeeded while the run was paused has happened, though nothing was routed: it can be undone too."""
+    item = d.state.deferred.get(token.id)
+    if item is None or item.error is not None or token.mode is Mode.COMPENSATION:
+        return
+    if item.kind == "child" and item.status != RunStatus.COMPLETED:
+        return
+    if d.node(token).definition.compensate is not None:
+        record(d, token, item.output)
+    elif item.kind == "child" and item.compensable:
+        record(d, token, item.output, item.child)
