@@ -86,3 +86,11 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(
 def test_a_link_between_pages_leads_somewhere(page: Path, heading: str) -> None:
     assert page.exists(), f"{page} does not exist"
     assert not heading or heading in anchors(page), f"{source.shown(page.resolve())} has no heading #{heading}"
+
+
+def test_the_index_links_every_page() -> None:
+    index = source.ROOT / "docs" / "README.md"
+    linked = {(index.parent / target).resolve() for target in re.findall(r"\]\(([^)#\s]+)", source.text(index))}
+    pages = {file for file in source.files("docs", suffix=".md") if file.parent.name != "decisions"} - {index}
+    missing = sorted(source.shown(file) for file in pages - linked)
+    assert not missing, source.report("pages that docs/README.md does not link:", missing, "add a row for each")
