@@ -16,9 +16,9 @@ from typing import Any
 
 from cyclopts import App
 
-from treadle.cli.configuration import SETTINGS
-from treadle.cli.exits import CODES
+from treadle.cli.frame.exits import CODES
 from treadle.cli.main import VERBS, app
+from treadle.project.settings import SETTINGS
 
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "cli.md"
 

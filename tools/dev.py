@@ -175,7 +175,7 @@ def lock(arguments: list[str]) -> int:
 
 
 VERBS: dict[str, Callable[[list[str]], int]] = {
-    "run": become(PYTHON, "-m", "treadle.cli.demo"),
+    "run": become(PYTHON, "-m", "treadle.cli.nodes.demo"),
     "test": test,
     "check": lambda _arguments: stages(CHECK),
     "fmt": lambda _arguments: stages(FORMAT),

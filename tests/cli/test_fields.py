@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from tools.cli_docs import FIELDS
-from treadle.cli.gates import _row
-from treadle.cli.showing import run_row
+from treadle.cli.runs.gates import _row
+from treadle.cli.runs.show import run_row
 from treadle.model.ids import RunId, TokenId
 from treadle.model.states import RunStatus
 from treadle.runtime.presence import NodeRow

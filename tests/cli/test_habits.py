@@ -11,10 +11,10 @@ import pytest
 import treadle
 from tests.cli.shell import Shell
 from tests.cli.test_tables import drawn
-from treadle.cli.emit import console, live_console
-from treadle.cli.exits import OK, REFUSED
+from treadle.cli.frame.exits import OK, REFUSED
 from treadle.cli.main import run_verb
-from treadle.cli.schedules import COLUMNS, GIVES
+from treadle.cli.nodes.schedules import COLUMNS, GIVES
+from treadle.cli.screen.output import console, live_console
 from treadle.language import load_text
 
 NAPPING = load_text("workflow: napping\nnodes:\n  nap: {action: {kind: wait, ms: 600000}}\n")

@@ -15,7 +15,7 @@ from tests.cli.shell import Shell, hear
 from tests.cli.test_engine_verbs import QUICK, REVIEW, SIGNALLED, SLEEPY
 from tests.postgres import new_database
 from treadle.cli.main import run_verb
-from treadle.cli.nodes import ranges
+from treadle.cli.nodes.nodes import ranges
 from treadle.testing.postgres import run_all
 
 PASSWORD = "hunter2-secret"

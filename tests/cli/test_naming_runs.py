@@ -9,7 +9,7 @@ import pytest
 from tests.cli.shell import Shell
 from tests.cli.test_engine_verbs import REVIEW
 from treadle import Engine
-from treadle.cli.exits import REFUSED
+from treadle.cli.frame.exits import REFUSED
 from treadle.cli.main import run_verb
 from treadle.language import load_text
 from treadle.model.states import RunStatus

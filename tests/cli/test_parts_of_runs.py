@@ -10,7 +10,7 @@ import pytest
 
 import treadle
 from tests.runtime.test_parts_of_runs import GROWING, WAITING
-from treadle.cli.exits import INVALID, OK, REFUSED, USAGE
+from treadle.cli.frame.exits import INVALID, OK, REFUSED, USAGE
 from treadle.cli.main import run_verb
 
 

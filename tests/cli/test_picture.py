@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from treadle.cli import demo, picture
-from treadle.cli.emit import cell, duration, plain
-from treadle.cli.narration import STEPS, Narrator
-from treadle.cli.overview import Overview
+from treadle.cli.nodes import demo
+from treadle.cli.screen.output import cell, duration, plain
+from treadle.cli.watch import picture
+from treadle.cli.watch.narration import STEPS, Narrator
+from treadle.cli.watch.overview import Overview
 from treadle.language import load_text, load_value
 from treadle.model.definition import Workflow
 from treadle.model.events import Event

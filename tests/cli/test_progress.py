@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from tests.runtime.executing import turns
-from treadle.cli import progress
-from treadle.cli.db import _staged
+from treadle.cli.screen import progress
+from treadle.cli.upkeep.db import _staged
 
 NAMES = ["one", "two", "three"]
 

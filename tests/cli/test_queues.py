@@ -10,9 +10,10 @@ import pytest
 from tests.cli.shell import Shell
 from tests.cli.test_engine_verbs import QUICK
 from tests.postgres import new_database
-from treadle.cli.exits import USAGE, Failure
-from treadle.cli.queues import changed
-from treadle.cli.worker import functions_in, read_queues
+from treadle.cli.frame.exits import USAGE, VerbFailed
+from treadle.cli.frame.opening import functions_in
+from treadle.cli.nodes.queues import changed
+from treadle.cli.nodes.worker import read_queues
 from treadle.runtime.queues import QueueRules, read_rate
 from treadle.runtime.worker import PLACES
 
@@ -25,13 +26,13 @@ def test_queues_and_their_places() -> None:
 
 @pytest.mark.parametrize("word", ["cpu:0", "cpu:", ":3", "cpu:many"])
 def test_a_queue_that_is_written_wrongly_is_named(word: str) -> None:
-    with pytest.raises(Failure, match=f"--queue {word}"):
+    with pytest.raises(VerbFailed, match=f"--queue {word}"):
         read_queues((word,))
 
 
 def test_functions_of_a_module_are_its_own_public_ones() -> None:
     assert list(functions_in("tests.runtime.worker_tasks")) == ["knock"]
-    with pytest.raises(Failure, match="cannot be imported"):
+    with pytest.raises(VerbFailed, match="cannot be imported"):
         functions_in("no_such_module_anywhere")
 
 
@@ -53,7 +54,7 @@ def test_what_is_not_named_stays_and_none_takes_away() -> None:
     ],
 )
 def test_what_cannot_be_meant_is_refused(given: dict[str, str], weights: tuple[str, ...]) -> None:
-    with pytest.raises(Failure) as refused:
+    with pytest.raises(VerbFailed) as refused:
         changed(None, {**NOTHING, **given}, weights)
     assert refused.value.code == USAGE
 

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.shell import COMMAND, Shell
-from treadle.cli import gates, nodes, runs
-from treadle.cli.nodes import ranges
-from treadle.cli.tables import Gives, lay_out, lines
+from treadle.cli.nodes import nodes
+from treadle.cli.nodes.nodes import ranges
+from treadle.cli.runs import gates, runs
+from treadle.cli.screen.tables import Gives, lay_out, lines
 
 RUN = "01a1e34e-9106-7641-b453-1cc11c8940fc"
 GATE_ROW = {

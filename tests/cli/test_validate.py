@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from treadle.cli.exits import INVALID, REFUSED, USAGE, Failure
-from treadle.cli.validate import validate
+from treadle.cli.definitions.validate import validate
+from treadle.cli.frame.exits import INVALID, REFUSED, USAGE, VerbFailed
 
 SOUND = "workflow: fine\nnodes: {a: {}}\n"
 WARNED = "workflow: warned\nnodes: {a: {}, b: {}}\ntransitions: [{from: a, to: b, spawn_count: 2}]\n"
@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 def run(capsys: pytest.CaptureFixture[str], *paths: Path | str, **options: Any) -> tuple[int, str, str]:
     try:
         code = validate([str(path) for path in paths], **options)
-    except Failure as failure:
+    except VerbFailed as failure:
         return failure.code, "", str(failure)
     out, err = capsys.readouterr()
     return code, out, err

@@ -13,12 +13,13 @@ import structlog
 from tests.cli.shell import Shell, hear
 from tests.cli.test_picture import text_of
 from tests.postgres import new_database
-from treadle.cli import picture, watching
-from treadle.cli.narration import Narrator
-from treadle.cli.opening import drive
-from treadle.cli.overview import Overview
-from treadle.cli.turns import why
-from treadle.cli.watching import _Attendant
+from treadle.cli.frame.opening import drive
+from treadle.cli.watch import follow as watching
+from treadle.cli.watch import picture
+from treadle.cli.watch.follow import _Attendant
+from treadle.cli.watch.narration import Narrator
+from treadle.cli.watch.overview import Overview
+from treadle.cli.watch.queue_words import why
 from treadle.errors import StoreUnavailable
 from treadle.language import load_text
 from treadle.model import events as e

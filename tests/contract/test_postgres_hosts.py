@@ -13,7 +13,7 @@ from tests.postgres_server import STANDBY, USER, Server, binaries, free_port
 from tests.runtime.cores import chain
 from tests.runtime.executing import on_loop
 from treadle import Engine, connect
-from treadle.cli import doctor_postgres
+from treadle.cli.upkeep import doctor_postgres
 from treadle.errors import StorePlaceError, StoreUnavailable
 from treadle.runtime.moving import move
 from treadle.runtime.worker import Worker

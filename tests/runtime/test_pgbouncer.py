@@ -15,7 +15,7 @@ from tests.runtime.cores import calls, chain
 from tests.runtime.executing import on_loop
 from tests.runtime.test_failover import Switch, come_back, count_runs, fail_over, finish, until_refused
 from treadle import Engine, EngineSettings, connect
-from treadle.cli import doctor_postgres
+from treadle.cli.upkeep import doctor_postgres
 from treadle.errors import StoreGoneBack, StorePlaceError
 from treadle.language import load_value
 from treadle.runtime import patience

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from treadle.cli.exits import OK
+from treadle.cli.frame.exits import OK
 
 
 def completion(
@@ -22,8 +22,8 @@ def completion(
     install: Annotated[bool, Parameter(help="Put it where the shell looks for it instead.", negative="")] = False,
 ) -> int:
     """Print the completion script of a shell."""
-    from treadle.cli.emit import say
     from treadle.cli.main import app
+    from treadle.cli.screen.output import say
 
     if install:
         place = app.install_completion(shell=shell, add_to_startup=False)

@@ -11,7 +11,7 @@ import sys
 
 from cyclopts import App, CycloptsError, Group
 
-from treadle.cli.exits import BROKEN_PIPE, INTERRUPTED, OK, USAGE, Failure, conclude
+from treadle.cli.frame.exits import BROKEN_PIPE, INTERRUPTED, OK, USAGE, VerbFailed, conclude
 
 DEBUG = "--debug"
 
@@ -36,28 +36,33 @@ LOOK = Group("Look and answer", sort_key=3)
 KEEP = Group("Keep", sort_key=4)
 
 VERBS = (
-    ("init", "init:init", WRITE, "Make a small project: a workflow, its scenario, treadle.toml."),
-    ("validate", "validate:validate", WRITE, "Check definitions and say all that is wrong."),
-    ("test", "test:test", WRITE, "Play scenarios on a virtual clock."),
-    ("graph", "graph:graph", WRITE, "Draw a workflow: text, mermaid, svg or json."),
-    ("schema", "schema:schema", WRITE, "Print the JSON Schema of the definition language."),
-    ("run", "run:run", RUN, "Run a workflow and watch it."),
-    ("dev", "dev:dev", RUN, "Coordinate, execute, and redeploy workflow files as they change."),
-    ("engine", "engine:engine", RUN, "Coordinate and execute until stopped."),
-    ("worker", "worker:worker", RUN, "Execute work of queues for the engines on a shared store."),
-    ("deploy", "deploy:deploy", RUN, "Make versions of workflows."),
-    ("runs", "runs:app", LOOK, None),
-    ("nodes", "nodes:nodes", LOOK, "Show who coordinates and executes, what each owns, and how far behind it is."),
-    ("gates", "gates:app", LOOK, None),
-    ("schedules", "schedules:app", LOOK, None),
-    ("queues", "queues:app", LOOK, None),
-    ("artifacts", "artifacts:app", LOOK, None),
-    ("dead", "dead:app", LOOK, None),
-    ("backup", "backup:backup", KEEP, "Copy the store while it is in use."),
-    ("db", "db:app", KEEP, None),
-    ("fsck", "fsck:fsck", KEEP, "Check every checksum, and every history against the rows beside it."),
-    ("doctor", "doctor:doctor", KEEP, "Look at the surroundings: versions, disk, owner, clock."),
-    ("config", "config:config", KEEP, "Show the settings, and where each comes from."),
+    ("init", "definitions.init:init", WRITE, "Make a small project: a workflow, its scenario, treadle.toml."),
+    ("validate", "definitions.validate:validate", WRITE, "Check definitions and say all that is wrong."),
+    ("test", "definitions.test:test", WRITE, "Play scenarios on a virtual clock."),
+    ("graph", "definitions.graph:graph", WRITE, "Draw a workflow: text, mermaid, svg or json."),
+    ("schema", "definitions.schema:schema", WRITE, "Print the JSON Schema of the definition language."),
+    ("run", "runs.run:run", RUN, "Run a workflow and watch it."),
+    ("dev", "nodes.dev:dev", RUN, "Coordinate, execute, and redeploy workflow files as they change."),
+    ("engine", "nodes.engine:engine", RUN, "Coordinate and execute until stopped."),
+    ("worker", "nodes.worker:worker", RUN, "Execute work of queues for the engines on a shared store."),
+    ("deploy", "definitions.deploy:deploy", RUN, "Make versions of workflows."),
+    ("runs", "runs.runs:app", LOOK, None),
+    (
+        "nodes",
+        "nodes.nodes:nodes",
+        LOOK,
+        "Show who coordinates and executes, what each owns, and how far behind it is.",
+    ),
+    ("gates", "runs.gates:app", LOOK, None),
+    ("schedules", "nodes.schedules:app", LOOK, None),
+    ("queues", "nodes.queues:app", LOOK, None),
+    ("artifacts", "runs.artifacts:app", LOOK, None),
+    ("dead", "runs.dead:app", LOOK, None),
+    ("backup", "upkeep.backup:backup", KEEP, "Copy the store while it is in use."),
+    ("db", "upkeep.db:app", KEEP, None),
+    ("fsck", "upkeep.fsck:fsck", KEEP, "Check every checksum, and every history against the rows beside it."),
+    ("doctor", "upkeep.doctor:doctor", KEEP, "Look at the surroundings: versions, disk, owner, clock."),
+    ("config", "upkeep.config:config", KEEP, "Show the settings, and where each comes from."),
     ("completion", "completion:completion", KEEP, "Print the completion script of a shell."),
 )
 HELP_OF_GROUPS = {
@@ -88,7 +93,7 @@ def run_verb(words: list[str], *, debug: bool) -> int:
     except CycloptsError as misuse:
         from treadle.cli.misuse import sentence
 
-        return conclude(Failure(USAGE, sentence(misuse)), debug=debug)
+        return conclude(VerbFailed(USAGE, sentence(misuse)), debug=debug)
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:

@@ -1,8 +1,9 @@
 """pytest collects `*.scenario.yaml` by itself: one item per scenario, the compact history as its failure
 text.
 
-Owns nothing but the translation. Loaded by every pytest run in an environment that has Treadle installed, so
-it imports the rest only when there is a scenario file to collect. Works under pytest-xdist: an item is found
+Owns nothing but the translation. Definitions may use the project's library and worker types, as with `treadle test`.
+Loaded by every pytest run in an environment that has Treadle installed, so it imports the rest only when there is a
+scenario file to collect. Works under pytest-xdist: an item is found
 again by its position in its file, and playing one needs no other.
 """
 
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from treadle.language.load import Known
     from treadle.testing.documents import Document
     from treadle.testing.runner import ScenarioResult
 
@@ -47,16 +49,32 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     return None
 
 
+_KNOWN = pytest.StashKey["Known"]()
+
+
+def _shared(config: pytest.Config) -> Known:
+    """The settings `library` and `workers` of the project that the user stands in, else of pytest's root; read once.
+
+    Raises TreadleError or FileNotFoundError if they cannot be used."""
+    if _KNOWN not in config.stash:
+        from treadle.project.settings import Configuration, find_file
+        from treadle.project.shared import shared
+
+        stands, root = config.invocation_params.dir, config.rootpath
+        config.stash[_KNOWN] = shared(Configuration(folder=stands if find_file(stands) is not None else root))
+    return config.stash[_KNOWN]
+
+
 class ScenarioFile(pytest.File):
     """One file; a document of it is one item."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        from treadle.errors import ScenarioError
+        from treadle.errors import TreadleError
         from treadle.testing.documents import read_file
 
         try:
-            documents = read_file(self.path)
-        except ScenarioError as problem:
+            documents = read_file(self.path, _shared(self.config))
+        except (TreadleError, FileNotFoundError) as problem:
             raise self.CollectError(str(problem)) from None
         taken: dict[str, int] = {}
         for document in documents:

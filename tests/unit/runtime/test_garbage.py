@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from treadle.cli.configuration import Configuration
-from treadle.cli.opening import engine_settings
+from treadle.cli.frame.opening import engine_settings
+from treadle.project.settings import Configuration
 from treadle.runtime import garbage
 from treadle.runtime.engine import EngineSettings
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from cyclopts import App
 
 from tools import cli_docs
-from treadle.cli.exits import CODES
+from treadle.cli.frame.exits import CODES
 from treadle.cli.main import app
 
 

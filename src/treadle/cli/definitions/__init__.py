@@ -1,0 +1,1 @@
+"""Verbs on workflow files: init, validate, test, graph, schema, deploy."""

@@ -1,0 +1,221 @@
+"""How a verb gets at the runs: by coordinating the store itself, or by asking whoever does.
+
+Owns the choice, the engine's settings as configured, and a clean end on Ctrl-C or SIGTERM. Imports the engine only when
+a verb really needs it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from treadle.cli.frame.exits import REFUSED, STORE, VerbFailed
+from treadle.cli.screen.output import Out, keep_stdout, say
+from treadle.errors import SettingsInvalid
+from treadle.project.settings import Configuration
+
+if TYPE_CHECKING:
+    from treadle.runtime.client import Client
+    from treadle.runtime.engine import Engine, EngineSettings
+    from treadle.runtime.standby import StandBy
+
+
+Functions = Mapping[str, Callable[..., Any]]
+LOOK_WAIT_S = 5.0
+"""How long a verb that only looks or asks waits for a store that does not answer: a person sits before it."""
+
+
+class Reached(NamedTuple):
+    """A client, and who coordinates the store."""
+
+    client: Client
+    owner: str | None = None
+    """If it is somebody else, at first."""
+    standby: StandBy | None = None
+    """What takes over when they are gone."""
+
+    @property
+    def executes(self) -> bool:
+        """Whether this process coordinates the store by now."""
+        return self.standby is None or self.standby.engine is not None
+
+
+def drive(verb: Coroutine[Any, Any, int]) -> int:
+    """Runs a verb to its end; SIGTERM ends it as cleanly as Ctrl-C does."""
+
+    from treadle.runtime.logs import log_to_stderr
+
+    log_to_stderr(logging.ERROR)  # who only asks is told by the verb; an engine says more
+
+    async def main() -> int:
+        task = asyncio.current_task()
+        assert task is not None
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        return await verb
+
+    return asyncio.run(main())
+
+
+@asynccontextmanager
+async def reach(config: Configuration) -> AsyncIterator[Client]:
+    """The face of a store that exists. Nothing is executed here: its owner does that."""
+    from treadle.runtime.connecting import connect
+
+    require_store(config)
+    async with connect(config.store, wait_s=min(LOOK_WAIT_S, open_wait_s(config))) as client:
+        yield client
+
+
+def open_wait_s(config: Configuration) -> float:
+    """How long a store is waited for that does not answer."""
+    return float(config["engine.open_wait_ms"]) / 1_000
+
+
+def require_store(config: Configuration) -> None:
+    """Raises VerbFailed where there is none."""
+    if config.store.is_missing:
+        raise VerbFailed(
+            STORE, f"there is no store {config.store}: `treadle run` or `treadle engine` makes one (--store)"
+        )
+
+
+@asynccontextmanager
+async def own_or_reach(config: Configuration, functions: Functions | None = None) -> AsyncIterator[Reached]:
+    """An engine of our own if nobody coordinates the store, else a way to whoever does; when they are gone, this
+    process takes over."""
+    from treadle.runtime.standby import StandBy
+
+    keep_stdout()
+    engine = new_engine(config, functions=functions)
+    owner = await _owner(config, engine)
+    if owner is None:
+        try:
+            yield Reached(engine)
+        finally:
+            await engine.close()
+        return
+    async with StandBy(config.store, new_engine(config, wait=True, functions=functions), _taken) as standby:
+        yield Reached(standby.client, owner, standby)
+
+
+async def _owner(config: Configuration, engine: Engine) -> str | None:
+    """Who coordinates the store; nobody else, and then the engine is open."""
+    from treadle.errors import OwnedElsewhere
+    from treadle.runtime.connecting import connect
+
+    if config.store.dsn is not None:
+        async with connect(config.store, create=True, wait_s=open_wait_s(config)) as client:
+            if await client.is_owned():  # else nobody would execute it
+                return f"the nodes of {config.store}"
+    try:
+        await engine.__aenter__()
+    except OwnedElsewhere as elsewhere:
+        return elsewhere.owner
+    return None
+
+
+def _taken(problem: Exception | None) -> None:
+    if problem is None:
+        say("nobody else coordinates the store any more: this process takes over and executes")
+    else:
+        say(f"nobody coordinates the store any more, and this process cannot take over: {problem}")
+
+
+def new_engine(
+    config: Configuration,
+    *,
+    wait: bool = False,
+    name: str | None = None,
+    functions: Functions | None = None,
+) -> Engine:
+    """An engine as configured, not yet open; what it logs goes to stderr."""
+    from treadle.runtime.engine import Engine
+    from treadle.runtime.logs import log_to_stderr
+
+    log_to_stderr(log_level(config))
+    settings = engine_settings(config)
+    return Engine(config.store, functions=functions, settings=settings, name=name, wait_for_ownership=wait)
+
+
+def log_level(config: Configuration) -> int:
+    """From what on a process that executes says something of its own accord."""
+    return logging.getLevelNamesMapping()[config["log.level"].upper()]
+
+
+def engine_settings(config: Configuration) -> EngineSettings:
+    """The operator's settings as an engine reads them."""
+    import msgspec
+
+    from treadle.runtime.engine import EngineSettings
+
+    parts: dict[str, dict[str, Any]] = {}
+    for name in config.values:
+        room, _, setting = name.partition(".")
+        parts.setdefault(room, {})[setting] = config[name]
+    known = {
+        **parts["engine"],
+        "spare_collector": True,  # the process is the engine's own
+        "functions_allow": config.allow,
+        "keep_of": parts["keep"].pop("workflows"),
+        "keep": parts["keep"],
+        "outside": {"net": parts["net"], "shell": parts["shell"], **parts["webhooks"]},
+        "llm": parts["llm"] if config["llm.profiles"] else None,
+        "mcp": parts["mcp"] if config["mcp.servers"] else None,
+    }
+    try:
+        return msgspec.convert(known, EngineSettings)
+    except msgspec.ValidationError as problem:
+        raise SettingsInvalid(f"settings: {problem} (treadle config --origin shows where they come from)") from None
+
+
+def importable(config: Configuration, *files: Path, modules: Sequence[str] = ()) -> dict[str, Callable[..., Any]]:
+    """Makes importable what `python` actions name: where the user stands, in the project's folder, and beside the
+    definitions that the command line names. Those folders, and the modules it names, are trusted: the operator has
+    written that line. Returns the functions of these modules."""
+    beside = [file.resolve().parent for file in files]
+    for folder in (Path.cwd(), config.project, *beside):
+        if str(folder) not in sys.path:
+            sys.path.append(str(folder))
+    config.trusted += [*modules, *map(str, beside)]
+    return {key: function for module in modules for key, function in functions_in(module).items()}
+
+
+def functions_in(module: str) -> dict[str, Any]:
+    """The public functions a module defines, by name."""
+    import importlib
+
+    try:
+        found = importlib.import_module(module)
+    except ImportError as problem:
+        raise VerbFailed(REFUSED, f"--functions {module}: it cannot be imported: {problem}") from None
+    return {
+        name: value
+        for name, value in vars(found).items()
+        if callable(value)
+        and not isinstance(value, type)
+        and not name.startswith("_")
+        and getattr(value, "__module__", None) == found.__name__
+    }
+
+
+def ask(config: Configuration, act: Callable[[Client, Out], Awaitable[int]], *, execute: bool = False) -> int:
+    """One question or command about a store that exists, to its exit code. `execute`: as long as it takes, this process
+    coordinates the store while nobody else does."""
+
+    async def verb() -> int:
+        out = Out(config["output"])
+        if not execute:
+            async with reach(config) as client:
+                return await act(client, out)
+        require_store(config)
+        importable(config)
+        async with own_or_reach(config) as reached:
+            return await act(reached.client, out)
+
+    return drive(verb())

@@ -1,0 +1,1 @@
+"""Verbs on runs and their parts: run, runs, gates, artifacts, dead."""

@@ -1,0 +1,145 @@
+"""`treadle run FILE|WORKFLOW`: starts a run and watches it.
+
+If somebody coordinates the store, the run is theirs and this process looks on, until they are gone; else this process
+coordinates and executes until the run has ended. With --no-wait the run is only asked for, and nothing is executed
+here. Exit codes: 0 completed (or asked for, with --no-wait) · 1 it ended otherwise · 3 the definition or the input is
+invalid · 4 no such workflow · 5 the store cannot be used · 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from treadle.cli.frame.exits import INTERRUPTED, OK, REFUSED, STORE, VerbFailed
+from treadle.cli.frame.options import FunctionsOption, LibraryOption, OutputOption, StoreOption, configuration
+from treadle.cli.screen.output import cell
+from treadle.model.events import RunStarted
+from treadle.project.settings import Configuration
+
+if TYPE_CHECKING:
+    from treadle.cli.frame.opening import Reached
+    from treadle.cli.screen.output import Out
+    from treadle.model.definition import Workflow
+    from treadle.runtime.client import Client
+    from treadle.runtime.run import Run
+
+
+def run(
+    workflow: Annotated[str, Parameter(help="A definition file, which is deployed, or the name of a workflow.")],
+    /,
+    *,
+    input: Annotated[
+        str | None, Parameter(name=["--input", "-i"], help="JSON, @FILE, or - for standard input.")
+    ] = None,
+    wait: Annotated[
+        bool,
+        Parameter(help="Watch it until it ends, and execute it if nobody else does."),
+    ] = True,
+    key: Annotated[str | None, Parameter(help="The same key gives the same run again.")] = None,
+    tag: Annotated[tuple[str, ...], Parameter(help="What to find it by; may be repeated.", negative="")] = (),
+    version: Annotated[int | None, Parameter(help="Of a workflow given by name; else the newest.")] = None,
+    entity: Annotated[str | None, Parameter(help="What it is about: TYPE/ID, as order/42.")] = None,
+    trigger: Annotated[str | None, Parameter(help="What has started it: JSON, @FILE, or -; read as _trigger.")] = None,
+    functions: FunctionsOption = (),
+    library: LibraryOption = None,
+    store: StoreOption = None,
+    output: OutputOption = None,
+) -> int:
+    """Run a workflow and watch it."""
+    from treadle.cli.frame.inputs import read_json
+    from treadle.cli.frame.opening import drive
+
+    config = configuration(store, output, library)
+    value = read_json(input, "--input")
+    began = read_json(trigger, "--trigger")
+    options = {"key": key, "tags": tag, "version": version, "entity": entity, "trigger": began}
+    return drive(_run(config, workflow, value, wait, options, functions))
+
+
+async def _run(
+    config: Configuration, workflow: str, value: Any, wait: bool, options: dict[str, Any], modules: tuple[str, ...]
+) -> int:
+    from treadle.cli.frame.inputs import read_definitions, shared
+    from treadle.cli.frame.opening import importable, own_or_reach
+    from treadle.cli.screen.output import Out, say
+    from treadle.cli.screen.progress import no_answer_yet
+    from treadle.cli.watch.follow import watch
+
+    out = Out(config["output"])
+    file = Path(workflow)
+    known = importable(config, *([file] if _is_file(workflow) else []), modules=modules)
+    definitions = read_definitions(file, shared(config), allow=config.allow) if _is_file(workflow) else []
+    if not definitions and config.store.is_missing:
+        raise VerbFailed(STORE, f"there is no store {config.store}, so nothing is deployed: name a file, or --store")
+    if not wait:
+        return await _hand_in(config, definitions, workflow, value, options, out)
+    async with own_or_reach(config, known) as reached:
+        if reached.owner is not None:
+            say(f"the run is executed by {reached.owner}; this process takes over when that ends")
+        name = await _deployed(reached.client, definitions, workflow, options)
+        with no_answer_yet():
+            started = await reached.client.start(name, value, **options)
+        await _check_key(started, value, options["key"])
+        try:
+            return await watch(reached.client, started, out)
+        except asyncio.CancelledError:
+            say(_goes_on(reached, started))
+            return INTERRUPTED
+
+
+async def _deployed(client: Client, definitions: list[Workflow], workflow: str, options: dict[str, Any]) -> str:
+    """The name of what is run: the first definition; the others are what it calls."""
+    for definition in definitions:
+        deployed = await client.deploy(definition)
+        options["version"] = deployed.version if definition is definitions[0] else options["version"]
+    return definitions[0].workflow if definitions else workflow
+
+
+async def _hand_in(
+    config: Configuration, definitions: list[Workflow], workflow: str, value: Any, options: dict[str, Any], out: Out
+) -> int:
+    """Asks for a run without executing anything here: whoever coordinates the store does, now or later."""
+    from treadle.cli.frame.opening import open_wait_s
+    from treadle.cli.screen.output import say
+    from treadle.cli.screen.progress import no_answer_yet
+    from treadle.errors import EngineStopped
+    from treadle.runtime.connecting import connect
+
+    async with connect(config.store, create=True, wait_s=open_wait_s(config)) as client:
+        name = await _deployed(client, definitions, workflow, options)
+        run_id = client.new_run_id()
+        try:
+            with no_answer_yet():
+                started = await client.start(name, value, run_id=run_id, **options)
+            await _check_key(started, value, options["key"])
+            run_id = started.id
+        except EngineStopped as stopped:
+            run_id = stopped.run or run_id
+            say("asked for; nobody coordinates the store now: an engine will start it (treadle engine)")
+    print(run_id) if out.text else out.json({"run": run_id})
+    return OK
+
+
+async def _check_key(run: Run, value: Any, key: str | None) -> None:
+    """A key stands for one run with one input: another input under it is a slip, and its run is named."""
+    if key is None:
+        return
+    [began] = await run.history(0, 1)
+    if isinstance(began, RunStarted) and (began.input or {}) != (value or {}):
+        text = f"key {key!r} belongs to run {run.id}, which has another input: {cell(began.input, 200)}"
+        raise VerbFailed(REFUSED, f"{text}; take another key, or `treadle runs watch {run.id}`")
+
+
+def _is_file(text: str) -> bool:
+    """A path exists, or looks like one."""
+    return Path(text).is_file() or text.endswith((".yaml", ".yml", ".json"))
+
+
+def _goes_on(reached: Reached, started: Run) -> str:
+    if not reached.executes:
+        return f"\nno longer watching; run {started.id} goes on (treadle runs watch {started.id})"
+    return f"\nstopping; run {started.id} goes on when an engine opens the store again (treadle engine)"

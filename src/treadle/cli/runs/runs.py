@@ -1,0 +1,285 @@
+"""`treadle runs …`: looking at runs and speaking to them.
+
+Exit codes: 0 done · 1 (`watch`) the run ended otherwise than completed · 4 no such run, or it refuses · 5 the store
+cannot be used, or nobody is there to answer (the request is kept).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import App, Parameter
+
+from treadle.cli.frame.exits import INTERRUPTED, OK, REFUSED, USAGE, VerbFailed
+from treadle.cli.frame.options import LimitOption, OutputOption, StoreOption, configuration
+from treadle.cli.runs.compensations import compensations
+from treadle.cli.runs.groups import groups
+from treadle.model.ids import TokenId
+from treadle.model.states import RUN_ENDED, RunStatus
+
+if TYPE_CHECKING:
+    from treadle.cli.screen.tables import Gives
+    from treadle.runtime.client import Client
+    from treadle.runtime.run import Run
+
+app = App(
+    name="runs",
+    help="Runs: list, show, history, watch, cancel, pause, resume, abort, retry, compensations, groups, signal.",
+    help_format="plaintext",
+)
+
+RunOption = Annotated[str, Parameter(help="The run's id, or the last six or more characters of it.")]
+ByOption = Annotated[str, Parameter(help="Who says so.")]
+ENDED_OTHERWISE = frozenset({RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.TIMED_OUT})
+"""How a run ends that nobody cancels."""
+COLUMNS = ("run", "workflow", "version", "status", "started_at", "took", "tags")
+GIVES: tuple[Gives, ...] = (
+    ("cut", "tags"),
+    ("front", "run"),
+    ("cut", "workflow"),
+    ("leave", "tags"),
+    ("leave", "version"),
+    ("leave", "took"),
+)
+
+
+@app.default
+@app.command(name="list")
+def list_(
+    *,
+    workflow: Annotated[str | None, Parameter(help="Only of this workflow.")] = None,
+    status: Annotated[tuple[RunStatus, ...], Parameter(help="Only with this status.", negative="")] = (),
+    tag: Annotated[str | None, Parameter(help="Only with this tag.")] = None,
+    entity: Annotated[str | None, Parameter(help="Only about this entity.")] = None,
+    parent: Annotated[str | None, Parameter(help="Only those this run has started.")] = None,
+    after: Annotated[str | None, Parameter(help="The page behind this run.")] = None,
+    limit: LimitOption = 50,
+    store: StoreOption = None,
+    output: OutputOption = None,
+) -> int:
+    """List runs, newest first."""
+    wanted: dict[str, Any] = {"workflow": workflow, "statuses": status, "tag": tag, "entity": entity}
+
+    async def act(client: Client, out: Any) -> int:
+        from treadle.cli.runs.show import run_row
+        from treadle.cli.screen.output import clock_time, duration, now_ms
+        from treadle.model.states import RUN_ENDED
+
+        for name, text in (("parent", parent), ("after", after)):
+            wanted[name] = (await client.find_run(text)).id if text is not None else None
+        rows = []
+        for row in await client.runs(limit=limit, **wanted):
+            until = row.changed if row.status in RUN_ENDED else now_ms()
+            words = {"started_at": clock_time(row.started), "took": duration(until - row.started)}
+            rows.append({**run_row(row), **(words if out.text else {})})
+        out.rows(COLUMNS, rows, "there are no such runs", GIVES)
+        return OK
+
+    return _ask(act, store, output)
+
+
+@app.command
+def show(
+    run: RunOption,
+    /,
+    *,
+    at: Annotated[int | None, Parameter(help="As it was after the event of this number.")] = None,
+    store: StoreOption = None,
+    output: OutputOption = None,
+) -> int:
+    """Show one run: its visits, what it waits for, its state and output."""
+
+    async def act(client: Client, out: Any) -> int:
+        from treadle.cli.runs.show import show_run
+
+        return await show_run(client, await client.find_run(run), out, at)
+
+    return _ask(act, store, output)
+
+
+@app.command
+def history(
+    run: RunOption,
+    /,
+    *,
+    after: Annotated[int, Parameter(help="Only events behind this number.")] = 0,
+    limit: Annotated[int | None, Parameter(name=["--limit", "-n"], help="At most so many.")] = None,
+    warnings: Annotated[bool, Parameter(help="Only warnings.", negative="")] = False,
+    full: Annotated[bool, Parameter(help="With the tracebacks of failed attempts.", negative="")] = False,
+    store: StoreOption = None,
+    output: OutputOption = None,
+) -> int:
+    """Print what has happened in a run, event by event."""
+
+    async def act(client: Client, out: Any) -> int:
+        from treadle.cli.runs.show import show_history
+
+        return await show_history(await client.find_run(run), out, after, limit, warnings, full)
+
+    return _ask(act, store, output)
+
+
+@app.command
+def watch(
+    run: RunOption,
+    /,
+    *,
+    execute: Annotated[bool, Parameter(help="Coordinate and execute while nobody else does.", negative="")] = False,
+    store: StoreOption = None,
+    output: OutputOption = None,
+) -> int:
+    """Watch a run until it ends."""
+
+    async def act(client: Client, out: Any) -> int:
+        from treadle.cli.screen.output import say
+        from treadle.cli.watch.follow import watch as look
+
+        try:
+            return await look(client, await client.find_run(run), out)
+        except asyncio.CancelledError:
+            say("\nno longer watching; the run goes on" + (" when an engine opens the store again" if execute else ""))
+            return INTERRUPTED
+
+    from treadle.cli.frame.opening import ask
+
+    return ask(configuration(store, output), act, execute=execute)
+
+
+@app.command
+def cancel(
+    run: RunOption,
+    /,
+    *,
+    visit: Annotated[int | None, Parameter(help="Only this visit.")] = None,
+    group: Annotated[str | None, Parameter(help="Only the branches of the fan-outs of this name.")] = None,
+    reason: Annotated[str | None, Parameter(help="Why.")] = None,
+    by: ByOption = "operator",
+    store: StoreOption = None,
+    output: OutputOption = None,
+) -> int:
+    """Cancel a run: everything in it ends, work in hand is told to stop. Or a part of it."""
+    if visit is not None and group is not None:
+        raise VerbFailed(USAGE, "cancel a visit or a group, not both")
+    if visit is not None or group is not None:
+        what = f"cancelled visit {visit} of" if visit is not None else f"cancelled group {group!r} of"
+        return _tell(run, what, lambda found: found.cancel(reason, visit=visit, group=group, by=by), store, output)
+    return _tell(run, "cancelled", lambda found: _end(found, found.cancel(reason, by=by)), store, output)
+
+
+@app.command
+def pause(
+    run: RunOption,
+    /,
+    *,
+    reason: Annotated[str | None, Parameter(help="Why.")] = None,
+    by: ByOption = "operator",
+    store: StoreOption = None,
+    output: OutputOption = None,
+) -> int:
+    """Pause a run: nothing new begins, its timers stand still."""
+    return _tell(run, "paused", lambda found: found.pause(reason, by=by), store, output)
+
+
+@app.command
+def resume(
+    run: RunOption,
+    /,
+    *,
+    extend_ms: Annotated[int | None, Parameter(help="A new deadline, so many milliseconds from now.")] = None,
+    by: ByOption = "operator",
+    store: StoreOption = None,
+    output: OutputOption = None,
+) -> int:
+    """Resume a paused run."""
+    if extend_ms is not None:
+        return _tell(run, "extended", lambda found: found.extend(extend_ms, by=by), store, output)
+    return _tell(run, "resumed", lambda found: found.resume(by=by), store, output)
+
+
+@app.command
+def abort(
+    run: RunOption, /, *, by: ByOption = "operator", store: StoreOption = None, output: OutputOption = None
+) -> int:
+    """End a run that has run out of time and was paused for somebody to decide (`on_timeout: human_gate`)."""
+    return _tell(run, "aborted", lambda found: _end(found, found.abort(by=by)), store, output)
+
+
+@app.command
+def retry(
+    run: RunOption,
+    visit: Annotated[int | None, Parameter(help="Only this visit; else all whose failure nothing has handled.")] = None,
+    /,
+    *,
+    by: ByOption = "operator",
+    store: StoreOption = None,
+    output: OutputOption = None,
+) -> int:
+    """Try visits again that have failed or timed out; what was cancelled because of their failure comes back."""
+    chosen = TokenId(visit) if visit is not None else None
+    return _tell(run, "retried", lambda found: found.retry(chosen, by=by), store, output)
+
+
+app.command(compensations)
+app.command(groups)
+
+
+@app.command
+def signal(
+    run: RunOption,
+    name: Annotated[str, Parameter(help="The signal's name.")],
+    data: Annotated[str | None, Parameter(help="JSON, @FILE, or - for standard input.")] = None,
+    /,
+    *,
+    key: Annotated[str | None, Parameter(help="The correlation key: JSON, or plain text.")] = None,
+    id: Annotated[str | None, Parameter(help="With the same id it counts once.")] = None,
+    store: StoreOption = None,
+    output: OutputOption = None,
+) -> int:
+    """Send a signal to a run."""
+    from treadle.cli.frame.inputs import read_json
+
+    value, wanted = read_json(data, "DATA"), _key(key)
+    return _tell(run, "signalled", lambda found: found.signal(name, value, key=wanted, id=id), store, output)
+
+
+async def _end(run: Run, ending: Coroutine[Any, Any, None]) -> None:
+    """Ends a run, unless it has ended by itself: then nothing is done, and that is said."""
+    before = await run.status()
+    await ending
+    after = await run.status()
+    if before in RUN_ENDED or after in ENDED_OTHERWISE:
+        raise VerbFailed(REFUSED, f"run {run.id} had ended before: it is {after.value}; nothing was changed")
+
+
+def _key(text: str | None) -> Any:
+    """A key is JSON if it can be read as such: `42` is a number, `order-42` a text."""
+    import msgspec
+
+    try:
+        return msgspec.json.decode(text) if text is not None else None
+    except msgspec.DecodeError:
+        return text
+
+
+def _tell(run: str, done: str, speak: Callable[[Run], Awaitable[Any]], store: Any, output: Any) -> int:
+    """Finds a run, says one thing to it, and reports."""
+
+    async def act(client: Client, out: Any) -> int:
+        from treadle.cli.screen.progress import no_answer_yet
+
+        found = await client.find_run(run)
+        with no_answer_yet():
+            result = await speak(found)
+        row = {"run": found.id, "done": done, **({"visits": result} if result is not None else {})}
+        out.done(row, f"{done} {found.id}" + (f": visits {', '.join(map(str, result))}" if result else ""))
+        return OK
+
+    return _ask(act, store, output)
+
+
+def _ask(act: Callable[[Client, Any], Awaitable[int]], store: Any, output: Any) -> int:
+    from treadle.cli.frame.opening import ask
+
+    return ask(configuration(store, output), act)

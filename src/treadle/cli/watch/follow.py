@@ -1,0 +1,195 @@
+"""Watching a run until it ends: a live picture on a terminal, one line per change on a pipe, events for programs.
+
+Owns the rhythm. Progress goes to stderr, so that the output of the run is the only thing on stdout. Idle in between: a
+picture is redrawn eight times a second only while somebody looks, a pipe gets a line only when something happened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from treadle.cli.frame.exits import NO, OK
+from treadle.cli.screen.output import Out, builtins, console, now_ms, say
+from treadle.cli.watch import picture
+from treadle.cli.watch.narration import Narrator
+from treadle.cli.watch.overview import Overview
+from treadle.cli.watch.queue_words import turns_of
+from treadle.errors import StoreUnavailable, TreadleError
+from treadle.model.states import RUN_ENDED, RunStatus
+
+if TYPE_CHECKING:
+    from treadle.model.events import Event
+    from treadle.runtime.client import Client
+    from treadle.runtime.run import Run
+
+FRAME_S = 0.125
+ATTEND_S = 2.0
+"""How often somebody who watches looks whether anybody is there to move the run on."""
+ANSWER_S = 5.0
+"""After so long a store is said not to answer; it is waited for all the same."""
+NOBODY = (
+    "nobody coordinates the store now: the run goes on when an engine opens it (treadle engine, runs watch --execute)"
+)
+ROWS_AROUND = 6
+"""Lines of a terminal that a picture leaves free."""
+
+
+async def watch(client: Client, run: Run, out: Out, *, live: bool | None = None) -> int:
+    """Shows a run until it has ended, then its output or its error. The exit code says which."""
+    view = await overview_of(client, run)
+    live = out.text and (sys.stderr.isatty() if live is None else live)
+    async with _attended(_Attendant(client, run, view, is_drawn=live)):
+        if out.mode == "jsonl":
+            await _stream(view, run, out)
+            return OK if view.status is RunStatus.COMPLETED else NO
+        if live:
+            await _animate(view, run)
+        elif out.text:
+            await _narrate(view, run)
+        else:
+            await _follow(view, run)
+    return conclude(view, out)
+
+
+@asynccontextmanager
+async def _attended(attendant: _Attendant) -> AsyncIterator[None]:
+    """Says so when nobody is there who could move the run on: it may be long before somebody is."""
+    task = asyncio.ensure_future(attendant.attend())
+    try:
+        yield
+    finally:
+        task.cancel()
+
+
+class _Attendant:
+    """Looks now and then what a history does not tell: whether the store answers, whether anybody coordinates it, why
+    work of a queue does not begin. Says each change once."""
+
+    def __init__(self, client: Client, run: Run, view: Overview, *, is_drawn: bool) -> None:
+        self._client, self._run, self._view = client, run, view
+        self._is_drawn = is_drawn
+        """A picture says by itself why a queue stands."""
+        self._answers = self._there = True
+
+    async def attend(self) -> None:
+        with suppress(TreadleError):  # whatever keeps us from looking keeps the watcher, too, who says so
+            while await self._look():
+                await asyncio.sleep(ATTEND_S)
+
+    async def _look(self) -> bool:
+        """Whether the run goes on."""
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                ended = (await self._run.status()) in RUN_ENDED
+                there = await self._client.is_owned()
+                turns = await turns_of(self._client, self._view)
+        except (StoreUnavailable, TimeoutError):
+            if self._answers:
+                say("the store does not answer; still waiting")
+            self._answers = False
+            return True
+        if not self._answers:
+            say("the store answers again")
+        if there != self._there:
+            say("somebody coordinates the store again" if there else f"{NOBODY}; still watching")
+        for queue, why in turns.items():
+            if not self._is_drawn and self._view.turns.get(queue) != why:
+                say(f"queue {queue!r}: {why}")
+        self._answers, self._there, self._view.turns = True, there, turns
+        return not ended
+
+
+async def overview_of(client: Client, run: Run) -> Overview:
+    """An overview of a run, empty yet."""
+    info = await run.info()
+    return Overview(await client.definition(info.workflow, info.version))
+
+
+def conclude(view: Overview, out: Out) -> int:
+    """The end of it: output on stdout, an error on stderr."""
+    completed = view.status is RunStatus.COMPLETED
+    if not out.text:
+        out.json({"run": view.run, "status": view.status.value, "output": view.output, "error": builtins(view.error)})
+    else:
+        console(stderr=True).print(picture.ending(view))
+        if completed and view.output is not None:
+            out.json(view.output)
+    return OK if completed else NO
+
+
+async def _animate(view: Overview, run: Run) -> None:
+    from rich.live import Live
+
+    screen = console(stderr=True)
+    batches = _batches(run)
+    tick = 0
+    with Live(console=screen, auto_refresh=False, transient=False) as live:
+        coming = asyncio.ensure_future(anext(batches, None))
+        try:
+            while True:
+                done, _ = await asyncio.wait({coming}, timeout=FRAME_S)
+                tick += 1
+                if done:
+                    batch = coming.result()
+                    if batch is None:
+                        break
+                    view.apply(batch)
+                    coming = asyncio.ensure_future(anext(batches, None))
+                rows = max(screen.height - ROWS_AROUND, 3)
+                live.update(picture.picture(view, now_ms(), tick, rows_max=rows), refresh=True)
+        finally:
+            coming.cancel()
+        live.update(picture.picture(view, now_ms(), tick), refresh=True)
+
+
+async def _batches(run: Run) -> AsyncIterator[list[Event]]:
+    """Events in pieces as they come: drawing after each of ten thousand would take longer than the run."""
+    pieces: asyncio.Queue[Event | None] = asyncio.Queue()
+
+    async def read() -> None:
+        try:
+            async for event in run.events():
+                pieces.put_nowait(event)
+        finally:
+            pieces.put_nowait(None)
+
+    reading = asyncio.ensure_future(read())
+    try:
+        while True:
+            batch = [await pieces.get()]
+            while not pieces.empty():
+                batch.append(pieces.get_nowait())
+            yield [event for event in batch if event is not None]
+            if batch[-1] is None:
+                await reading
+                return
+    finally:
+        reading.cancel()
+
+
+async def _narrate(view: Overview, run: Run) -> None:
+    narrator = Narrator(view)
+    async for event in run.events():
+        for line in narrator.tell(event):
+            say(line)
+
+
+async def _follow(view: Overview, run: Run) -> None:
+    async for batch in _batches(run):
+        view.apply(batch)
+
+
+async def _stream(view: Overview, run: Run, out: Out) -> None:
+    async for event in run.events():
+        view.apply([event])
+        out.json(event_row(event))
+
+
+def event_row(event: Event) -> dict[str, Any]:
+    """An event with named parts: history itself is kept as arrays."""
+    parts = {name: builtins(getattr(event, name)) for name in event.__struct_fields__ if name not in ("seq", "at")}
+    return {"seq": event.seq, "at": event.at, "type": event.type, **{k: v for k, v in parts.items() if v is not None}}

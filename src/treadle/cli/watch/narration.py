@@ -1,0 +1,96 @@
+"""A run told line by line, for logs and pipes: what begins, what is waited for, what failed, how far a fan-out is.
+
+Owns which events are worth a line. A fan-out is told in at most `STEPS` lines, however many branches it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from treadle.cli.screen.output import duration
+from treadle.cli.watch import picture
+from treadle.cli.watch.overview import Overview
+from treadle.cli.watch.tallies import LiveVisit
+from treadle.model import events as e
+from treadle.model.ids import TokenId
+from treadle.model.states import Waiting
+
+STEPS = 20
+FAILURES_MAX = 10
+"""Of one node: a fan-out whose branches all fail the same way says so ten times, not ten thousand."""
+
+
+class Narrator:
+    """Feed it events; it folds them into its overview and gives the lines they are worth."""
+
+    def __init__(self, view: Overview) -> None:
+        self._view = view
+        self._told: dict[str, int] = {}
+        """Node → how many of its fan-out were done when it was told last."""
+
+    def tell(self, event: e.Event) -> Iterator[str]:
+        """The lines of one event."""
+        token = TokenId(getattr(event, "token", None) or 0)
+        before = self._view.visits.get(token)
+        stood = before is not None and before.waiting is Waiting.QUEUE
+        self._view.apply([event])
+        visit = self._view.visits.get(token) or before
+        if visit is not None and not isinstance(event, e.JoinArrived | e.ContextUpdated | e.TimerSet):
+            words = self._of_visit(event, visit, stood)
+            if words:
+                yield self._line(event, visit.node, words)
+        elif isinstance(event, e.JoinFailed):
+            yield self._line(event, event.target, f"fails: {event.error.kind}: {event.error.message}")
+        elif isinstance(event, e.JoinReopened):
+            yield self._line(event, event.target, "waits for its branches again")
+        elif isinstance(event, e.RunPaused | e.RunCompensating):
+            yield self._line(event, "", self._view.status.value + (f" {self._view.note}" if self._view.note else ""))
+
+    def _line(self, event: e.Event, node: str, words: str) -> str:
+        began = self._view.started.at if self._view.started is not None else event.at
+        return f"{duration(event.at - began):>11}  {node:<16} {words}"
+
+    def _of_visit(self, event: e.Event, visit: LiveVisit, stood: bool) -> str:
+        """`stood`: it was handed out, and has not begun before this event."""
+        fan = self._view.expected(self._view.node(visit.node))
+        if isinstance(event, e.TokenFailed | e.TokenTimedOut):
+            few = self._view.node(visit.node).failed <= FAILURES_MAX
+            return f"failed: {event.error.kind}: {event.error.message}" if few else self._progress(visit, fan or 0)
+        if isinstance(event, e.TokenRetryScheduled):
+            return _retry(event)
+        if fan is not None:
+            return self._progress(visit, fan) or self._waits(event, visit, few=fan <= STEPS)
+        again = f" again: whoever did it before {visit.lost}" if visit.lost else ""
+        if isinstance(event, e.TokenDispatched):
+            return picture.reason(visit, event.at) + again if event.queue else ""
+        if isinstance(event, e.TokenStarted):
+            tries = f" (attempt {event.attempt})" if event.attempt > 1 else ""
+            return f"running{tries}{again}" if stood else ""
+        if isinstance(event, e.TokenCompleted):
+            return "done"
+        if isinstance(event, e.TokenCancelled):
+            return "cancelled" + (f": {event.reason}" if event.reason else "")
+        return self._waits(event, visit, few=True)
+
+    def _waits(self, event: e.Event, visit: LiveVisit, *, few: bool) -> str:
+        told = isinstance(event, e.TokenWaiting) and event.reason is not Waiting.SIBLINGS
+        told |= isinstance(event, e.GateClaimed | e.GateReleased | e.GateDelegated)
+        return picture.reason(visit, event.at) if few and told else ""
+
+    def _progress(self, visit: LiveVisit, total: int) -> str:
+        node = self._view.node(visit.node)
+        done = node.done + sum(1 for one in node.live.values() if one.waiting is Waiting.SIBLINGS) + node.failed
+        last = self._told.get(node.ref, 0)
+        step = max(total // STEPS, 1)
+        if done == last or (done < total and done // step == last // step):
+            return ""
+        self._told[node.ref] = done
+        return f"{done}/{total}" + (f", {node.failed} failed" if node.failed else "")
+
+
+def _retry(event: Any) -> str:
+    if event.by is not None:
+        return f"tried again by {event.by}"
+    because = f" failed ({event.error.kind}: {event.error.message})" if event.error is not None else ""
+    return f"attempt {event.attempt - 1}{because}, tries again in {duration(event.due - event.at)}"

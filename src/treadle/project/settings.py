@@ -1,0 +1,267 @@
+"""Settings of the command line: what each is called, where it comes from, and which place wins.
+
+A flag wins over the environment, the environment over `treadle.toml` (the nearest one, upwards from where the user
+stands), that over the default. Owns the table of settings and its reading; everything wrong is said at once. Must not
+read secrets: those are looked up by the action that sends them, and are no settings.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from treadle.errors import SettingsInvalid
+from treadle.store.places import Place
+
+FILE = "treadle.toml"
+Output = Literal["text", "json", "jsonl"]
+
+
+class Setting(NamedTuple):
+    """One thing that can be configured."""
+
+    name: str
+    """As in `treadle.toml`: `store`, `engine.grace_ms`."""
+    kind: type
+    default: Any
+    help: str
+    choices: tuple[str, ...] = ()
+
+    @property
+    def variable(self) -> str:
+        """`engine.grace_ms` → `TREADLE_ENGINE_GRACE_MS`."""
+        return "TREADLE_" + self.name.replace(".", "_").upper()
+
+
+SETTINGS = (
+    Setting("store", str, "treadle.db", "where everything is kept: a SQLite file, or postgresql://HOST/DATABASE"),
+    Setting("output", str, "text", "what answers look like", ("text", "json", "jsonl")),
+    Setting("workflows", str, "workflows", "the folder `treadle dev` deploys from"),
+    Setting("library", str, None, "a file with `tasks` and `actions` that definitions use by name"),
+    Setting(
+        "workers", dict, {}, "what a canvas's `workerType` stands for: type → an action, with a queue if it has one"
+    ),
+    Setting(
+        "log.level", str, "warning", "from what on an engine or worker logs, on stderr", ("info", "warning", "error")
+    ),
+    Setting(
+        "functions.allow",
+        list,
+        ["."],
+        "modules, and folders of modules, whose functions workflows may call by name; `.`: the project's folder",
+    ),
+    Setting("engine.attempts_max", int, 1_000, "attempts executed at once"),
+    Setting("engine.threads_max", int, None, "threads for functions that are not async"),
+    Setting("engine.processes_max", int, None, "processes for `process: true`"),
+    Setting("engine.payload_max", int, 64 * 1024, "bytes from which on a value moves out of the history"),
+    Setting("engine.cel_bytes_max", int, 4 * 1024 * 1024, "bytes of data that one CEL expression may read"),
+    Setting("engine.open_wait_ms", int, 60_000, "how long opening waits for a store that does not answer"),
+    Setting(
+        "engine.tracebacks", bool, True, "whether the traceback of a function that raises is kept with its attempt"
+    ),
+    Setting("engine.grace_ms", int, 5_000, "how long work in hand may go on when an engine closes"),
+    Setting("engine.lease_ms", int, 10_000, "how long others wait for its sign of life, 1000 at least (PostgreSQL)"),
+    Setting(
+        "engine.claim_ms", int, 15_000, "how long queue work may be without a sign of life, 1000 at least (PostgreSQL)"
+    ),
+    Setting("engine.queues", dict, None, "queues it works for, each with how many attempts at once; none given: all"),
+    Setting("keep.age_ms", int, None, "how long finished runs are kept; none given: for good"),
+    Setting("keep.count", int, None, "how many finished runs of each workflow are kept"),
+    Setting("keep.history_age_ms", int, None, "how long a finished run keeps more than its first and last event"),
+    Setting(
+        "keep.workflows", dict, {}, "workflows with a rule of their own: tables with age_ms, count, history_age_ms"
+    ),
+    Setting("net.allow", list, [], "addresses that are not public and may be reached all the same"),
+    Setting("shell.enabled", bool, False, "whether `shell` actions run at all"),
+    Setting("shell.sandbox", str, "bubblewrap", "what they run in", ("bubblewrap", "none")),
+    Setting("shell.allow", list, None, "programs they may run; none given: any"),
+    Setting("shell.env", list, [], "variables of the engine that they see"),
+    Setting("shell.user", int, None, "whom they run as in the sandbox of an engine that is root; none given: nobody"),
+    Setting("shell.processes_max", int, 64, "processes at once in a sandbox"),
+    Setting("shell.memory_max", int, 1024 * 1024 * 1024, "bytes of data of each process in a sandbox"),
+    Setting("shell.file_max", int, 256 * 1024 * 1024, "bytes of each file written in a sandbox"),
+    Setting("shell.disk_max", int, 256 * 1024 * 1024, "bytes of a sandbox's own files together"),
+    Setting("webhooks.public_url", str, None, "where workers reach this engine: the start of callback addresses"),
+    Setting("webhooks.signing_secret", str, None, "name of the secret that signs webhooks which name none"),
+    Setting("webhooks.subscriptions", list, [], "who hears of events: tables with url, types and secret"),
+    Setting("llm.profiles", list, [], "language models: tables with name, provider, base_url, api_key, model, …"),
+    Setting("llm.default", str, None, "the profile of actions that name none"),
+    Setting("llm.proxy", str, None, "an HTTP proxy for all providers"),
+    Setting("mcp.servers", list, [], "MCP servers: tables with name and command, or name and url"),
+)
+BY_NAME = {setting.name: setting for setting in SETTINGS}
+
+
+class Value(NamedTuple):
+    """A setting's value and where it comes from: `--store`, `TREADLE_STORE`, `/…/treadle.toml`, `default`."""
+
+    value: Any
+    origin: str
+
+
+class Configuration:
+    """Every setting, resolved. `flags` holds only what was really given."""
+
+    def __init__(
+        self,
+        flags: Mapping[str, Any] | None = None,
+        environment: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        self.file = find_file(folder or Path.cwd())
+        self.trusted: list[str] = []
+        """What the command line adds to `functions.allow`: modules of --functions, folders of definitions it names."""
+        self._problems: list[str] = []
+        written = self._read_file()
+        given = flags or {}
+        variables = os.environ if environment is None else environment
+        self.values = {one.name: self._resolve(one, given, variables, written) for one in SETTINGS}
+        self._problems += [_stray(name) for name in sorted(variables) if _is_stray(name)]
+        if self._problems:
+            raise SettingsInvalid("; ".join(self._problems))
+
+    def __getitem__(self, name: str) -> Any:
+        return self.values[name].value
+
+    @property
+    def store(self) -> Place:
+        """A file that is named in `treadle.toml` is relative to that; any other to where the user stands."""
+        value, origin = self.values["store"]
+        place = Place(value)
+        if place.path is not None and self.file is not None and origin == str(self.file):
+            return Place(self.file.parent / place.path)
+        return place
+
+    @property
+    def workflows(self) -> Path:
+        """As with the store."""
+        return self._beside("workflows")
+
+    @property
+    def library(self) -> Path | None:
+        """As with the store."""
+        return self._beside("library") if self["library"] is not None else None
+
+    def _beside(self, name: str) -> Path:
+        value, origin = self.values[name]
+        return self.file.parent / value if self.file is not None and origin == str(self.file) else Path(value)
+
+    @property
+    def project(self) -> Path:
+        """The project's folder: that of `treadle.toml`, else where the user stands."""
+        return self.file.parent if self.file is not None else Path.cwd()
+
+    @property
+    def allow(self) -> tuple[str, ...]:
+        """`functions.allow` with its folders in full, and what the command line adds."""
+        entries = [
+            str(self.project / entry) if entry == "." or "/" in entry else entry for entry in self["functions.allow"]
+        ]
+        return (*entries, *self.trusted)
+
+    def _resolve(
+        self, one: Setting, flags: Mapping[str, Any], variables: Mapping[str, str], written: Mapping[str, Any]
+    ) -> Value:
+        if flags.get(one.name) is not None:
+            return Value(flags[one.name], f"--{one.name.replace('.', '-').replace('_', '-')}")
+        if variables.get(one.variable):
+            return Value(self._parsed(one, variables[one.variable]), one.variable)
+        if one.name in written:
+            return Value(self._checked(one, written[one.name], str(self.file)), str(self.file))
+        return Value(one.default, "default")
+
+    def _parsed(self, one: Setting, text: str) -> Any:
+        """A variable's text as the setting's kind."""
+        if one.kind is bool:
+            known = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+            if text.lower() not in known:
+                self._problems.append(f"{one.variable}={text}: expected true or false")
+            return known.get(text.lower(), one.default)
+        if one.kind is int:
+            if not text.lstrip("-").isdigit():
+                self._problems.append(f"{one.variable}={text}: expected a number")
+                return one.default
+            return self._checked(one, int(text), one.variable)
+        if one.kind in (list, dict) and text[:1] in "[{":
+            return self._json(one, text)
+        return self._checked(one, text.split(",") if one.kind is list else text, one.variable)
+
+    def _json(self, one: Setting, text: str) -> Any:
+        try:
+            value = json.loads(text)
+        except ValueError as problem:
+            self._problems.append(f"{one.variable}: not JSON: {problem}")
+            return one.default
+        return self._checked(one, value, one.variable)
+
+    def _checked(self, one: Setting, value: Any, origin: str) -> Any:
+        if not isinstance(value, one.kind) or (one.kind is int and isinstance(value, bool)):
+            self._problems.append(f"{origin}: {one.name} must be {_WORDS[one.kind]}, not {value!r}")
+        elif isinstance(value, int) and value < 0:
+            self._problems.append(f"{origin}: {one.name} must not be negative")
+        elif one.choices and value not in one.choices:
+            self._problems.append(f"{origin}: {one.name} must be one of {', '.join(one.choices)}, not {value!r}")
+        return value
+
+    def _read_file(self) -> dict[str, Any]:
+        """What the file says, flat. Unknown names are mistakes: a setting nobody reads would be a trap."""
+        if self.file is None:
+            return {}
+        try:
+            document = tomllib.loads(self.file.read_text("utf-8"))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as problem:
+            raise SettingsInvalid(f"{self.file}: {problem}") from problem
+        flat: dict[str, Any] = {}
+        for name, value in document.items():
+            room = isinstance(value, dict) and name not in BY_NAME
+            flat |= {f"{name}.{inner}": v for inner, v in value.items()} if room else {name: value}
+        for name in flat.keys() - BY_NAME.keys():
+            self._problems.append(f"{self.file}: there is no setting {name!r}{_near(name)}")
+        return flat
+
+
+_WORDS = {str: "text", int: "a whole number", bool: "true or false", list: "a list", dict: "a table"}
+
+
+def _near(name: str) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, BY_NAME, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else f"; `{'treadle config'}` lists them"
+
+
+NO_SETTINGS = (
+    *("TREADLE_SECRET_", "TREADLE_TEST_", "TREADLE_PROPERTY_", "TREADLE_TORTURE_", "TREADLE_DEV_"),
+    *("TREADLE_SERVICE_", "TREADLE_PORT"),
+)
+"""Variables that are no settings begin so: secrets, what our tests and tools listen to, and what Kubernetes sets in
+every pod beside a service called `treadle`."""
+TOOLS = frozenset({"TREADLE_DEBUG", "TREADLE_NATIVE", "TREADLE_PYTHON"})
+"""Of the command line itself, of installing, and of `./dev`."""
+VARIABLES = {one.variable: one for one in SETTINGS}
+
+
+def _is_stray(variable: str) -> bool:
+    """Meant for us, and read by nobody."""
+    ours = variable in VARIABLES or variable in TOOLS or variable.startswith(NO_SETTINGS)
+    return variable.startswith("TREADLE_") and not ours
+
+
+def _stray(variable: str) -> str:
+    from difflib import get_close_matches
+
+    close = get_close_matches(variable, [*VARIABLES, *TOOLS], n=1)
+    hint = f"did you mean {close[0]}?" if close else "`treadle config --origin` lists those there are"
+    return f"{variable}: there is no such setting ({hint})"
+
+
+def find_file(folder: Path) -> Path | None:
+    """The nearest `treadle.toml`, from a folder upwards."""
+    for place in (folder, *folder.parents):
+        if (place / FILE).is_file():
+            return place / FILE
+    return None
