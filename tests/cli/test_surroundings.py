@@ -108,7 +108,7 @@ def test_a_graph_is_drawn_in_every_format(shell: Shell, format: str, words: str)
 
 def test_the_demonstration_ends_by_itself_without_a_terminal(shell: Shell) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "treadle.cli.demo"],
+        [sys.executable, "-m", "treadle.cli.nodes.demo"],
         capture_output=True,
         text=True,
         cwd=shell.folder,
@@ -120,3 +120,17 @@ def test_the_demonstration_ends_by_itself_without_a_terminal(shell: Shell) -> No
     assert json.loads(done.stdout)["letter"] == "Published: On the treadle loom"
     for words in ("tries again in", "walks out", "waits for a person", "everything agrees"):
         assert words in done.stderr
+
+
+def test_a_backup_that_fails_leaves_the_old_copy(shell: Shell) -> None:
+    shell.write("copy.db", "the copy of yesterday")
+    shell.write("broken.db", "this is no database")
+    shell("backup", "copy.db", "--overwrite", "--store", "broken.db", code=5)
+    assert (shell.folder / "copy.db").read_text() == "the copy of yesterday"
+
+
+def test_a_pipe_gets_the_names_of_nodes_in_full(shell: Shell) -> None:
+    name = "a_node_with_a_name_of_more_than_forty_characters_in_all"
+    shell.write("long.yaml", f"workflow: long\nnodes: {{{name}: {{}}}}\n")
+    run = shell.json("run", "long.yaml")["run"]
+    assert f" {name}" in shell("runs", "show", run).stdout

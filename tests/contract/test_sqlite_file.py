@@ -177,6 +177,30 @@ def test_a_backup_is_one_moment_of_a_running_store(opened: Opener, tmp_path: Pat
         store.backup(tmp_path / "nowhere" / "copy.db")
 
 
+def test_a_backup_replaces_an_old_copy_only_when_the_new_one_is_complete(opened: Opener, tmp_path: Path) -> None:
+    store = opened()
+    fence = store.held()
+    store.commit(begin(), fence)
+    target = tmp_path / "copy.db"
+    store.backup(target)
+    old = target.read_bytes()
+    store.commit(Batch([commit(1, e.RunPaused(2, 0, "ann"))]), fence)
+    meanwhile: list[bool] = []
+    store.backup(target, lambda _left, _all: meanwhile.append(target.read_bytes() == old), overwrite=True)
+    assert meanwhile
+    assert all(meanwhile), "the old copy was touched before the new one was complete"
+    assert target.read_bytes() != old
+
+
+def test_a_backup_is_not_put_beside_the_log_of_another_file(opened: Opener, tmp_path: Path) -> None:
+    target = tmp_path / "copy.db"
+    target.write_bytes(b"old")
+    (tmp_path / "copy.db-wal").write_bytes(b"commits of the old file")
+    with pytest.raises(StorePlaceError, match=r"copy\.db-wal beside it has commits"):
+        opened().backup(target, overwrite=True)
+    assert target.read_bytes() == b"old"
+
+
 def test_a_check_finds_a_torn_run_and_a_damaged_page(opened: Opener, place: Path) -> None:
     store = opened()
     fence = store.held()

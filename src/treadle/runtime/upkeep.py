@@ -51,13 +51,16 @@ class Health(Struct):
     dead_letters: int
 
 
-async def back_up(place: Path, target: Path, progress: BACKUP_PROGRESS | None = None) -> int:
-    """Copies a store; bytes written. The copy is a whole store by itself, as of one instant."""
+async def back_up(
+    place: Path, target: Path, progress: BACKUP_PROGRESS | None = None, *, overwrite: bool = False
+) -> int:
+    """Copies a store; bytes written. The copy is a whole store by itself, as of one instant. `overwrite`: an existing
+    target is replaced when the copy is complete."""
     from treadle.store.sqlite import SqliteStore
 
     store = await SqliteStore.open(place)
     try:
-        await store.backup(target, progress)
+        await store.backup(target, progress, overwrite=overwrite)
     finally:
         await store.close()
     return target.stat().st_size

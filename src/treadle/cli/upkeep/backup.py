@@ -1,6 +1,7 @@
 """`treadle backup TARGET`: copies the store while it is in use.
 
-The copy is of one instant, complete, and a store by itself. Exit codes: 0 copied · 4 the target exists, or the store is
+The copy is of one instant, complete, and a store by itself. It is written beside the target and renamed when it is
+complete: a copy that fails leaves an old target as it was. Exit codes: 0 copied · 4 the target exists, or the store is
 a database · 5 the store cannot be read, or the target not written.
 """
 
@@ -19,7 +20,9 @@ def backup(
     target: Annotated[Path, Parameter(help="The file to make; must not exist yet.")],
     /,
     *,
-    overwrite: Annotated[bool, Parameter(help="Replace a target that exists.", negative="")] = False,
+    overwrite: Annotated[
+        bool, Parameter(help="Replace a target that exists, once the new copy is complete.", negative="")
+    ] = False,
     store: StoreOption = None,
     output: OutputOption = None,
 ) -> int:
@@ -47,10 +50,10 @@ async def _backup(config: Any, source: Path, target: Path, overwrite: bool) -> i
     from treadle.cli.screen.progress import Counter
     from treadle.runtime.upkeep import back_up
 
-    if overwrite:
-        target.unlink(missing_ok=True)
     with Counter("pages") as counter:
-        size = await back_up(source, target, lambda left, total: counter.update(total - left, total))
+        size = await back_up(
+            source, target, lambda left, total: counter.update(total - left, total), overwrite=overwrite
+        )
     row = {"store": str(config.store), "target": str(target), "bytes": size}
     Out(config["output"]).done(row, f"{config.store} → {target} ({size:,} bytes)")
     return OK

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from treadle.cli.screen.output import cell, duration, plain, shortened
+from treadle.cli.screen.output import duration, plain, shortened
 from treadle.cli.watch.overview import Overview
 from treadle.cli.watch.tallies import PENDING, RUNNING, WAITING, LiveVisit, NodeTally
 from treadle.model.states import RunStatus, Waiting
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 NODES_MAX = 30
 """Lines of a picture: of a larger graph, what goes on now and what has failed is shown, the rest is counted."""
 NAME_MAX = 40
+"""Characters of a node's name on a terminal; a pipe gets all of it."""
 BAR = 24
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
@@ -134,7 +135,7 @@ def picture(view: Overview, now: int, tick: int = 0, title: str | None = None, r
 
     shown = _chosen(view, rows_max)
     bars = [_bar(view, node) for node in shown]
-    names = min(max((len(node.ref) for node in shown), default=0), NAME_MAX)
+    names = max((len(_name(node)) for node in shown), default=0)
     widest = max((len(bar) for bar in bars), default=0)
     lines = [_line(view, node, bar, (names, widest), now, tick) for node, bar in zip(shown, bars, strict=True)]
     hidden = len(view.nodes) - len(shown)
@@ -148,7 +149,7 @@ def _line(view: Overview, node: NodeTally, bar: Text, widths: tuple[int, int], n
     from rich.text import Text
 
     sign, style = mark(node, tick)
-    name = plain(cell(node.ref, NAME_MAX))
+    name = _name(node)
     line = Text.assemble(
         (f" {sign} ", style), (name, "" if node.created else "dim"), " " * (widths[0] - len(name) + 2), bar
     )
@@ -159,6 +160,10 @@ def _line(view: Overview, node: NodeTally, bar: Text, widths: tuple[int, int], n
     line.rstrip()
     line.no_wrap, line.overflow = True, "ellipsis"
     return line
+
+
+def _name(node: NodeTally) -> str:
+    return plain(shortened(node.ref, NAME_MAX))
 
 
 def headline(view: Overview, now: int, title: str | None = None) -> Text:

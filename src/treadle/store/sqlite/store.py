@@ -233,10 +233,12 @@ class SqliteStore:
         """Every sealed value, looked at; see `store.transfer`."""
         return await self._read(lambda connection: transfer.seals(connection, str(self.path)))
 
-    async def backup(self, target: str | Path, progress: upkeep.Progress | None = None) -> None:
-        """Copies the database as it is now to a new file, beside whatever else happens. `progress` hears (pages left,
-        pages in all), on another thread."""
-        await asyncio.to_thread(upkeep.backup, self.path, Path(target), progress)
+    async def backup(
+        self, target: str | Path, progress: upkeep.Progress | None = None, *, overwrite: bool = False
+    ) -> None:
+        """Copies the database as it is now to a file, while it is in use. `progress` is called with (pages left, pages
+        in all), on another thread. `overwrite`: an existing target is replaced when the copy is complete."""
+        await asyncio.to_thread(upkeep.backup, self.path, Path(target), progress, overwrite=overwrite)
 
     async def integrity(self) -> list[str]:
         """What is wrong with the file; empty if nothing is."""

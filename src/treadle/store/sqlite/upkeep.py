@@ -29,11 +29,13 @@ Progress = Callable[[int, int], None]
 """(pages left, pages in all)"""
 
 
-def backup(path: Path, target: Path, progress: Progress | None) -> None:
-    """Copies the database as it is now. Refuses an existing target."""
+def backup(path: Path, target: Path, progress: Progress | None, *, overwrite: bool = False) -> None:
+    """Copies the database as it is now. The copy is written beside the target, synced, and renamed: a target that
+    exists is untouched until then. Refuses an existing target, unless `overwrite`."""
     check_place(target)
-    if target.exists():
+    if target.exists() and not overwrite:
         raise StorePlaceError(str(target), "it exists already", "choose another name, or remove it first")
+    _refuse_log(target)
     part = target.with_name(target.name + ".part")
     part.unlink(missing_ok=True)
     try:
@@ -45,6 +47,14 @@ def backup(path: Path, target: Path, progress: Progress | None) -> None:
         raise unavailable(problem, str(target)) from problem
     finally:
         part.unlink(missing_ok=True)
+
+
+def _refuse_log(target: Path) -> None:
+    """A write-ahead log beside the target belongs to the old file. SQLite would replay it into the new one."""
+    log = target.with_name(target.name + "-wal")
+    if log.exists() and log.stat().st_size:
+        problem = f"{log.name} beside it has commits: somebody uses it, or it was not closed"
+        raise StorePlaceError(str(target), problem, "choose another name, or close or remove both files first")
 
 
 def _copy(path: Path, part: Path, progress: Progress | None) -> None:
