@@ -25,12 +25,32 @@ def wheels(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return importlib.import_module("wheels")
 
 
+def verbs() -> set[str]:
+    text = source.text(source.ROOT / "tools" / "dev.py")
+    found = set(re.findall(r'^    "(\w+)": ', text.partition("VERBS:")[2], re.MULTILINE))
+    assert found
+    return found | {"help"}
+
+
 def test_help_lists_every_verb() -> None:
     text = source.text(source.ROOT / "tools" / "dev.py")
-    verbs = set(re.findall(r'^    "(\w+)": ', text.partition("VERBS:")[2], re.MULTILINE))
-    listed = set(re.findall(r"^\./dev (\w+)", text, re.MULTILINE))
-    assert verbs
-    assert verbs | {"help"} == listed
+    assert verbs() == set(re.findall(r"^\./dev (\w+)", text, re.MULTILINE))
+
+
+def test_contributing_names_every_verb() -> None:
+    page = source.text(source.ROOT / "CONTRIBUTING.md")
+    assert verbs() == set(re.findall(r"^\| `\./dev (\w+)", page, re.MULTILINE))
+
+
+def test_hooks_of_pre_commit_are_verbs_of_dev_and_fetch_nothing() -> None:
+    from treadle.language.text import read_text
+
+    (document,) = read_text(source.text(source.ROOT / ".pre-commit-config.yaml"), ".pre-commit-config.yaml")
+    for repository in document.value["repos"]:
+        assert repository["repo"] == "local"
+        for hook in repository["hooks"]:
+            assert hook["entry"].split()[0] == "./dev"
+            assert hook["entry"].split()[1] in verbs()
 
 
 def test_help_needs_no_environment() -> None:

@@ -94,3 +94,22 @@ def test_the_index_links_every_page() -> None:
     pages = {file for file in source.files("docs", suffix=".md") if file.parent.name != "decisions"} - {index}
     missing = sorted(source.shown(file) for file in pages - linked)
     assert not missing, source.report("pages that docs/README.md does not link:", missing, "add a row for each")
+
+
+def test_the_list_of_decisions_agrees_with_its_files() -> None:
+    folder = source.ROOT / "docs" / "decisions"
+    listed = re.findall(r"^\| \[(\d{4})\]\(([^)]+)\) \| (.*) \|$", source.text(folder / "README.md"), re.MULTILINE)
+    files = {file.name: source.text(file).partition("\n")[0] for file in source.files("docs/decisions")}
+    files.pop("README.md")
+    assert {name: f"# {number} · {title}" for number, name, title in listed} == files
+    assert [number for number, _, _ in listed] == [f"{number:04}" for number in range(1, len(files) + 1)]
+
+
+def test_the_map_of_the_tests_names_every_folder() -> None:
+    page = source.text(source.ROOT / "tests" / "README.md")
+    folders = {
+        file.relative_to(source.ROOT / "tests").parts[0]
+        for file in source.files("tests")
+        if file.parent.name != "tests"
+    }
+    assert sorted(folder for folder in folders if f"`{folder}/" not in page) == []
