@@ -74,7 +74,7 @@ def test_a_run_asked_for_while_nobody_coordinates_is_started_by_the_next_engine(
     slip = alone("run", file, "--no-wait", "--input", "{}", code=3)
     assert "SCHEMA" in slip.stderr
     asked = alone("run", file, "--no-wait", "--input", '{"draft": "Hello"}')
-    assert "an engine will start it" in asked.stderr
+    assert "the next one starts the run" in asked.stderr
     assert alone.json("runs", "list") == [], "nothing was executed by asking"
     with alone.going("engine", until="coordinates"):
         while not (runs := alone.json("runs", "list")):
@@ -220,7 +220,7 @@ def test_an_interrupted_run_goes_on_when_an_engine_opens_the_store_again(alone: 
     assert "goes on when an engine opens the store again" in said
     [row] = alone.json("runs", "list", "--status", "running")
     kept = alone("runs", "signal", row["run"], "news", "1", code=5)
-    assert "will be carried out by the next engine" in kept.stderr
+    assert "the next engine carries it out" in kept.stderr
     with alone.going("engine", until="coordinates"):
         assert json.loads(alone("runs", "watch", row["run"]).stdout) == {"got": 1}
 

@@ -37,7 +37,7 @@ def test_a_bare_group_of_verbs_lists_and_a_pause_stops_the_clocks(verb: Any) -> 
     with treadle.open("treadle.db") as engine:
         run = engine.start(NAPPING)
         assert run.id in verb("runs")[1]
-        assert "nobody has to answer" in verb("gates")[2]
+        assert "there are no open gates" in verb("gates")[2]
         assert "there are no schedules" in verb("schedules")[2]
         assert json.loads(verb("runs", "--output", "json")[1])[0]["run"] == run.id
         run.pause()

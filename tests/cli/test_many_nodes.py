@@ -100,10 +100,10 @@ def test_a_watcher_is_told_when_nobody_is_there(shell: Shell) -> None:
         run = shell("run", "sleepy", "--no-wait").stdout.strip()
         assert shell.json("runs", "show", run)["coordinated"] is True
     watching = shell.begin("runs", "watch", run)
-    hear(watching, "nobody coordinates the store now")
+    hear(watching, "no engine coordinates the store now")
     watching.send_signal(signal.SIGINT)
     watching.communicate(timeout=60)
-    assert "nobody coordinates the store now" in shell("runs", "show", run).stderr
+    assert "no engine coordinates the store now" in shell("runs", "show", run).stderr
     assert shell.json("runs", "show", run)["coordinated"] is False
 
 

@@ -49,9 +49,9 @@ def test_who_watches_a_run_that_nobody_moves_is_told(shell: Shell) -> None:
         [node] = shell.json("nodes")
         assert (node["coordinates"], node["shards"], node["requests"]) == (True, [0], 0)
     assert shell.json("nodes") == []
-    assert "nobody coordinates the store now" in shell("runs", "show", run).stderr
+    assert "no engine coordinates the store now" in shell("runs", "show", run).stderr
     watching = shell.begin("runs", "watch", run)
-    hear(watching, "nobody coordinates the store now")
+    hear(watching, "no engine coordinates the store now")
     shell("runs", "signal", run, "news", "1", code=5)
     assert "(nobody)" in shell("nodes", code=1).stdout
     with shell.going("engine", until="coordinates"):

@@ -107,4 +107,4 @@ def test_work_that_nobody_can_do_is_told_with_what_they_lack(tmp_path: Path) -> 
             assert "function 'nobody_has_this'" in shell("nodes").stdout
             (line,) = [one for one in shell.json("doctor", code=1) if one["check"] == "queues"]
             assert line["verdict"] == "warn" and "lacks function 'nobody_has_this'" in line["remedy"]
-            assert "who works for it lacks function" in shell("runs", "show", run).stdout
+            assert "its workers lack function" in shell("runs", "show", run).stdout

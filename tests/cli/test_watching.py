@@ -69,16 +69,16 @@ def test_work_of_a_queue_runs_when_somebody_has_begun_it() -> None:
     ) == [
         "waits in queue 'gup'",
         "running",
-        "waits in queue 'gup' again: whoever did it before is gone",
-        "running again: whoever did it before is gone",
-        "waits in queue 'gup' again: whoever did it before has stopped",
+        "waits in queue 'gup' again: the node that executed it before is gone",
+        "running again: the node that executed it before is gone",
+        "waits in queue 'gup' again: the node that executed it before has stopped",
     ]
 
 
 @pytest.mark.parametrize(
     ("workers", "rules", "told"),
     [
-        ((), QueueRules(), "nobody works for it (treadle worker --queue gpu)"),
+        ((), QueueRules(), "it has no worker (treadle worker --queue gpu)"),
         (("red",), QueueRules(), ""),
         (("red",), QueueRules(concurrency=2, rate=read_rate("5/s")), "its limit is 2 at once"),
         (("red",), QueueRules(concurrency=3, rate=read_rate("5/s")), "its limits are 5/s"),
@@ -139,7 +139,7 @@ def shell(tmp_path: Path) -> Iterator[Shell]:
 
 
 def test_a_queue_nobody_works_for_is_told_everywhere(shell: Shell) -> None:
-    nobody = "nobody works for it (treadle worker --queue gup)"
+    nobody = "it has no worker (treadle worker --queue gup)"
     with shell.going("engine", "--name", "red", "--deploy", "queued.yaml", until="coordinates") as engine:
         run = shell("run", "queued", "--no-wait").stdout.strip()
         watching = shell.begin("runs", "watch", run)

@@ -243,7 +243,7 @@ async def test_a_worker_asked_to_stop_ends_what_it_has(place: str) -> None:
         caller = await here.door.called()
         worker.send_signal(signal.SIGTERM)
         assert worker.stderr is not None
-        assert (await worker.stderr.readline()).startswith(b"stopping; 1 in hand may end within 5.0 s")
+        assert (await worker.stderr.readline()).startswith(b"stopping; 1 attempt may end within 5.0 s")
         waiting = await here.begin()
         caller.answer("in time")
         assert (await run.wait()).output == {"said": "in time"}

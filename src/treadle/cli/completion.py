@@ -2,7 +2,7 @@
 
     treadle completion bash > ~/.local/share/bash-completion/completions/treadle
 
-Exit codes: 0 · 2 a shell nobody knows.
+Exit codes: 0 · 2 an unknown shell.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from treadle.cli.frame.exits import OK
 
 
 def completion(
-    shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(help="Which shell.")] = "bash",
+    shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(help="The shell.")] = "bash",
     /,
     *,
-    install: Annotated[bool, Parameter(help="Put it where the shell looks for it instead.", negative="")] = False,
+    install: Annotated[
+        bool, Parameter(help="Write it into the shell's folder of completions instead.", negative="")
+    ] = False,
 ) -> int:
     """Print the completion script of a shell."""
     from treadle.cli.main import app
@@ -35,5 +37,5 @@ def completion(
 
 
 def _with_files(script: str) -> str:
-    """Where the script of bash knows no word, files are completed: most verbs take one."""
+    """Lets bash complete file names where the script has no word of its own: most verbs take a file."""
     return script.replace("complete -F _treadle treadle", "complete -o bashdefault -o default -F _treadle treadle")

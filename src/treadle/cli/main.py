@@ -1,7 +1,7 @@
-"""`treadle`: the frame of the command line. Verbs are named here and imported only when they are used.
+"""`treadle`: the entry of the command line. It names every verb and imports a verb's file only when the verb is used.
 
-To add a verb: write `cli/<verb>.py` with a function of that name that returns an exit code, one line below, and a
-section in docs/reference/cli.md. A group of verbs is an `App` of its own file.
+To add a verb: write `cli/<room>/<verb>.py` with a function of that name that returns an exit code, and add one line to
+VERBS. `./dev python tools/cli_docs.py` writes its section of docs/reference/cli.md. A group of verbs is an `App`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ DEBUG = "--debug"
 
 
 def _version() -> str:
-    from importlib.metadata import version  # slow to import, and rarely asked for
+    from importlib.metadata import version  # slow to import, and rarely needed
 
     return version("treadle")
 
@@ -37,7 +37,7 @@ KEEP = Group("Keep", sort_key=4)
 
 VERBS = (
     ("init", "definitions.init:init", WRITE, "Make a small project: a workflow, its scenario, treadle.toml."),
-    ("validate", "definitions.validate:validate", WRITE, "Check definitions and say all that is wrong."),
+    ("validate", "definitions.validate:validate", WRITE, "Check definitions and report every problem."),
     ("test", "definitions.test:test", WRITE, "Play scenarios on a virtual clock."),
     ("graph", "definitions.graph:graph", WRITE, "Draw a workflow: text, mermaid, svg or json."),
     ("schema", "definitions.schema:schema", WRITE, "Print the JSON Schema of the definition language."),
@@ -45,14 +45,9 @@ VERBS = (
     ("dev", "nodes.dev:dev", RUN, "Coordinate, execute, and redeploy workflow files as they change."),
     ("engine", "nodes.engine:engine", RUN, "Coordinate and execute until stopped."),
     ("worker", "nodes.worker:worker", RUN, "Execute work of queues for the engines on a shared store."),
-    ("deploy", "definitions.deploy:deploy", RUN, "Make versions of workflows."),
+    ("deploy", "definitions.deploy:deploy", RUN, "Store new versions of workflows."),
     ("runs", "runs.runs:app", LOOK, None),
-    (
-        "nodes",
-        "nodes.nodes:nodes",
-        LOOK,
-        "Show who coordinates and executes, what each owns, and how far behind it is.",
-    ),
+    ("nodes", "nodes.nodes:nodes", LOOK, "Show engines and workers, the shards of each, and how far behind it is."),
     ("gates", "runs.gates:app", LOOK, None),
     ("schedules", "nodes.schedules:app", LOOK, None),
     ("queues", "nodes.queues:app", LOOK, None),
@@ -61,7 +56,7 @@ VERBS = (
     ("backup", "upkeep.backup:backup", KEEP, "Copy the store while it is in use."),
     ("db", "upkeep.db:app", KEEP, None),
     ("fsck", "upkeep.fsck:fsck", KEEP, "Check every checksum, and every history against the rows beside it."),
-    ("doctor", "upkeep.doctor:doctor", KEEP, "Look at the surroundings: versions, disk, owner, clock."),
+    ("doctor", "upkeep.doctor:doctor", KEEP, "Check the surroundings: versions, disk, owner, clock."),
     ("config", "upkeep.config:config", KEEP, "Show the settings, and where each comes from."),
     ("completion", "completion:completion", KEEP, "Print the completion script of a shell."),
 )
@@ -70,23 +65,23 @@ HELP_OF_GROUPS = {
     "gates": "Gates, questions to people: list, show, complete, claim, release, delegate.",
     "schedules": "Schedules: list, add, remove, pause, resume, next.",
     "queues": "Queues of workers: list, set.",
-    "artifacts": "What runs have kept: list, get.",
+    "artifacts": "Artifacts that runs have kept: list, get.",
     "db": "A store as a whole: move, undo.",
-    "dead": "What could not be delivered: list, requeue.",
+    "dead": "Dead letters, messages that could not be delivered: list, requeue.",
 }
 for _name, _place, _group, _help in VERBS:
     app.command(f"treadle.cli.{_place}", name=_name, group=_group, help=_help or HELP_OF_GROUPS[_name])
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Runs a verb and exits with its code."""
+    """Runs one verb and exits the process with the verb's code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = DEBUG in words or bool(os.environ.get("TREADLE_DEBUG"))
     sys.exit(run_verb([word for word in words if word != DEBUG], debug=debug))
 
 
 def run_verb(words: list[str], *, debug: bool) -> int:
-    """One verb to its exit code; whatever goes wrong is one line."""
+    """Runs one verb and returns its exit code. An exception becomes one line on stderr."""
     try:
         code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
@@ -97,7 +92,7 @@ def run_verb(words: list[str], *, debug: bool) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader has seen enough (`treadle … | head`); nothing may complain about it at exit either.
+        # The reader has closed the pipe (`treadle … | head`). Python must not complain about it at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except Exception as problem:

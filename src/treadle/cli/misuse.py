@@ -1,4 +1,4 @@
-"""What was misunderstood on the command line, in the manner of every other error: culprit, place, remedy."""
+"""Wrong usage of the command line as one sentence: the wrong word, the verb, and the remedy."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from cyclopts import CycloptsError
 from cyclopts.exceptions import MissingArgumentError, UnknownOptionError, UnusedCliTokensError
 
 ALIKE = 0.7
-"""How much alike a word must be to what somebody wrote: `--node` is no `--store`."""
+"""Similarity from which a known word is suggested for a wrong one: `--store` is not suggested for `--node`."""
 
 
 def sentence(misuse: CycloptsError) -> str:
-    """One line."""
+    """The misuse as one line."""
     chain = list(misuse.command_chain or ())
     verb = " ".join(["treadle", *chain])
     return f"{_problem(misuse, verb)} (`{verb} --help` shows what it takes)"

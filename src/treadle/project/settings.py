@@ -1,8 +1,8 @@
-"""Settings of the command line: what each is called, where it comes from, and which place wins.
+"""The table of settings, and reading them from flags, the environment and `treadle.toml`.
 
-A flag wins over the environment, the environment over `treadle.toml` (the nearest one, upwards from where the user
-stands), that over the default. Owns the table of settings and its reading; everything wrong is said at once. Must not
-read secrets: those are looked up by the action that sends them, and are no settings.
+A flag wins over the environment, the environment over `treadle.toml` (the nearest one, from the current folder
+upwards), that over the default. Everything that is wrong is reported at once. Must not read secrets: they are no
+settings; the action that sends one looks it up.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ Output = Literal["text", "json", "jsonl"]
 
 
 class Setting(NamedTuple):
-    """One thing that can be configured."""
+    """One setting: its name, type, default and meaning."""
 
     name: str
-    """As in `treadle.toml`: `store`, `engine.grace_ms`."""
+    """The name in `treadle.toml`: `store`, `engine.grace_ms`."""
     kind: type
     default: Any
     help: str
@@ -39,14 +39,18 @@ class Setting(NamedTuple):
 
 SETTINGS = (
     Setting("store", str, "treadle.db", "where everything is kept: a SQLite file, or postgresql://HOST/DATABASE"),
-    Setting("output", str, "text", "what answers look like", ("text", "json", "jsonl")),
+    Setting("output", str, "text", "format of answers", ("text", "json", "jsonl")),
     Setting("workflows", str, "workflows", "the folder `treadle dev` deploys from"),
     Setting("library", str, None, "a file with `tasks` and `actions` that definitions use by name"),
     Setting(
         "workers", dict, {}, "what a canvas's `workerType` stands for: type → an action, with a queue if it has one"
     ),
     Setting(
-        "log.level", str, "warning", "from what on an engine or worker logs, on stderr", ("info", "warning", "error")
+        "log.level",
+        str,
+        "warning",
+        "lowest level that an engine or worker logs, on stderr",
+        ("info", "warning", "error"),
     ),
     Setting(
         "functions.allow",
@@ -57,39 +61,64 @@ SETTINGS = (
     Setting("engine.attempts_max", int, 1_000, "attempts executed at once"),
     Setting("engine.threads_max", int, None, "threads for functions that are not async"),
     Setting("engine.processes_max", int, None, "processes for `process: true`"),
-    Setting("engine.payload_max", int, 64 * 1024, "bytes from which on a value moves out of the history"),
+    Setting("engine.payload_max", int, 64 * 1024, "size in bytes from which a value is kept outside the history"),
     Setting("engine.cel_bytes_max", int, 4 * 1024 * 1024, "bytes of data that one CEL expression may read"),
-    Setting("engine.open_wait_ms", int, 60_000, "how long opening waits for a store that does not answer"),
+    Setting(
+        "engine.open_wait_ms", int, 60_000, "how long an engine that starts waits for a store that does not answer"
+    ),
     Setting(
         "engine.tracebacks", bool, True, "whether the traceback of a function that raises is kept with its attempt"
     ),
-    Setting("engine.grace_ms", int, 5_000, "how long work in hand may go on when an engine closes"),
-    Setting("engine.lease_ms", int, 10_000, "how long others wait for its sign of life, 1000 at least (PostgreSQL)"),
+    Setting("engine.grace_ms", int, 5_000, "how long attempts may go on when an engine closes"),
     Setting(
-        "engine.claim_ms", int, 15_000, "how long queue work may be without a sign of life, 1000 at least (PostgreSQL)"
+        "engine.lease_ms",
+        int,
+        10_000,
+        "how long an engine may be silent before others take over its runs, 1000 at least (PostgreSQL)",
     ),
-    Setting("engine.queues", dict, None, "queues it works for, each with how many attempts at once; none given: all"),
+    Setting(
+        "engine.claim_ms",
+        int,
+        15_000,
+        "how long a worker may be silent before its work is offered again, 1000 at least (PostgreSQL)",
+    ),
+    Setting("engine.queues", dict, None, "queues an engine works for, each with its attempts at once; none given: all"),
     Setting("keep.age_ms", int, None, "how long finished runs are kept; none given: for good"),
     Setting("keep.count", int, None, "how many finished runs of each workflow are kept"),
-    Setting("keep.history_age_ms", int, None, "how long a finished run keeps more than its first and last event"),
+    Setting(
+        "keep.history_age_ms",
+        int,
+        None,
+        "how long finished runs keep their whole history; afterwards only the first and the last event",
+    ),
     Setting(
         "keep.workflows", dict, {}, "workflows with a rule of their own: tables with age_ms, count, history_age_ms"
     ),
-    Setting("net.allow", list, [], "addresses that are not public and may be reached all the same"),
+    Setting("net.allow", list, [], "addresses that are not public and may be reached nevertheless"),
     Setting("shell.enabled", bool, False, "whether `shell` actions run at all"),
-    Setting("shell.sandbox", str, "bubblewrap", "what they run in", ("bubblewrap", "none")),
-    Setting("shell.allow", list, None, "programs they may run; none given: any"),
-    Setting("shell.env", list, [], "variables of the engine that they see"),
-    Setting("shell.user", int, None, "whom they run as in the sandbox of an engine that is root; none given: nobody"),
-    Setting("shell.processes_max", int, 64, "processes at once in a sandbox"),
-    Setting("shell.memory_max", int, 1024 * 1024 * 1024, "bytes of data of each process in a sandbox"),
-    Setting("shell.file_max", int, 256 * 1024 * 1024, "bytes of each file written in a sandbox"),
-    Setting("shell.disk_max", int, 256 * 1024 * 1024, "bytes of a sandbox's own files together"),
-    Setting("webhooks.public_url", str, None, "where workers reach this engine: the start of callback addresses"),
-    Setting("webhooks.signing_secret", str, None, "name of the secret that signs webhooks which name none"),
-    Setting("webhooks.subscriptions", list, [], "who hears of events: tables with url, types and secret"),
+    Setting("shell.sandbox", str, "bubblewrap", "sandbox of `shell` actions", ("bubblewrap", "none")),
+    Setting("shell.allow", list, None, "programs that `shell` actions may run; none given: any"),
+    Setting("shell.env", list, [], "variables of the engine that `shell` actions see"),
+    Setting(
+        "shell.user",
+        int,
+        None,
+        "user id of programs in the sandbox of an engine that is root; none given: the user `nobody`",
+    ),
+    Setting("shell.processes_max", int, 64, "most processes at once in a sandbox"),
+    Setting("shell.memory_max", int, 1024 * 1024 * 1024, "most bytes of data of each process in a sandbox"),
+    Setting("shell.file_max", int, 256 * 1024 * 1024, "most bytes of each file written in a sandbox"),
+    Setting("shell.disk_max", int, 256 * 1024 * 1024, "most bytes of all files in a sandbox's own folders"),
+    Setting(
+        "webhooks.public_url",
+        str,
+        None,
+        "address at which webhook workers reach this engine: the start of callback addresses",
+    ),
+    Setting("webhooks.signing_secret", str, None, "name of the secret that signs webhooks without one of their own"),
+    Setting("webhooks.subscriptions", list, [], "addresses that events are sent to: tables with url, types and secret"),
     Setting("llm.profiles", list, [], "language models: tables with name, provider, base_url, api_key, model, …"),
-    Setting("llm.default", str, None, "the profile of actions that name none"),
+    Setting("llm.default", str, None, "the profile of `llm` actions without one of their own"),
     Setting("llm.proxy", str, None, "an HTTP proxy for all providers"),
     Setting("mcp.servers", list, [], "MCP servers: tables with name and command, or name and url"),
 )
@@ -104,7 +133,7 @@ class Value(NamedTuple):
 
 
 class Configuration:
-    """Every setting, resolved. `flags` holds only what was really given."""
+    """All settings, resolved. `flags` holds only the flags that were given. Raises SettingsInvalid."""
 
     def __init__(
         self,
@@ -114,7 +143,7 @@ class Configuration:
     ) -> None:
         self.file = find_file(folder or Path.cwd())
         self.trusted: list[str] = []
-        """What the command line adds to `functions.allow`: modules of --functions, folders of definitions it names."""
+        """Additions to `functions.allow`: modules of --functions, folders of definitions on the command line."""
         self._problems: list[str] = []
         written = self._read_file()
         given = flags or {}
@@ -129,7 +158,7 @@ class Configuration:
 
     @property
     def store(self) -> Place:
-        """A file that is named in `treadle.toml` is relative to that; any other to where the user stands."""
+        """A file named in `treadle.toml` is relative to its folder, any other to the current folder."""
         value, origin = self.values["store"]
         place = Place(value)
         if place.path is not None and self.file is not None and origin == str(self.file):
@@ -138,12 +167,12 @@ class Configuration:
 
     @property
     def workflows(self) -> Path:
-        """As with the store."""
+        """The folder `treadle dev` deploys from; relative as the store is."""
         return self._beside("workflows")
 
     @property
     def library(self) -> Path | None:
-        """As with the store."""
+        """The file of shared tasks and actions; relative as the store is."""
         return self._beside("library") if self["library"] is not None else None
 
     def _beside(self, name: str) -> Path:
@@ -152,12 +181,12 @@ class Configuration:
 
     @property
     def project(self) -> Path:
-        """The project's folder: that of `treadle.toml`, else where the user stands."""
+        """The project's folder: that of `treadle.toml`, else the current folder."""
         return self.file.parent if self.file is not None else Path.cwd()
 
     @property
     def allow(self) -> tuple[str, ...]:
-        """`functions.allow` with its folders in full, and what the command line adds."""
+        """`functions.allow` with full paths of its folders, and the additions of the command line."""
         entries = [
             str(self.project / entry) if entry == "." or "/" in entry else entry for entry in self["functions.allow"]
         ]
@@ -175,7 +204,7 @@ class Configuration:
         return Value(one.default, "default")
 
     def _parsed(self, one: Setting, text: str) -> Any:
-        """A variable's text as the setting's kind."""
+        """A variable's text, converted to the setting's type."""
         if one.kind is bool:
             known = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
             if text.lower() not in known:
@@ -208,7 +237,7 @@ class Configuration:
         return value
 
     def _read_file(self) -> dict[str, Any]:
-        """What the file says, flat. Unknown names are mistakes: a setting nobody reads would be a trap."""
+        """The settings of the file by dotted name. Unknown names are mistakes: nothing would read them."""
         if self.file is None:
             return {}
         try:
@@ -238,15 +267,15 @@ NO_SETTINGS = (
     *("TREADLE_SECRET_", "TREADLE_TEST_", "TREADLE_PROPERTY_", "TREADLE_TORTURE_", "TREADLE_DEV_"),
     *("TREADLE_SERVICE_", "TREADLE_PORT"),
 )
-"""Variables that are no settings begin so: secrets, what our tests and tools listen to, and what Kubernetes sets in
-every pod beside a service called `treadle`."""
+"""Prefixes of variables that are no settings: secrets, variables of our tests and tools, and those that Kubernetes sets
+in every pod beside a service called `treadle`."""
 TOOLS = frozenset({"TREADLE_DEBUG", "TREADLE_NATIVE", "TREADLE_PYTHON"})
-"""Of the command line itself, of installing, and of `./dev`."""
+"""Variables of the command line itself, of the installation, and of `./dev`."""
 VARIABLES = {one.variable: one for one in SETTINGS}
 
 
 def _is_stray(variable: str) -> bool:
-    """Meant for us, and read by nobody."""
+    """Whether a variable looks like one of Treadle's, and nothing reads it."""
     ours = variable in VARIABLES or variable in TOOLS or variable.startswith(NO_SETTINGS)
     return variable.startswith("TREADLE_") and not ours
 
@@ -255,12 +284,12 @@ def _stray(variable: str) -> str:
     from difflib import get_close_matches
 
     close = get_close_matches(variable, [*VARIABLES, *TOOLS], n=1)
-    hint = f"did you mean {close[0]}?" if close else "`treadle config --origin` lists those there are"
+    hint = f"did you mean {close[0]}?" if close else "`treadle config --origin` lists all of them"
     return f"{variable}: there is no such setting ({hint})"
 
 
 def find_file(folder: Path) -> Path | None:
-    """The nearest `treadle.toml`, from a folder upwards."""
+    """The nearest `treadle.toml`, in a folder or above it."""
     for place in (folder, *folder.parents):
         if (place / FILE).is_file():
             return place / FILE

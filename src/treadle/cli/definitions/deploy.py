@@ -1,4 +1,4 @@
-"""`treadle deploy FILE…`: makes versions of workflows; deploying the newest again changes nothing.
+"""`treadle deploy FILE…`: stores new versions of workflows. Deploying the newest version again changes nothing.
 
 Exit codes: 0 deployed · 3 a definition is invalid, and nothing was deployed · 4 no such file · 5 no store.
 """
@@ -19,13 +19,13 @@ def deploy(
     files: Annotated[list[Path], Parameter(help="Definition files, or folders of them.")],
     /,
     *,
-    check: Annotated[bool, Parameter(help="Look for the functions they name, as an engine would.")] = True,
+    check: Annotated[bool, Parameter(help="Check that the functions they name exist, as an engine would.")] = True,
     functions: FunctionsOption = (),
     library: LibraryOption = None,
     store: StoreOption = None,
     output: OutputOption = None,
 ) -> int:
-    """Make versions of workflows."""
+    """Store new versions of workflows."""
     from treadle.cli.frame.opening import drive
 
     return drive(_deploy(configuration(store, output, library), files, check, functions))

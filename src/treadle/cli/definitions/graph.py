@@ -21,9 +21,9 @@ def graph(
     /,
     *,
     format: Annotated[
-        Literal["text", "mermaid", "svg", "json"], Parameter(name=["--format", "-f"], help="What to draw.")
+        Literal["text", "mermaid", "svg", "json"], Parameter(name=["--format", "-f"], help="Format of the drawing.")
     ] = "text",
-    version: Annotated[int | None, Parameter(help="Of a deployed workflow; else the newest.")] = None,
+    version: Annotated[int | None, Parameter(help="Version of a deployed workflow; else the newest.")] = None,
     store: StoreOption = None,
 ) -> int:
     """Draw a workflow."""

@@ -1,6 +1,6 @@
-"""`treadle init [DIR]`: a small project to begin with: a workflow, its scenario, treadle.toml.
+"""`treadle init [DIR]`: makes a small project to begin with: a workflow, its scenario, treadle.toml.
 
-Writes only files that are not there. Exit codes: 0 made · 4 something is there already.
+Overwrites nothing. Exit codes: 0 made · 4 one of the files exists already.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ workflows = "workflows"
 grace_ms = 5000
 
 # [net]
-# allow = ["127.0.0.1:*"]    # addresses that are not public and may be reached all the same
+# allow = ["127.0.0.1:*"]    # addresses that are not public and may be reached nevertheless
 
 # [shell]
 # enabled = true             # `shell` actions are off unless you say so
@@ -90,13 +90,13 @@ FILES = {
 
 
 def init(
-    directory: Annotated[Path, Parameter(help="Where; it is made if it is not there.")] = Path(),
+    directory: Annotated[Path, Parameter(help="The folder; it is made if it does not exist.")] = Path(),
     /,
 ) -> int:
     """Make a small project: a workflow, its scenario, treadle.toml."""
     there = [name for name in FILES if (directory / name).exists() and name != ".gitignore"]
     if there:
-        raise VerbFailed(REFUSED, f"{directory / there[0]} is there already; nothing was written")
+        raise VerbFailed(REFUSED, f"{directory / there[0]} exists already; nothing was written")
     for name, content in FILES.items():
         file = directory / name
         if not file.exists():

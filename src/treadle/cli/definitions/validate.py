@@ -1,7 +1,7 @@
 """`treadle validate PATH…`: checks definitions and prints every problem.
 
-Owns the verb's arguments, which files of a folder are definitions, and how the answer looks. Reads files, nothing
-else: no network, no imports of what a definition names.
+Owns the verb's arguments, the choice of files in a folder, and the look of the answer. It only reads files: it uses no
+network and imports no module that a definition names.
 
 Exit codes: 0 valid (warnings allowed) · 2 wrong usage · 3 some definition is invalid · 4 no such file.
 """
@@ -34,7 +34,7 @@ SCENARIOS = (".scenario.yaml", ".scenario.yml")
 
 
 class CheckedDefinition(NamedTuple):
-    """One definition of one file, and the file's text to point into."""
+    """One definition of one file, and the file's text, from which excerpts are shown."""
 
     file: str
     loaded: Loaded
@@ -45,11 +45,11 @@ def validate(
     paths: Annotated[list[str], Parameter(help="Files, folders, or - for standard input.", allow_leading_hyphen=True)],
     /,
     *,
-    output: Annotated[Output, Parameter(name=["--output", "-o"], help="What the answer looks like.")] = "text",
+    output: Annotated[Output, Parameter(name=["--output", "-o"], help="Format of the answer.")] = "text",
     strict: Annotated[bool, Parameter(negative="", help="Warnings are errors.")] = False,
     library: LibraryOption = None,
 ) -> int:
-    """Check definitions and say all that is wrong with them, with line and column."""
+    """Check definitions and report every problem, with line and column."""
     options = [path for path in paths if path.startswith("-") and path != "-"]
     if options:
         _misused(f"there is no option {options[0]}")
@@ -71,7 +71,7 @@ def _misused(message: str) -> NoReturn:
 
 
 def _files(paths: Sequence[str]) -> Iterator[tuple[str, bool]]:
-    """Each file, and whether it was found in a folder rather than named. Hidden folders are left alone."""
+    """Each file, and whether it was found in a folder rather than named. Hidden folders are skipped."""
     for path in paths:
         if path == "-" or not Path(path).is_dir():
             yield path, False
@@ -89,7 +89,7 @@ def _check(files: Sequence[tuple[str, bool]], settings: Settings) -> Iterator[Ch
 
 
 def _check_file(path: str, found: bool, settings: Settings) -> Iterator[CheckedDefinition]:
-    """A named file is checked whatever is in it; one found in a folder only if it looks like a definition."""
+    """Checks one file. A file that was found in a folder is skipped if it does not look like a definition."""
     content = sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
     if found and not any(word in content for word in (b"nodes", b"definitions")):
         return
@@ -127,7 +127,7 @@ def _row(one: CheckedDefinition) -> dict[str, Any]:
 
 
 def _show_text(checked: Sequence[CheckedDefinition]) -> None:
-    from treadle.cli.screen.problems import plain_console, show_problems  # brings rich, which JSON does not need
+    from treadle.cli.screen.problems import plain_console, show_problems  # imports rich, which JSON does not need
 
     console = plain_console()
     for one in checked:

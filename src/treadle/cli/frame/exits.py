@@ -1,8 +1,8 @@
-"""What goes wrong becomes one line and an exit code.
+"""Exit codes, and the one line that an error prints.
 
-Owns the codes every verb uses (docs/reference/cli.md lists them, a test compares) and which error means which. Must not
-print anything but that one line, and before it the problems of a definition as `validate` shows them; `--debug` adds
-the traceback.
+Owns the codes that all verbs use (docs/reference/cli.md lists them, a test compares) and the code of each exception. It
+prints one line per error; before it, if the error is in a definition, its problems as `validate` shows them. `--debug`
+adds the traceback.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ NO = 1
 """The answer is no: the run failed, a scenario does not hold, `fsck` or `doctor` found something."""
 USAGE = 2
 INVALID = 3
-"""What was given is invalid: a definition, an input, a form, a schedule, treadle.toml."""
+"""Something the user gave is invalid: a definition, an input, a form, a schedule, treadle.toml."""
 REFUSED = 4
-"""There is no such thing, or it refuses: an unknown run, a gate that is not open."""
+"""The named thing does not exist, or refuses the command: an unknown run, a gate that is not open."""
 STORE = 5
-"""The store cannot be used: no such file, owned by somebody else, disk full, nobody there to answer."""
+"""The store cannot be used: no such file, another process owns it, the disk is full, no engine answers."""
 BUG = 70
 BROKEN_PIPE = 120
 INTERRUPTED = 130
@@ -28,19 +28,19 @@ CODES = {
     OK: "done; of `run --wait` and `runs watch`: the run completed",
     NO: "the answer is no: the run failed, a scenario does not hold, `fsck` or `doctor` found something",
     USAGE: "wrong usage",
-    INVALID: "what was given is invalid: a definition, an input, a form, a schedule, `treadle.toml`",
-    REFUSED: "there is no such thing, or it refuses what it was asked",
-    STORE: "the store cannot be used: no such file, owned elsewhere, disk full, nobody there to answer",
+    INVALID: "something given is invalid: a definition, an input, a form, a schedule, `treadle.toml`",
+    REFUSED: "the named thing does not exist, or refuses the command",
+    STORE: "the store cannot be used: no such file, another process owns it, the disk is full, no engine answers",
     BUG: "a bug in Treadle; `--debug` shows where",
-    BROKEN_PIPE: "whoever read the output has seen enough",
-    INTERRUPTED: "interrupted (Ctrl-C); what was started goes on when an engine opens the store again",
+    BROKEN_PIPE: "the reader of the output closed the pipe",
+    INTERRUPTED: "interrupted (Ctrl-C); a run that was started goes on when an engine opens the store again",
 }
 
 _KINDS_INVALID = frozenset({"SCHEMA", "BAD_REQUEST", "INVALID_COLLECTION", "LIMIT_EXCEEDED"})
 
 
 class VerbFailed(Exception):
-    """A verb gives up, with one line for the user: culprit, place, remedy."""
+    """A verb cannot go on. The message is one line for the user: the wrong thing, its place, the remedy."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -48,7 +48,7 @@ class VerbFailed(Exception):
 
 
 def conclude(problem: BaseException, *, debug: bool) -> int:
-    """Prints the line of a problem and gives its exit code."""
+    """Prints the line of an exception and returns its exit code."""
     if debug:
         traceback.print_exception(problem, file=sys.stderr)
     code = code_of(problem)
@@ -61,7 +61,7 @@ def conclude(problem: BaseException, *, debug: bool) -> int:
 
 
 def _problems(problem: BaseException) -> str:
-    """Shows what is wrong with a definition, one by one, and counts it; nothing for any other exception."""
+    """Prints every problem of a DefinitionError and returns their count in words; empty for any other exception."""
     from treadle.errors import DefinitionError
     from treadle.language import Problem
 

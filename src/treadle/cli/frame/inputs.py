@@ -1,4 +1,4 @@
-"""Reading what the user hands over: definitions from files, JSON from an argument or a file."""
+"""Reading of arguments: definitions from files and folders, JSON from an argument, a file or standard input."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SCENARIO = ".scenario"
 
 
 def definition_paths(paths: Sequence[Path], library: Path | None = None) -> list[Path]:
-    """Files as they are given; of folders, those that may hold definitions, which the project's library does not."""
+    """The files among `paths`, and of each folder the files that may hold definitions, without the library."""
     return [file for path in paths for file in (definition_files(path, library) if path.is_dir() else [path])]
 
 
@@ -39,8 +39,8 @@ def shared(config: Configuration) -> Known:
 
 
 def read_definitions(file: Path, known: Known, *, allow: Sequence[str] | None = None) -> list[Workflow]:
-    """The workflows of one file. Problems are shown on stderr, with their lines; errors end the verb. `allow`: the
-    modules whose functions it may name; these are imported and their signatures checked, as a deployer wants it."""
+    """The workflows of one file. Problems are printed on stderr with their lines; errors end the verb. `allow`: modules
+    whose functions the file may name; they are imported, and the signatures of the functions are checked."""
     if not file.is_file():
         raise VerbFailed(REFUSED, f"there is no file {file}")
     loaded = load_documents(file.read_bytes(), str(file), **known)
@@ -57,7 +57,7 @@ def read_definitions(file: Path, known: Known, *, allow: Sequence[str] | None = 
 
 
 def show_problems(file: Path, loaded: Sequence[Loaded]) -> None:
-    """Every problem of a file, as `treadle validate` shows it, but on stderr."""
+    """Prints every problem of a file as `treadle validate` does, but on stderr."""
     found = [problem for one in loaded for problem in one.problems]
     if not found:
         return
@@ -68,7 +68,7 @@ def show_problems(file: Path, loaded: Sequence[Loaded]) -> None:
 
 
 def definition_files(folder: Path, library: Path | None = None) -> list[Path]:
-    """Files of a folder that may hold definitions; the library, scenarios and hidden ones are left alone."""
+    """Files of a folder that may hold definitions: neither the library, nor scenarios, nor hidden files."""
     shared = library.resolve() if library is not None else None
     return sorted(
         file
@@ -82,7 +82,7 @@ def definition_files(folder: Path, library: Path | None = None) -> list[Path]:
 
 
 def read_json(text: str | None, name: str) -> Any:
-    """`{"a": 1}`, `@file.json`, or `-` for standard input. None stays None."""
+    """The value of a JSON argument: `{"a": 1}`, `@file.json`, or `-` for standard input. None stays None."""
     if text is None:
         return None
     source = name
@@ -100,7 +100,7 @@ def read_json(text: str | None, name: str) -> Any:
 
 
 def _where(text: str) -> str | None:
-    """What is wrong with a JSON text, with line and column."""
+    """The first mistake in a JSON text, with line and column."""
     from treadle.language.json_text import NotJson, read_json
     from treadle.language.limits import BOUNDS
     from treadle.language.source import Refusal, spot_of
@@ -119,7 +119,7 @@ def _placed(message: str, spot: Spot | None) -> str:
 
 
 def split_pair(text: str, option: str) -> tuple[str, str]:
-    """`a=b` as two."""
+    """`a=b` as the pair (`a`, `b`)."""
     left, equals, right = text.partition("=")
     if not equals or not left:
         raise VerbFailed(USAGE, f"{option} {text}: expected NAME=VALUE")
@@ -127,5 +127,5 @@ def split_pair(text: str, option: str) -> tuple[str, str]:
 
 
 def warn_nobody(what: str) -> None:
-    """A command that was kept for an engine to come."""
-    say(f"{what}: nobody coordinates the store now; it is kept and will be carried out by the next engine")
+    """Tells the user that a command waits in the store until an engine opens it."""
+    say(f"{what}: no engine coordinates the store now; the request is kept, and the next engine carries it out")

@@ -1,7 +1,7 @@
-"""How a verb gets at the runs: by coordinating the store itself, or by asking whoever does.
+"""Opening a store for a verb: as a client of the engines on it, or with an engine in this process.
 
-Owns the choice, the engine's settings as configured, and a clean end on Ctrl-C or SIGTERM. Imports the engine only when
-a verb really needs it.
+Owns that choice, the engine's settings, and a clean end on Ctrl-C or SIGTERM. Imports the engine only when a verb needs
+it: that takes longer than most verbs.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ if TYPE_CHECKING:
 
 Functions = Mapping[str, Callable[..., Any]]
 LOOK_WAIT_S = 5.0
-"""How long a verb that only looks or asks waits for a store that does not answer: a person sits before it."""
+"""How long a verb that only reads or asks waits for a store that does not answer: a person is waiting."""
 
 
 class Reached(NamedTuple):
-    """A client, and who coordinates the store."""
+    """A client of a store, and the process that coordinates the store."""
 
     client: Client
     owner: str | None = None
-    """If it is somebody else, at first."""
+    """The other process that coordinated the store when it was opened; None if this process does."""
     standby: StandBy | None = None
-    """What takes over when they are gone."""
+    """Takes over in this process when the owner is gone."""
 
     @property
     def executes(self) -> bool:
-        """Whether this process coordinates the store by now."""
+        """Whether this process coordinates the store now."""
         return self.standby is None or self.standby.engine is not None
 
 
 def drive(verb: Coroutine[Any, Any, int]) -> int:
-    """Runs a verb to its end; SIGTERM ends it as cleanly as Ctrl-C does."""
+    """Runs an asynchronous verb to its end. SIGTERM ends it as cleanly as Ctrl-C does."""
 
     from treadle.runtime.logs import log_to_stderr
 
-    log_to_stderr(logging.ERROR)  # who only asks is told by the verb; an engine says more
+    log_to_stderr(logging.ERROR)  # a verb that only asks prints its own messages; an engine logs more
 
     async def main() -> int:
         task = asyncio.current_task()
@@ -64,7 +64,7 @@ def drive(verb: Coroutine[Any, Any, int]) -> int:
 
 @asynccontextmanager
 async def reach(config: Configuration) -> AsyncIterator[Client]:
-    """The face of a store that exists. Nothing is executed here: its owner does that."""
+    """A client of a store that exists. This process executes nothing: the owner of the store does."""
     from treadle.runtime.connecting import connect
 
     require_store(config)
@@ -73,12 +73,12 @@ async def reach(config: Configuration) -> AsyncIterator[Client]:
 
 
 def open_wait_s(config: Configuration) -> float:
-    """How long a store is waited for that does not answer."""
+    """How long an engine waits for a store that does not answer."""
     return float(config["engine.open_wait_ms"]) / 1_000
 
 
 def require_store(config: Configuration) -> None:
-    """Raises VerbFailed where there is none."""
+    """Raises VerbFailed if the store does not exist."""
     if config.store.is_missing:
         raise VerbFailed(
             STORE, f"there is no store {config.store}: `treadle run` or `treadle engine` makes one (--store)"
@@ -87,8 +87,8 @@ def require_store(config: Configuration) -> None:
 
 @asynccontextmanager
 async def own_or_reach(config: Configuration, functions: Functions | None = None) -> AsyncIterator[Reached]:
-    """An engine of our own if nobody coordinates the store, else a way to whoever does; when they are gone, this
-    process takes over."""
+    """An engine in this process if no other coordinates the store, else a client of the one that does. When that one is
+    gone, this process takes over."""
     from treadle.runtime.standby import StandBy
 
     keep_stdout()
@@ -105,13 +105,13 @@ async def own_or_reach(config: Configuration, functions: Functions | None = None
 
 
 async def _owner(config: Configuration, engine: Engine) -> str | None:
-    """Who coordinates the store; nobody else, and then the engine is open."""
+    """The other process that coordinates the store. None: there is none, and `engine` is open now."""
     from treadle.errors import OwnedElsewhere
     from treadle.runtime.connecting import connect
 
     if config.store.dsn is not None:
         async with connect(config.store, create=True, wait_s=open_wait_s(config)) as client:
-            if await client.is_owned():  # else nobody would execute it
+            if await client.is_owned():  # else no node would execute the run
                 return f"the nodes of {config.store}"
     try:
         await engine.__aenter__()
@@ -122,9 +122,9 @@ async def _owner(config: Configuration, engine: Engine) -> str | None:
 
 def _taken(problem: Exception | None) -> None:
     if problem is None:
-        say("nobody else coordinates the store any more: this process takes over and executes")
+        say("the engine that coordinated the store is gone: this process takes over and executes")
     else:
-        say(f"nobody coordinates the store any more, and this process cannot take over: {problem}")
+        say(f"the engine that coordinated the store is gone, and this process cannot take over: {problem}")
 
 
 def new_engine(
@@ -134,7 +134,7 @@ def new_engine(
     name: str | None = None,
     functions: Functions | None = None,
 ) -> Engine:
-    """An engine as configured, not yet open; what it logs goes to stderr."""
+    """An engine with the project's settings, not yet open. It logs to stderr."""
     from treadle.runtime.engine import Engine
     from treadle.runtime.logs import log_to_stderr
 
@@ -144,12 +144,12 @@ def new_engine(
 
 
 def log_level(config: Configuration) -> int:
-    """From what on a process that executes says something of its own accord."""
+    """The level from which an engine or worker logs."""
     return logging.getLevelNamesMapping()[config["log.level"].upper()]
 
 
 def engine_settings(config: Configuration) -> EngineSettings:
-    """The operator's settings as an engine reads them."""
+    """The project's settings as an engine takes them. Raises SettingsInvalid."""
     import msgspec
 
     from treadle.runtime.engine import EngineSettings
@@ -160,7 +160,7 @@ def engine_settings(config: Configuration) -> EngineSettings:
         parts.setdefault(room, {})[setting] = config[name]
     known = {
         **parts["engine"],
-        "spare_collector": True,  # the process is the engine's own
+        "spare_collector": True,  # the process belongs to the engine alone
         "functions_allow": config.allow,
         "keep_of": parts["keep"].pop("workflows"),
         "keep": parts["keep"],
@@ -175,9 +175,9 @@ def engine_settings(config: Configuration) -> EngineSettings:
 
 
 def importable(config: Configuration, *files: Path, modules: Sequence[str] = ()) -> dict[str, Callable[..., Any]]:
-    """Makes importable what `python` actions name: where the user stands, in the project's folder, and beside the
-    definitions that the command line names. Those folders, and the modules it names, are trusted: the operator has
-    written that line. Returns the functions of these modules."""
+    """Lets `python` actions import modules from the current folder, the project's folder and the folders of the
+    definitions on the command line. The operator wrote that line, so these folders and `modules` are trusted. Returns
+    the functions of `modules`."""
     beside = [file.resolve().parent for file in files]
     for folder in (Path.cwd(), config.project, *beside):
         if str(folder) not in sys.path:
@@ -187,7 +187,7 @@ def importable(config: Configuration, *files: Path, modules: Sequence[str] = ())
 
 
 def functions_in(module: str) -> dict[str, Any]:
-    """The public functions a module defines, by name."""
+    """The public functions that a module defines, by name."""
     import importlib
 
     try:
@@ -205,8 +205,8 @@ def functions_in(module: str) -> dict[str, Any]:
 
 
 def ask(config: Configuration, act: Callable[[Client, Out], Awaitable[int]], *, execute: bool = False) -> int:
-    """One question or command about a store that exists, to its exit code. `execute`: as long as it takes, this process
-    coordinates the store while nobody else does."""
+    """Runs one question or command on a store that exists, and returns its exit code. `execute`: meanwhile this process
+    coordinates the store, if no other does."""
 
     async def verb() -> int:
         out = Out(config["output"])

@@ -1,4 +1,4 @@
-"""The options most verbs share, written once."""
+"""Options that several verbs share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FunctionsOption = Annotated[
         consume_multiple=True,
     ),
 ]
-NodeNameOption = Annotated[str | None, Parameter(help="What `treadle nodes` calls it; else host and process.")]
+NodeNameOption = Annotated[str | None, Parameter(help="Its name in `treadle nodes`; else host and process.")]
 StoreOption = Annotated[
     str | None,
     Parameter(
@@ -24,14 +24,14 @@ StoreOption = Annotated[
         help="A SQLite file, or postgresql://HOST/DATABASE. Else TREADLE_STORE, treadle.toml, treadle.db.",
     ),
 ]
-OutputOption = Annotated[Output | None, Parameter(name=["--output", "-o"], help="What the answer looks like.")]
+OutputOption = Annotated[Output | None, Parameter(name=["--output", "-o"], help="Format of the answer.")]
 LibraryOption = Annotated[
     str | None,
     Parameter(name="--library", help="A file with shared `tasks` and `actions`; else `library` of the settings."),
 ]
-LimitOption = Annotated[int, Parameter(name=["--limit", "-n"], help="At most so many.")]
+LimitOption = Annotated[int, Parameter(name=["--limit", "-n"], help="At most this many.")]
 
 
 def configuration(store: str | None, output: str | None = None, library: str | None = None) -> Configuration:
-    """The settings, with the flags that were given."""
+    """The settings, overridden by the flags that were given."""
     return Configuration({"store": store, "output": output, "library": library})

@@ -1,8 +1,8 @@
-"""`python -m treadle.cli.nodes.demo`: the engine at work on a real file, watched live. This is what `./dev run` does.
+"""`python -m treadle.cli.nodes.demo`: shows the engine at work on a real file. `./dev run` starts it.
 
-Seven judges read a draft; one of them stumbles and is tried again, one walks out; five votes make a quorum; a person
-says the last word, and what they say is merged into a letter. The person is played by this program, unless
---interactive. Ends by itself, with or without a terminal. Exit codes: those of `treadle run`.
+Seven judges read a draft. One fails and is retried, one fails for good; five votes make a quorum. Then a person
+decides, and a letter is written. This program plays the person, unless --interactive. It ends by itself, with or
+without a terminal. Exit codes: those of `treadle run`.
 """
 
 from __future__ import annotations
@@ -83,14 +83,14 @@ transitions:
 INPUT = {"draft": "On the treadle loom"}
 ANSWER = {"publish": True, "word": "mild judges were right"}
 THINKS_S = 1.5
-"""How long the person in the demonstration needs."""
+"""How long the person in the demonstration thinks."""
 
 app = App(name="demo", help=__doc__, help_format="plaintext")
 _stumbled: set[int] = set()
 
 
 def stumble(input: dict[str, Any]) -> dict[str, Any]:
-    """The second judge drops the manuscript the first time."""
+    """Fails the first attempt of the second judge."""
     if input["index"] == 1 and 1 not in _stumbled:
         _stumbled.add(1)
         raise ConnectionError("the second judge has dropped the manuscript")
@@ -132,7 +132,7 @@ async def _play(place: Place, interactive: bool) -> int:
 
 
 async def _answer(engine: Engine, run: Run, interactive: bool, place: Place) -> None:
-    """Waits for the gate, thinks, answers; or says how the user can."""
+    """Waits for the gate and answers it; with --interactive, prints the command with which the user answers."""
     from treadle.model.events import GateOpened
 
     async for event in run.events():

@@ -1,8 +1,9 @@
-"""`treadle dev`: an engine for the desk. Deploys the workflow files of a folder, again whenever one changes, executes,
-and shows what goes on. Python modules of functions are imported again when they change.
+"""`treadle dev`: an engine for development. Deploys the workflow files of a folder whenever one changes, executes runs
+and shows them. Python modules of functions are imported again when they change.
 
-Owns the watching: every file's time of change, once a second; a broken file is reported, the version before it stays.
-Exit codes: 0 stopped when asked · 4 no such folder · 5 the store cannot be used, or somebody else coordinates it.
+Owns the check for changes: the modification time of every file, once a second. A broken file is reported, and the
+version before it stays. Exit codes: 0 stopped when asked · 4 no such folder · 5 the store cannot be used, or another
+process coordinates it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 LOOK_S = 1.0
 RECENT = 8
-"""Runs shown: as many as one can follow."""
+"""Runs shown at once: a person cannot follow more."""
 
 PAGE = 5_000
 GOING = frozenset({RunStatus.RUNNING, RunStatus.PAUSED, RunStatus.COMPENSATING})
@@ -40,7 +41,7 @@ Stamp = dict[Path, tuple[int, int]]
 
 def dev(
     folder: Annotated[
-        Path | None, Parameter(help="Where the workflow files are; else `workflows` of the settings.")
+        Path | None, Parameter(help="The folder of workflow files; else the setting `workflows`.")
     ] = None,
     /,
     *,
@@ -69,7 +70,7 @@ async def _develop(config: Configuration, folder: Path, modules: tuple[str, ...]
                 tasks.create_task(_keep_deployed(engine, folder, config))
                 tasks.create_task(_show(engine) if sys.stderr.isatty() else _tell(engine))
     except asyncio.CancelledError:
-        say("stopped; what was under way goes on when an engine opens the store again")
+        say("stopped; runs under way go on when an engine opens the store again")
     return OK
 
 
@@ -84,7 +85,7 @@ async def _keep_deployed(engine: Engine, folder: Path, config: Configuration) ->
         reloaded = await asyncio.to_thread(reloader.look)
         if reloaded.changed:
             await _say_reloaded(engine, reloaded)
-        # Every file may use the library, or functions that have other parameters now.
+        # Any file may use the library, or functions whose parameters have changed.
         again = bool(reloaded.changed) or (library is not None and known.get(library) != now.get(library))
         for file, stamp in now.items():
             if file != library and (again or known.get(file) != stamp):
@@ -100,7 +101,7 @@ def _stamps(folder: Path, library: Path | None) -> Stamp:
     for file in [*([library] if library is not None else []), *definition_files(folder, library)]:
         try:
             status = file.stat()
-        except OSError:  # gone between listing and looking
+        except OSError:  # deleted after it was listed
             continue
         found[file] = (status.st_mtime_ns, status.st_size)
     return found
@@ -132,7 +133,7 @@ async def _deploy(engine: Engine, file: Path, config: Configuration) -> None:
 
 
 async def _tell(engine: Engine) -> None:
-    """One line per run that begins or ends, for logs."""
+    """Prints one line per run that begins or ends, for logs."""
     said = {row.run: row.status.value for row in await engine.runs(limit=100) if row.status not in GOING}
     while True:
         for row in reversed(await engine.runs(limit=100)):
@@ -143,7 +144,7 @@ async def _tell(engine: Engine) -> None:
 
 
 async def _show(engine: Engine) -> None:
-    """The newest runs, on a terminal."""
+    """Draws the newest runs on a terminal."""
     from rich.live import Live
 
     from treadle.cli.screen.output import live_console
@@ -181,7 +182,7 @@ async def _desk(engine: Engine, views: dict[str, Overview], tick: int) -> Group:
 
 
 async def _caught_up(engine: Engine, views: dict[str, Overview], row: Any) -> Overview:
-    """The run's overview with what has happened since the last picture."""
+    """The run's overview, with the events since the last picture folded in."""
     from treadle.cli.watch.overview import Overview
 
     if row.run not in views:

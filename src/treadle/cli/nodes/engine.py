@@ -1,8 +1,7 @@
 """`treadle engine`: coordinates a store and executes its runs, in the foreground, until SIGINT or SIGTERM.
 
-Idle in between: it waits for timers, for answers of its own work, and to be woken. Exit codes: 0 stopped when asked · 3
-a definition or the settings are invalid · 4 no such file or module · 5 the store cannot be used, or somebody else
-coordinates it.
+Exit codes: 0 stopped when asked · 3 a definition or the settings are invalid · 4 no such file or module · 5 the store
+cannot be used, or another process coordinates it.
 """
 
 from __future__ import annotations
@@ -22,16 +21,18 @@ if TYPE_CHECKING:
     from treadle.runtime.engine import Engine
 
 LOOK_S = 2.0
-"""Whoever stops an engine does not wait for a database that is gone."""
-ALONE = "what was under way goes on when an engine opens the store again"
+"""An engine that is stopped waits this long at most for a database that does not answer."""
+ALONE = "runs under way go on when an engine opens the store again"
 
 
 def engine(
     *,
-    wait: Annotated[bool, Parameter(help="If somebody else coordinates the store: wait until they are gone.")] = False,
+    wait: Annotated[
+        bool, Parameter(help="If another process coordinates the store: wait until it has stopped.")
+    ] = False,
     deploy: Annotated[
         tuple[Path, ...],
-        Parameter(help="Deploy these files first, or those of these folders.", negative="", consume_multiple=True),
+        Parameter(help="Deploy these files, or the files of these folders, first.", negative="", consume_multiple=True),
     ] = (),
     functions: FunctionsOption = (),
     library: LibraryOption = None,
@@ -61,7 +62,9 @@ async def _serve(
     try:
         with ExitStack() as stopping:
             async with AsyncExitStack() as held:
-                with said_later(f"waiting until nobody else coordinates {config.store}") if wait else nullcontext():
+                with (
+                    said_later(f"waiting until no other process coordinates {config.store}") if wait else nullcontext()
+                ):
                     made = new_engine(config, wait=wait, name=name, functions=known)
                     opened = await held.enter_async_context(made)
                 for definition in definitions:
@@ -72,7 +75,7 @@ async def _serve(
                     await asyncio.get_running_loop().create_future()
                 finally:
                     grace = duration(opened.settings.grace_ms)
-                    stopping.enter_context(said_later(f"stopping; work in hand may end within {grace}"))
+                    stopping.enter_context(said_later(f"stopping; attempts under way may end within {grace}"))
                     goes_on = await _who_goes_on(opened)
     except OwnedElsewhere as elsewhere:
         raise VerbFailed(
@@ -84,7 +87,7 @@ async def _serve(
 
 
 def _served(config: Configuration, engine: Engine) -> str:
-    """Whose queue work it executes, where others could."""
+    """The queues it works for, in words; empty for a store without queues of its own."""
     queues = engine.settings.queues
     if queues is None:
         return " and works for all queues" if config.store.dsn is not None else ""
@@ -92,7 +95,7 @@ def _served(config: Configuration, engine: Engine) -> str:
 
 
 async def _who_goes_on(engine: Engine) -> str:
-    """Where runs are after it has stopped, as far as can be seen in a moment."""
+    """Which engines go on with its runs after it has stopped, in words, as far as the store answers in time."""
     from treadle.errors import TreadleError
 
     others: list[str] = []

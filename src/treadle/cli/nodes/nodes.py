@@ -1,6 +1,6 @@
-"""`treadle nodes`: who is on the store, what each owns, and how far behind it is.
+"""`treadle nodes`: the engines and workers on a store, the shards of each, and how far behind it is.
 
-Exit codes: 0 · 1 something waits in shards that nobody owns · 5 the store cannot be used.
+Exit codes: 0 · 1 requests or timers wait in shards without an owner · 5 the store cannot be used.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ GIVES: tuple[Gives, ...] = (
 
 
 def nodes(*, store: StoreOption = None, output: OutputOption = None) -> int:
-    """Show who coordinates and executes, what each owns, and how far behind it is."""
+    """Show engines and workers, the shards of each, and how far behind it is."""
     from treadle.cli.frame.opening import ask
 
     return ask(configuration(store, output), _nodes)
@@ -56,12 +56,12 @@ async def _nodes(client: Client, out: Any) -> int:
             "lacks": lacking(one.lacks),
         }
         rows.append({**builtins(one), **(words if out.text else {})})
-    out.rows(COLUMNS, rows, "nobody coordinates the store: treadle engine", GIVES)
+    out.rows(COLUMNS, rows, "no engine coordinates the store: treadle engine", GIVES)
     return NO if any(not one.node for one in found) else OK
 
 
 def behind(node: NodeRow) -> str:
-    """`2.1 s: 3 requests, 1 timer`: for how long the oldest of what waits has waited, and what waits."""
+    """`2.1 s: 3 requests, 1 timer`: what waits for the node, and how long the oldest has waited."""
     from treadle.cli.screen.output import duration
 
     counts = ((node.requests, "request"), (node.timers_due, "timer"))
@@ -70,5 +70,5 @@ def behind(node: NodeRow) -> str:
 
 
 def ranges(shards: Sequence[int]) -> str:
-    """`12: 0-3, 8-15`: how many, and which."""
+    """`12: 0-3, 8-15`: the number of shards, and their ranges."""
     return f"{len(shards)}: {numbers.ranges(shards)}" if shards else "0"

@@ -1,4 +1,4 @@
-"""`treadle queues …`: work that waits for workers, and what is decided about it.
+"""`treadle queues …`: work that waits for workers, and the limits and weights of each queue.
 
 Exit codes: 0 done · 2 an option is written wrongly · 4 the store has no queues of its own · 5 the store cannot be used.
 """
@@ -32,7 +32,7 @@ GIVES: tuple[Gives, ...] = (
     ("cut", "queue"),
     ("leave", "limits"),
 )
-LimitOption = Annotated[str | None, Parameter(help="A number, or `none` to take it away.")]
+LimitOption = Annotated[str | None, Parameter(help="A number, or `none` to remove the limit.")]
 RateOption = Annotated[str | None, Parameter(help="5/s, 100/m, 20/h, or `none`.")]
 NONE = "none"
 
@@ -40,7 +40,7 @@ NONE = "none"
 @app.default
 @app.command(name="list")
 def list_(*, store: StoreOption = None, output: OutputOption = None) -> int:
-    """Show what waits, what is claimed, and who works for each queue."""
+    """Show the waiting and claimed work and the workers of each queue."""
 
     async def act(client: Client, out: Any) -> int:
         from treadle.cli.screen.output import builtins, duration
@@ -72,12 +72,13 @@ def set_(
     key_concurrency: LimitOption = None,
     key_rate: RateOption = None,
     weight: Annotated[
-        tuple[str, ...], Parameter(help="KEY=WEIGHT: turns of a key beside others (1); repeat it.", negative="")
+        tuple[str, ...],
+        Parameter(help="KEY=WEIGHT: turns of a key for each turn of another (1); repeat it.", negative=""),
     ] = (),
     store: StoreOption = None,
     output: OutputOption = None,
 ) -> int:
-    """Limit a queue over all its workers, or weigh its keys; what is not named stays as it is."""
+    """Limit a queue over all its workers, or weigh its keys. Rules that are not named stay as they are."""
 
     async def act(client: Client, out: Any) -> int:
         from treadle.cli.screen.output import builtins, say
@@ -89,14 +90,14 @@ def set_(
         said = ", ".join([*limits(rules), *(f"weight {words}" for words in _weights(rules))]) or "no limits"
         out.done({"queue": queue, **builtins(rules)}, f"{queue}: {said}")
         if queue not in known:
-            say(f"nobody has offered work of queue {queue!r} yet, or works for it by name{_near(queue, known)}")
+            say(f"queue {queue!r} has had no work yet, and no worker names it{_near(queue, known)}")
         return OK
 
     return _ask(act, store, output)
 
 
 def changed(before: QueueRules | None, given: dict[str, str | None], weights: tuple[str, ...]) -> QueueRules:
-    """Rules with what was said on the command line. Raises VerbFailed."""
+    """The rules of a queue, changed by the options that were given. Raises VerbFailed."""
     from msgspec.structs import replace
 
     from treadle.cli.frame.inputs import split_pair
@@ -143,7 +144,7 @@ def _worker(name: str, lacks: dict[str, tuple[str, ...]]) -> str:
 
 
 def counted(names: Sequence[str]) -> list[str]:
-    """`red`, `blue ×2`: names that several have are counted."""
+    """`red`, `blue ×2`: each name once, with its count."""
     return [name if count == 1 else f"{name} ×{count}" for name, count in Counter(names).items()]
 
 
@@ -151,7 +152,7 @@ def _near(queue: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     close = get_close_matches(queue, [name for name in known if name], n=1)
-    return f"; did you mean {close[0]}? (`--concurrency none` takes a limit away)" if close else ""
+    return f"; did you mean {close[0]}? (`--concurrency none` removes a limit)" if close else ""
 
 
 def _ask(act: Any, store: str | None, output: Any) -> int:

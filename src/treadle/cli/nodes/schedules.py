@@ -27,7 +27,7 @@ GIVES: tuple[Gives, ...] = (
     ("cut", "workflow"),
     ("cut", "when"),
 )
-"""When it is due next, with its time zone, is what a list of schedules is for: that never gives way."""
+"""Columns that give way on a narrow terminal. The next time with its zone never does: it is what the list is for."""
 
 NameOption = Annotated[str, Parameter(help="The schedule's name.")]
 
@@ -54,14 +54,15 @@ def add(
     cron: Annotated[str | None, Parameter(help='"30 6 * * MON-FRI", or @hourly, @daily, @weekly, @monthly.')] = None,
     every_ms: Annotated[int | None, Parameter(help="Or an interval.")] = None,
     timezone: Annotated[str, Parameter(help="Of `cron`.")] = "UTC",
-    input: Annotated[str | None, Parameter(name=["--input", "-i"], help="JSON or @FILE.")] = None,
+    input: Annotated[str | None, Parameter(name=["--input", "-i"], help="Input of the runs: JSON or @FILE.")] = None,
     overlap: Annotated[
-        Literal["skip", "queue", "allow", "cancel_previous"], Parameter(help="If the last one still runs.")
+        Literal["skip", "queue", "allow", "cancel_previous"],
+        Parameter(help="What to do if the run before is still going."),
     ] = "skip",
     catch_up: Annotated[
-        Literal["none", "last", "all"], Parameter(help="Times that passed with nobody there.")
+        Literal["none", "last", "all"], Parameter(help="What to do about times at which no engine was there.")
     ] = "last",
-    jitter_ms: Annotated[int, Parameter(help="Each start is late by a share of this.")] = 0,
+    jitter_ms: Annotated[int, Parameter(help="Each start is delayed by a random part of this.")] = 0,
     store: StoreOption = None,
     output: OutputOption = None,
 ) -> int:
@@ -70,7 +71,7 @@ def add(
     from treadle.runtime.schedule import read_schedule
 
     if (cron is None) == (every_ms is None):
-        raise VerbFailed(INVALID, f"{name}: say when it is due: --cron or --every-ms, one of them")
+        raise VerbFailed(INVALID, f"{name}: give one of --cron and --every-ms")
     schedule = read_schedule(
         {
             "name": name,
@@ -95,7 +96,7 @@ def add(
 
 @app.command
 def remove(name: NameOption, /, *, store: StoreOption = None, output: OutputOption = None) -> int:
-    """End a schedule; runs it has started go on."""
+    """Remove a schedule; runs it has started go on."""
 
     async def act(client: Client, out: Any) -> int:
         await client.remove_schedule(name)
@@ -107,13 +108,13 @@ def remove(name: NameOption, /, *, store: StoreOption = None, output: OutputOpti
 
 @app.command
 def pause(name: NameOption, /, *, store: StoreOption = None, output: OutputOption = None) -> int:
-    """Let a schedule start nothing until it is resumed."""
+    """Pause a schedule: it starts no runs until it is resumed."""
     return _set_paused(name, True, store, output)
 
 
 @app.command
 def resume(name: NameOption, /, *, store: StoreOption = None, output: OutputOption = None) -> int:
-    """Let a paused schedule go on."""
+    """Resume a paused schedule."""
     return _set_paused(name, False, store, output)
 
 
@@ -126,7 +127,7 @@ def next_(
     store: StoreOption = None,
     output: OutputOption = None,
 ) -> int:
-    """Show when a schedule will be due."""
+    """Show the next times of a schedule."""
 
     async def act(client: Client, out: Any) -> int:
         from treadle.cli.screen.output import clock_time, duration, now_ms
@@ -138,7 +139,7 @@ def next_(
         rows: list[dict[str, Any]] = []
         while len(rows) < count and due is not None and (due := next_due(schedule, due)) is not None:
             rows.append({"due": due, "at": clock_time(due, schedule.timezone), "in": duration(due - now)})
-        out.rows(("at", "in"), rows, "it is never due again")
+        out.rows(("at", "in"), rows, "the schedule is never due again")
         return OK
 
     return _ask(act, store, output)

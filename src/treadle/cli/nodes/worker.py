@@ -1,8 +1,8 @@
 """`treadle worker`: a node that only executes, in the foreground, until SIGINT or SIGTERM.
 
-Claims work of its queues on a shared store. Asked to stop, it claims nothing more, lets what it has end for its
-grace, and gives the rest back. Exit codes: 0 stopped when asked · 2 a queue is written wrongly · 3 the settings are
-invalid · 4 a module cannot be imported · 5 the store cannot be used.
+Claims work of its queues on a shared store. When it is stopped, it claims no more, waits for its attempts during the
+grace period, and gives the rest back. Exit codes: 0 stopped when asked · 2 a queue is written wrongly · 3 the settings
+are invalid · 4 a module cannot be imported · 5 the store cannot be used.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def worker(
 
 
 def read_queues(words: tuple[str, ...]) -> dict[str, int]:
-    """`gpu`, `cpu:4` as places by queue."""
+    """`gpu`, `cpu:4` as a dictionary from queue to attempts at once."""
     from treadle.runtime.worker import PLACES
 
     queues: dict[str, int] = {}
@@ -74,7 +74,7 @@ async def _work(config: Configuration, queues: dict[str, int], modules: tuple[st
 
 
 async def _until_stopped(worker: Worker) -> None:
-    """Says what it is still waiting for: it may be in the middle of things."""
+    """Waits until the worker is stopped, and then says how many attempts it is still waiting for."""
     from treadle.cli.screen.output import duration, say
 
     try:
@@ -82,4 +82,5 @@ async def _until_stopped(worker: Worker) -> None:
     except asyncio.CancelledError:
         if worker.executing:
             grace = duration(worker.settings.grace_ms)
-            say(f"stopping; {worker.executing} in hand may end within {grace}, what has not is given back")
+            attempts = f"{worker.executing} attempt{'' if worker.executing == 1 else 's'}"
+            say(f"stopping; {attempts} may end within {grace}, what has not ended then is given back")

@@ -1,4 +1,4 @@
-"""`treadle artifacts …`: what runs have kept under a name.
+"""`treadle artifacts …`: files that runs have kept under a name.
 
 Exit codes: 0 done · 4 no such run or artifact · 5 the store cannot be used.
 """
@@ -17,7 +17,7 @@ from treadle.cli.frame.options import OutputOption, StoreOption, configuration
 if TYPE_CHECKING:
     from treadle.runtime.client import Client
 
-app = App(name="artifacts", help="What runs have kept: list, get.", help_format="plaintext")
+app = App(name="artifacts", help="Artifacts that runs have kept: list, get.", help_format="plaintext")
 
 
 @app.command(name="list")
@@ -32,7 +32,7 @@ def list_(
 
     async def act(client: Client, out: Any) -> int:
         rows = [{"name": name, **facts} for name, facts in sorted((await _artifacts(client, run)).items())]
-        out.rows(("name", "size", "content_type", "digest"), rows, "it has none")
+        out.rows(("name", "size", "content_type", "digest"), rows, "the run has no artifacts")
         return OK
 
     return _ask(act, store, output)

@@ -1,4 +1,4 @@
-"""`treadle runs compensations`: what a run has undone, and going on where undoing failed.
+"""`treadle runs compensations`: lists a run's compensations; retries or skips one that failed.
 
 Exit codes: 0 done · 2 both --retry and --skip · 4 no such run or record, or it has not failed · 5 the store cannot be
 used.
@@ -28,12 +28,14 @@ def compensations(
     *,
     retry: Annotated[bool, Parameter(help="Try the compensation that failed again.", negative="")] = False,
     skip: Annotated[bool, Parameter(help="Leave it undone and go on with the others.", negative="")] = False,
-    record: Annotated[int | None, Parameter(help="Which, where several have failed: its number in the list.")] = None,
-    by: Annotated[str, Parameter(help="Who says so.")] = "operator",
+    record: Annotated[
+        int | None, Parameter(help="Number of the compensation in the list, if several have failed.")
+    ] = None,
+    by: Annotated[str, Parameter(help="Your name, for the history.")] = "operator",
     store: StoreOption = None,
     output: OutputOption = None,
 ) -> int:
-    """List what a run can undo, in the order it was done, and what became of each; retry or skip what failed."""
+    """List a run's compensations in the order of the work they undo, with their status. Retry or skip a failed one."""
     from treadle.cli.frame.opening import ask
 
     if retry and skip:
@@ -55,7 +57,7 @@ def compensations(
         for one in await found.compensations():
             words = {"changed_at": clock_time(one.changed), "why": _why(one.error, one.by, one.child)}
             rows.append({**builtins(one), **(words if out.text else {})})
-        out.rows(COLUMNS, rows, "it has nothing to undo", GIVES)
+        out.rows(COLUMNS, rows, "the run has nothing to undo", GIVES)
         return OK
 
     return ask(configuration(store, output), act)

@@ -1,4 +1,4 @@
-"""`treadle dead …`: dead letters, what could not be delivered to the world outside after every try.
+"""`treadle dead …`: dead letters, messages to the outside that could not be delivered after every attempt.
 
 Exit codes: 0 done · 4 no such letter · 5 the store cannot be used.
 """
@@ -16,14 +16,16 @@ if TYPE_CHECKING:
     from treadle.cli.screen.tables import Gives
     from treadle.runtime.client import Client
 
-app = App(name="dead", help="What could not be delivered: list, requeue.", help_format="plaintext")
+app = App(
+    name="dead", help="Dead letters, messages that could not be delivered: list, requeue.", help_format="plaintext"
+)
 
 GIVES: tuple[Gives, ...] = (("front", "run"), ("wrap", "reason"))
 
 
 @app.command(name="list")
 def list_(*, limit: LimitOption = 100, store: StoreOption = None, output: OutputOption = None) -> int:
-    """List dead letters with the reason."""
+    """List dead letters, each with the reason."""
 
     async def act(client: Client, out: Any) -> int:
         from treadle.cli.screen.output import builtins
@@ -48,7 +50,7 @@ def requeue(
     store: StoreOption = None,
     output: OutputOption = None,
 ) -> int:
-    """Try dead letters again."""
+    """Deliver dead letters again."""
 
     async def act(client: Client, out: Any) -> int:
         letters = [row.id for row in await client.dead_letters(100_000)]
@@ -58,7 +60,7 @@ def requeue(
             raise VerbFailed(REFUSED, f"there is no dead letter {unknown[0]}: `treadle dead list` shows them")
         for letter in chosen:
             await client.requeue(letter)
-        out.done({"requeued": chosen}, f"{len(chosen)} to be tried again")
+        out.done({"requeued": chosen}, f"{len(chosen)} will be delivered again")
         return OK
 
     if not ids and not all:

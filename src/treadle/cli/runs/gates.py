@@ -40,14 +40,16 @@ GIVES: tuple[Gives, ...] = (
     ("leave", "workflow"),
 )
 GateOption = Annotated[str, Parameter(help="RUN/VISIT as `gates list` shows it; RUN alone if it has one open gate.")]
-ForceOption = Annotated[bool, Parameter(help="Also if somebody else has claimed it; the history says so.", negative="")]
+ForceOption = Annotated[
+    bool, Parameter(help="Even if another person has claimed it; the history records this.", negative="")
+]
 
 
 @app.default
 @app.command(name="list")
 def list_(
     *,
-    run: Annotated[str | None, Parameter(help="Only of this run.")] = None,
+    run: Annotated[str | None, Parameter(help="Only gates of this run.")] = None,
     limit: LimitOption = 100,
     store: StoreOption = None,
     output: OutputOption = None,
@@ -62,7 +64,7 @@ def list_(
         for gate in await client.gates(wanted, limit):
             words = {"open_for": duration(now_ms() - gate.opened), "due_at": clock_time(gate.due)}
             rows.append({**_row(gate), **(words if out.text else {})})
-        out.rows(COLUMNS, rows, "nobody has to answer anything", GIVES)
+        out.rows(COLUMNS, rows, "there are no open gates", GIVES)
         return OK
 
     return _ask(act, store, output)
@@ -70,7 +72,7 @@ def list_(
 
 @app.command
 def show(gate: GateOption, /, *, store: StoreOption = None, output: OutputOption = None) -> int:
-    """Show one gate: its title, what it shows, its form."""
+    """Show one gate: its title, its input, its form."""
 
     async def act(client: Client, out: Any) -> int:
         from treadle.cli.screen.output import clock_time
@@ -84,7 +86,7 @@ def show(gate: GateOption, /, *, store: StoreOption = None, output: OutputOption
         shown = {**_row(row), **more}
         if out.text:
             shown |= {"opened": clock_time(row.opened), "due": clock_time(row.due), "can": None}
-            if opened is None:  # the run's own
+            if opened is None:  # the gate of the run itself, which ran out of time
                 shown["then"] = f"treadle runs resume {run} --extend-ms MS, or treadle runs abort {run}"
             del shown["run"], shown["visit"]
         out.one(shown)
@@ -99,12 +101,12 @@ def complete(
     data: Annotated[str | None, Parameter(help="The answer: JSON, @FILE, or - for standard input.")] = None,
     /,
     *,
-    by: Annotated[str | None, Parameter(help="Who answers.")] = None,
+    by: Annotated[str | None, Parameter(help="Name of the person who answers.")] = None,
     force: ForceOption = False,
     store: StoreOption = None,
     output: OutputOption = None,
 ) -> int:
-    """Answer a gate. One that somebody has claimed is answered by them."""
+    """Answer a gate. A claimed gate is answered by the person who claimed it."""
     from treadle.cli.frame.inputs import read_json
 
     value = read_json(data, "DATA")
@@ -121,11 +123,11 @@ def claim(
     gate: GateOption,
     /,
     *,
-    by: Annotated[str, Parameter(help="Who takes it on.")],
+    by: Annotated[str, Parameter(help="Name of the person who claims it.")],
     store: StoreOption = None,
     output: OutputOption = None,
 ) -> int:
-    """Take a gate on, so that nobody else does."""
+    """Claim a gate, so that no other person answers it."""
 
     async def say(run: Run, visit: TokenId) -> tuple[dict[str, str], str]:
         await run.claim_gate(visit, by=by)
@@ -139,16 +141,16 @@ def release(
     gate: GateOption,
     /,
     *,
-    by: Annotated[str, Parameter(help="Who gives it back.")],
+    by: Annotated[str, Parameter(help="Name of the person who gives it back.")],
     force: ForceOption = False,
     store: StoreOption = None,
     output: OutputOption = None,
 ) -> int:
-    """Give a claimed gate back, so that anybody may answer it."""
+    """Give a claimed gate back, so that every person may answer it."""
 
     async def say(run: Run, visit: TokenId) -> tuple[dict[str, str], str]:
         await run.release_gate(visit, by=by, force=force)
-        return {"done": "released", "by": by}, f"nobody has {run.id}/{visit} now"
+        return {"done": "released", "by": by}, f"{run.id}/{visit} is not claimed now"
 
     return _told(gate, say, store, output)
 
@@ -156,15 +158,15 @@ def release(
 @app.command
 def delegate(
     gate: GateOption,
-    to: Annotated[str, Parameter(help="Who has it from now on.")],
+    to: Annotated[str, Parameter(help="Name of the person who gets it.")],
     /,
     *,
-    by: Annotated[str, Parameter(help="Who says so.")],
+    by: Annotated[str, Parameter(help="Name of the person who delegates it.")],
     force: ForceOption = False,
     store: StoreOption = None,
     output: OutputOption = None,
 ) -> int:
-    """Hand a gate to somebody else."""
+    """Hand a gate to another person."""
 
     async def say(run: Run, visit: TokenId) -> tuple[dict[str, str], str]:
         await run.delegate_gate(visit, to, by=by, force=force)
@@ -179,7 +181,7 @@ def _told(
     store: str | None,
     output: str | None,
 ) -> int:
-    """Something is said about a gate; what was done comes as facts and in words."""
+    """Sends one command to a gate, and reports what was done: `say` returns it as data and as a sentence."""
 
     async def act(client: Client, out: Any) -> int:
         from treadle.cli.screen.progress import no_answer_yet
@@ -194,7 +196,7 @@ def _told(
 
 
 def _row(gate: GateRow) -> dict[str, Any]:
-    """In the words people use."""
+    """A gate as a row: RUN/VISIT first, `visit` instead of `token`."""
     from treadle.cli.screen.output import builtins
 
     parts = builtins(gate)
@@ -203,7 +205,7 @@ def _row(gate: GateRow) -> dict[str, Any]:
 
 async def _find(client: Client, text: str) -> tuple[str, int]:
     name, slash, visit = text.rpartition("/")
-    if slash and not await client.gates(text, 1):  # else it is a run whose own id has a slash
+    if slash and not await client.gates(text, 1):  # else it is a run whose id contains a slash
         if not visit.isdigit():
             raise VerbFailed(USAGE, f"{text}: expected RUN/VISIT, as `treadle gates list` shows it")
         return (await client.find_run(name)).id, int(visit)
@@ -218,7 +220,7 @@ async def _find(client: Client, text: str) -> tuple[str, int]:
 
 
 async def _opened(client: Client, run: str, visit: int) -> Any:
-    """What the gate was opened with."""
+    """The newest GateOpened event of a visit; None if there is none."""
     from treadle.model.events import GateOpened
 
     after, found = 0, None

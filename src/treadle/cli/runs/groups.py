@@ -1,7 +1,7 @@
-"""`treadle runs groups`: the fan-outs of a run that are under way, and letting an open one grow or closing it.
+"""`treadle runs groups`: shows a run's fan-outs that are under way; adds branches to an open one, or closes it.
 
-Exit codes: 0 done · 2 wrong usage · 4 no such run or group, or it refuses · 5 the store cannot be used, or nobody is
-there to answer (the request is kept).
+Exit codes: 0 done · 2 wrong usage · 4 no such run or group, or it refuses · 5 the store cannot be used, or no engine
+answers (the request is kept).
 """
 
 from __future__ import annotations
@@ -23,15 +23,17 @@ def groups(
     run: Annotated[str, Parameter(help="The run's id, or the last six or more characters of it.")],
     /,
     *,
-    add: Annotated[str | None, Parameter(help="Let the open group of this name grow.")] = None,
-    items: Annotated[str | None, Parameter(help="With --add: a JSON list, @FILE, or -; a branch for each.")] = None,
-    count: Annotated[int | None, Parameter(help="With --add: by so many branches.")] = None,
-    close: Annotated[str | None, Parameter(help="No more siblings for the open group of this name.")] = None,
-    by: Annotated[str, Parameter(help="Who says so.")] = "operator",
+    add: Annotated[str | None, Parameter(help="Add branches to the open group of this name.")] = None,
+    items: Annotated[
+        str | None, Parameter(help="With --add: a JSON list, @FILE, or -; one branch for each item.")
+    ] = None,
+    count: Annotated[int | None, Parameter(help="With --add: how many branches.")] = None,
+    close: Annotated[str | None, Parameter(help="Close the open group of this name: it gets no more branches.")] = None,
+    by: Annotated[str, Parameter(help="Your name, for the history.")] = "operator",
     store: StoreOption = None,
     output: OutputOption = None,
 ) -> int:
-    """Show the fan-outs of a run that are under way, let an open one grow, or close it."""
+    """Show the fan-outs of a run that are under way, add branches to an open one, or close it."""
     from treadle.cli.frame.inputs import read_json
     from treadle.cli.frame.opening import ask
 
@@ -43,7 +45,7 @@ def groups(
 
         found = await client.find_run(run)
         if add is None and close is None:
-            out.rows(COLUMNS, rows_of(await found.state()), "no fan-out of it is under way")
+            out.rows(COLUMNS, rows_of(await found.state()), "the run has no fan-out under way")
             return OK
         with no_answer_yet():
             if close is not None:
@@ -70,7 +72,7 @@ def _check(add: str | None, close: str | None, items: Any, count: int | None) ->
 
 
 def rows_of(state: Any) -> list[dict[str, Any]]:
-    """The live groups of a run, oldest first. A name is what `--group`, `--add` and `--close` take."""
+    """The live groups of a run, oldest first. `names` are what `--group`, `--add` and `--close` take."""
     return [
         {
             "group": group.id,

@@ -1,9 +1,9 @@
 """`treadle run FILE|WORKFLOW`: starts a run and watches it.
 
-If somebody coordinates the store, the run is theirs and this process looks on, until they are gone; else this process
-coordinates and executes until the run has ended. With --no-wait the run is only asked for, and nothing is executed
-here. Exit codes: 0 completed (or asked for, with --no-wait) · 1 it ended otherwise · 3 the definition or the input is
-invalid · 4 no such workflow · 5 the store cannot be used · 130 interrupted.
+If another process coordinates the store, it executes the run; this process watches, and takes over if the other is
+gone. Else this process coordinates and executes until the run has ended. With --no-wait it only requests the run and
+executes nothing. Exit codes: 0 completed (or requested, with --no-wait) · 1 the run ended otherwise · 3 the definition
+or the input is invalid · 4 no such workflow · 5 the store cannot be used · 130 interrupted.
 """
 
 from __future__ import annotations
@@ -37,13 +37,16 @@ def run(
     ] = None,
     wait: Annotated[
         bool,
-        Parameter(help="Watch it until it ends, and execute it if nobody else does."),
+        Parameter(help="Watch it until it ends, and execute it if no other process does."),
     ] = True,
     key: Annotated[str | None, Parameter(help="The same key gives the same run again.")] = None,
-    tag: Annotated[tuple[str, ...], Parameter(help="What to find it by; may be repeated.", negative="")] = (),
-    version: Annotated[int | None, Parameter(help="Of a workflow given by name; else the newest.")] = None,
-    entity: Annotated[str | None, Parameter(help="What it is about: TYPE/ID, as order/42.")] = None,
-    trigger: Annotated[str | None, Parameter(help="What has started it: JSON, @FILE, or -; read as _trigger.")] = None,
+    tag: Annotated[tuple[str, ...], Parameter(help="A tag to find the run by; may be repeated.", negative="")] = (),
+    version: Annotated[int | None, Parameter(help="Version of a workflow given by name; else the newest.")] = None,
+    entity: Annotated[str | None, Parameter(help="The entity it is about: TYPE/ID, for instance order/42.")] = None,
+    trigger: Annotated[
+        str | None,
+        Parameter(help="Data about the cause of the run: JSON, @FILE, or -; expressions read it as _trigger."),
+    ] = None,
     functions: FunctionsOption = (),
     library: LibraryOption = None,
     store: StoreOption = None,
@@ -92,7 +95,7 @@ async def _run(
 
 
 async def _deployed(client: Client, definitions: list[Workflow], workflow: str, options: dict[str, Any]) -> str:
-    """The name of what is run: the first definition; the others are what it calls."""
+    """Deploys a given file, and returns the workflow's name: the first in a file, which calls the others."""
     for definition in definitions:
         deployed = await client.deploy(definition)
         options["version"] = deployed.version if definition is definitions[0] else options["version"]
@@ -102,7 +105,7 @@ async def _deployed(client: Client, definitions: list[Workflow], workflow: str, 
 async def _hand_in(
     config: Configuration, definitions: list[Workflow], workflow: str, value: Any, options: dict[str, Any], out: Out
 ) -> int:
-    """Asks for a run without executing anything here: whoever coordinates the store does, now or later."""
+    """Requests a run without executing anything here: the engine on the store does, now or later."""
     from treadle.cli.frame.opening import open_wait_s
     from treadle.cli.screen.output import say
     from treadle.cli.screen.progress import no_answer_yet
@@ -119,13 +122,13 @@ async def _hand_in(
             run_id = started.id
         except EngineStopped as stopped:
             run_id = stopped.run or run_id
-            say("asked for; nobody coordinates the store now: an engine will start it (treadle engine)")
+            say("requested; no engine coordinates the store now: the next one starts the run (treadle engine)")
     print(run_id) if out.text else out.json({"run": run_id})
     return OK
 
 
 async def _check_key(run: Run, value: Any, key: str | None) -> None:
-    """A key stands for one run with one input: another input under it is a slip, and its run is named."""
+    """Refuses a key that belongs to a run with another input, and names that run."""
     if key is None:
         return
     [began] = await run.history(0, 1)
@@ -135,7 +138,7 @@ async def _check_key(run: Run, value: Any, key: str | None) -> None:
 
 
 def _is_file(text: str) -> bool:
-    """A path exists, or looks like one."""
+    """Whether the argument is a file, or looks like the path of one."""
     return Path(text).is_file() or text.endswith((".yaml", ".yml", ".json"))
 
 

@@ -1,7 +1,7 @@
-"""`treadle runs …`: looking at runs and speaking to them.
+"""`treadle runs …`: shows runs and sends them commands.
 
 Exit codes: 0 done · 1 (`watch`) the run ended otherwise than completed · 4 no such run, or it refuses · 5 the store
-cannot be used, or nobody is there to answer (the request is kept).
+cannot be used, or no engine answers (the request is kept).
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ app = App(
 )
 
 RunOption = Annotated[str, Parameter(help="The run's id, or the last six or more characters of it.")]
-ByOption = Annotated[str, Parameter(help="Who says so.")]
+ByOption = Annotated[str, Parameter(help="Your name, for the history.")]
 ENDED_OTHERWISE = frozenset({RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.TIMED_OUT})
-"""How a run ends that nobody cancels."""
+"""Statuses of a run that ended without being cancelled or aborted."""
 COLUMNS = ("run", "workflow", "version", "status", "started_at", "took", "tags")
 GIVES: tuple[Gives, ...] = (
     ("cut", "tags"),
@@ -49,12 +49,12 @@ GIVES: tuple[Gives, ...] = (
 @app.command(name="list")
 def list_(
     *,
-    workflow: Annotated[str | None, Parameter(help="Only of this workflow.")] = None,
-    status: Annotated[tuple[RunStatus, ...], Parameter(help="Only with this status.", negative="")] = (),
-    tag: Annotated[str | None, Parameter(help="Only with this tag.")] = None,
-    entity: Annotated[str | None, Parameter(help="Only about this entity.")] = None,
-    parent: Annotated[str | None, Parameter(help="Only those this run has started.")] = None,
-    after: Annotated[str | None, Parameter(help="The page behind this run.")] = None,
+    workflow: Annotated[str | None, Parameter(help="Only runs of this workflow.")] = None,
+    status: Annotated[tuple[RunStatus, ...], Parameter(help="Only runs with this status.", negative="")] = (),
+    tag: Annotated[str | None, Parameter(help="Only runs with this tag.")] = None,
+    entity: Annotated[str | None, Parameter(help="Only runs about this entity.")] = None,
+    parent: Annotated[str | None, Parameter(help="Only child runs of this run.")] = None,
+    after: Annotated[str | None, Parameter(help="The page after this run.")] = None,
     limit: LimitOption = 50,
     store: StoreOption = None,
     output: OutputOption = None,
@@ -85,7 +85,7 @@ def show(
     run: RunOption,
     /,
     *,
-    at: Annotated[int | None, Parameter(help="As it was after the event of this number.")] = None,
+    at: Annotated[int | None, Parameter(help="The run as it was after the event of this number.")] = None,
     store: StoreOption = None,
     output: OutputOption = None,
 ) -> int:
@@ -104,14 +104,14 @@ def history(
     run: RunOption,
     /,
     *,
-    after: Annotated[int, Parameter(help="Only events behind this number.")] = 0,
-    limit: Annotated[int | None, Parameter(name=["--limit", "-n"], help="At most so many.")] = None,
+    after: Annotated[int, Parameter(help="Only events after this number.")] = 0,
+    limit: Annotated[int | None, Parameter(name=["--limit", "-n"], help="At most this many.")] = None,
     warnings: Annotated[bool, Parameter(help="Only warnings.", negative="")] = False,
     full: Annotated[bool, Parameter(help="With the tracebacks of failed attempts.", negative="")] = False,
     store: StoreOption = None,
     output: OutputOption = None,
 ) -> int:
-    """Print what has happened in a run, event by event."""
+    """Print the events of a run."""
 
     async def act(client: Client, out: Any) -> int:
         from treadle.cli.runs.show import show_history
@@ -126,7 +126,9 @@ def watch(
     run: RunOption,
     /,
     *,
-    execute: Annotated[bool, Parameter(help="Coordinate and execute while nobody else does.", negative="")] = False,
+    execute: Annotated[
+        bool, Parameter(help="Coordinate and execute while no other process does.", negative="")
+    ] = False,
     store: StoreOption = None,
     output: OutputOption = None,
 ) -> int:
@@ -159,7 +161,7 @@ def cancel(
     store: StoreOption = None,
     output: OutputOption = None,
 ) -> int:
-    """Cancel a run: everything in it ends, work in hand is told to stop. Or a part of it."""
+    """Cancel a run, one visit or one group: all its visits end, and attempts are told to stop."""
     if visit is not None and group is not None:
         raise VerbFailed(USAGE, "cancel a visit or a group, not both")
     if visit is not None or group is not None:
@@ -178,7 +180,7 @@ def pause(
     store: StoreOption = None,
     output: OutputOption = None,
 ) -> int:
-    """Pause a run: nothing new begins, its timers stand still."""
+    """Pause a run: no new attempt begins, and its timers stand still."""
     return _tell(run, "paused", lambda found: found.pause(reason, by=by), store, output)
 
 
@@ -187,7 +189,7 @@ def resume(
     run: RunOption,
     /,
     *,
-    extend_ms: Annotated[int | None, Parameter(help="A new deadline, so many milliseconds from now.")] = None,
+    extend_ms: Annotated[int | None, Parameter(help="A new deadline, in milliseconds from now.")] = None,
     by: ByOption = "operator",
     store: StoreOption = None,
     output: OutputOption = None,
@@ -202,21 +204,23 @@ def resume(
 def abort(
     run: RunOption, /, *, by: ByOption = "operator", store: StoreOption = None, output: OutputOption = None
 ) -> int:
-    """End a run that has run out of time and was paused for somebody to decide (`on_timeout: human_gate`)."""
+    """End a run that has run out of time and waits for a person's decision (`on_timeout: human_gate`)."""
     return _tell(run, "aborted", lambda found: _end(found, found.abort(by=by)), store, output)
 
 
 @app.command
 def retry(
     run: RunOption,
-    visit: Annotated[int | None, Parameter(help="Only this visit; else all whose failure nothing has handled.")] = None,
+    visit: Annotated[
+        int | None, Parameter(help="Only this visit; else all visits whose failure was not handled.")
+    ] = None,
     /,
     *,
     by: ByOption = "operator",
     store: StoreOption = None,
     output: OutputOption = None,
 ) -> int:
-    """Try visits again that have failed or timed out; what was cancelled because of their failure comes back."""
+    """Retry visits that failed or timed out. Visits that were cancelled because of the failure come back, too."""
     chosen = TokenId(visit) if visit is not None else None
     return _tell(run, "retried", lambda found: found.retry(chosen, by=by), store, output)
 
@@ -233,7 +237,7 @@ def signal(
     /,
     *,
     key: Annotated[str | None, Parameter(help="The correlation key: JSON, or plain text.")] = None,
-    id: Annotated[str | None, Parameter(help="With the same id it counts once.")] = None,
+    id: Annotated[str | None, Parameter(help="Signals with the same id count once.")] = None,
     store: StoreOption = None,
     output: OutputOption = None,
 ) -> int:
@@ -245,7 +249,7 @@ def signal(
 
 
 async def _end(run: Run, ending: Coroutine[Any, Any, None]) -> None:
-    """Ends a run, unless it has ended by itself: then nothing is done, and that is said."""
+    """Ends a run. If the run had ended by itself, nothing is changed, and the user is told."""
     before = await run.status()
     await ending
     after = await run.status()
@@ -254,7 +258,7 @@ async def _end(run: Run, ending: Coroutine[Any, Any, None]) -> None:
 
 
 def _key(text: str | None) -> Any:
-    """A key is JSON if it can be read as such: `42` is a number, `order-42` a text."""
+    """The key as JSON if it is JSON, else as text: `42` is a number, `order-42` is text."""
     import msgspec
 
     try:
@@ -264,7 +268,7 @@ def _key(text: str | None) -> Any:
 
 
 def _tell(run: str, done: str, speak: Callable[[Run], Awaitable[Any]], store: Any, output: Any) -> int:
-    """Finds a run, says one thing to it, and reports."""
+    """Finds a run, sends it one command, and reports what was done."""
 
     async def act(client: Client, out: Any) -> int:
         from treadle.cli.screen.progress import no_answer_yet

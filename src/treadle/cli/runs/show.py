@@ -1,4 +1,4 @@
-"""One run in words: what it is, where it stands, and what has happened in it."""
+"""`runs show` and `runs history`: one run at a moment, and its events."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PAGE = 5_000
 
 
 async def show_run(client: Client, run: Run, out: Out, at: int | None = None) -> int:
-    """A run at this moment, or after one of its events."""
+    """Shows a run as it is now, or as it was after one of its events."""
     row = await run.info()
     before = await run.state(at) if at is not None else None
     view = await overview_of(client, run)
@@ -86,7 +86,7 @@ async def show_run(client: Client, run: Run, out: Out, at: int | None = None) ->
 
 
 def run_row(row: RunRow) -> dict[str, Any]:
-    """In the words people use. Whether an executor is at work on it is the engine's business: `busy` is left out."""
+    """A run as a row: `key`, and `ended` if it has ended. `busy` is left out: only the engine uses it."""
     parts = {name: value for name, value in builtins(row).items() if name not in ("busy", "idempotency_key")}
     ended = row.changed if row.status in RUN_ENDED else None
     return {**parts, "key": row.idempotency_key, "ended": ended}
@@ -117,8 +117,8 @@ def _visit(visit: Any, turns: Mapping[str, str], now: int, *, paused: bool) -> d
 
 
 async def show_history(run: Run, out: Out, after: int, limit: int | None, warnings: bool, full: bool = False) -> int:
-    """Events, a page at a time. `full`: failed attempts with their tracebacks."""
-    await run.info()  # an unknown run has no history, and that would look like an empty one
+    """Shows events, read a page at a time. `full`: failed attempts with their tracebacks."""
+    await run.info()  # refuses an unknown run, whose history would look like an empty one
     events: list[Event] = []
     left = limit if limit is not None else sys.maxsize
     while left and (batch := await run.history(after, min(left, PAGE))):

@@ -1,7 +1,7 @@
-"""How answers are written: tables for people, JSON for programs; data on stdout, words about it on stderr.
+"""Writing of answers: tables for people, JSON for programs. Data goes to stdout, sentences about it to stderr.
 
-Owns the three shapes of `--output` and how instants and durations look. Promises that text from outside cannot steer
-the terminal, and that whatever is piped is not wrapped.
+Owns the three formats of `--output`, and of instants and durations. Promises that text from outside cannot control the
+terminal, and that output to a pipe is not wrapped.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ Row = Mapping[str, Any]
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 WIDE = 100_000
-"""Columns of a pipe: nobody looks, so nothing is wrapped."""
+"""Width of a pipe in columns: no line is that long, so nothing is wrapped."""
 
 
 _answers: int | None = None
-"""Where answers go since `keep_stdout`."""
+"""File descriptor that answers are written to after `keep_stdout`."""
 
 
 def keep_stdout() -> None:
-    """From now on stdout is for answers alone: what functions print, here or in processes of theirs, goes to stderr.
-    For a verb that executes: whoever reads its answer wants nothing else."""
+    """Reserves stdout for answers: from now on functions that print, in this process or in children, print to stderr.
+    For verbs that execute functions: a program that reads the answer must not find their prints in it."""
     global _answers
     if _answers is None and sys.__stdout__ is not None and sys.stdout is sys.__stdout__:
         sys.__stdout__.flush()
@@ -55,8 +55,8 @@ class Out:
         return self.mode == "text"
 
     def rows(self, columns: Sequence[str], rows: Sequence[Row], nothing: str, gives: Sequence[Gives] = ()) -> None:
-        """A list. Columns are the ones people see; JSON has every key of a row. `gives`: what gives way, and in which
-        order, where a terminal is narrow (`tables`)."""
+        """Writes a list. `columns` are those of the table; JSON has every key of a row. `gives`: which columns give way
+        on a narrow terminal, in this order (`tables`)."""
         if self.mode == "json":
             self.json(list(rows))
         elif self.mode == "jsonl":
@@ -68,7 +68,7 @@ class Out:
             say(nothing)
 
     def one(self, value: Row) -> None:
-        """One thing with named parts."""
+        """Writes one thing with named parts."""
         if not self.text:
             self.json(value)
             return
@@ -78,7 +78,7 @@ class Out:
                 print(f"{name.ljust(width)}  {plain(cell(part))}")
 
     def json(self, value: Any) -> None:
-        """A value as one line of JSON."""
+        """Writes a value as one line of JSON."""
         line = msgspec.json.encode(value) + b"\n"
         if _answers is not None:
             while line:
@@ -88,7 +88,7 @@ class Out:
             sys.stdout.flush()
 
     def done(self, value: Row, sentence: str) -> None:
-        """What has been done: a sentence on stderr, or an object on stdout."""
+        """Reports what was done: as a sentence on stderr, or as an object on stdout."""
         if self.text:
             say(sentence)
         else:
@@ -119,12 +119,12 @@ _STYLES = {
 
 
 _live: Console | None = None
-"""The console of a table that is being redrawn: what is printed beside it must go through it, or is glued to it."""
+"""The console of a table that is being redrawn. Other prints must go through it, or they end up inside the table."""
 
 
 @contextmanager
 def live_console() -> Iterator[Console]:
-    """The console for a table that is redrawn on stderr; meanwhile it is everybody's."""
+    """The console for a table that is redrawn on stderr. Meanwhile `console(stderr=True)` returns it, too."""
     global _live
     _live = console(stderr=True)
     try:
@@ -134,7 +134,7 @@ def live_console() -> Iterator[Console]:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Prints what it is given: colours on a terminal, no highlighting, no emoji, no wrapping of what is piped."""
+    """A console that prints text as it is: colours on a terminal, no highlighting, no emoji, no wrapping on a pipe."""
     from rich.console import Console
 
     if stderr and _live is not None:
@@ -144,17 +144,17 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def say(sentence: str) -> None:
-    """Words about the work, on stderr."""
+    """Prints a sentence about the work on stderr."""
     print(plain(sentence), file=sys.stderr, flush=True)
 
 
 def plain(text: str) -> str:
-    """Text without anything that steers a terminal."""
+    """Text without characters that control a terminal."""
     return _CONTROL.sub("�", text)
 
 
 def cell(value: Any, limit: int | None = None) -> str:
-    """A value as one line of text, of at most so many characters."""
+    """A value as one line of text, cut to `limit` characters."""
     if value is None:
         return ""
     text = value if isinstance(value, str) else _words(value)
@@ -163,7 +163,7 @@ def cell(value: Any, limit: int | None = None) -> str:
 
 
 def shortened(value: Any, most: int) -> str:
-    """A value as one line, cut where somebody looks at it on a terminal; a pipe gets all of it."""
+    """A value as one line, cut to `most` characters on a terminal. A pipe gets all of it."""
     return cell(value, most if sys.stdout.isatty() and sys.stderr.isatty() else None)
 
 
@@ -176,12 +176,12 @@ def _words(value: Any) -> str:
 
 
 def now_ms() -> int:
-    """What time it is."""
+    """The time now, in milliseconds since 1970."""
     return time.time_ns() // 1_000_000
 
 
 def clock_time(instant: int | None, zone: str | None = None) -> str | None:
-    """An instant in the user's own time zone, or in a named one, which is said then."""
+    """An instant in the user's time zone, or in `zone`, which is then shown with it."""
     if instant is not None and zone is not None:
         return datetime.fromtimestamp(instant / 1_000, ZoneInfo(zone)).strftime("%Y-%m-%d %H:%M:%S %Z")
     return None if instant is None else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(instant / 1_000))
@@ -205,5 +205,5 @@ def duration(ms: int) -> str:
 
 
 def builtins(value: Any) -> Any:
-    """A record as plain JSON values."""
+    """A struct as plain JSON values."""
     return msgspec.to_builtins(value)

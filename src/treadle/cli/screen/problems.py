@@ -1,4 +1,4 @@
-"""How problems look to a person: code, place, the offending line with a caret, what to do."""
+"""Problems of definitions for people: code, place, the line with a caret below, and the remedy."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _STYLES = {"error": "bold red", "warning": "yellow"}
 
 
 def plain_console() -> Console:
-    """A console that prints what it is given: colours, but no wrapping, no highlighting and no `:emoji:`."""
+    """A console that prints text as it is: colours, but no wrapping, no highlighting and no `:emoji:`."""
     return Console(highlight=False, soft_wrap=True, emoji=False)
 
 
 def show_problems(console: Console, problems: Sequence[Problem], text: str | None) -> None:
-    """Prints every problem, each with its line where the text is known."""
+    """Prints every problem; with an excerpt of its line, if the text is known."""
     lines = text.splitlines() if text is not None else []
     for problem in problems:
         console.print(_headline(problem))
@@ -40,7 +40,7 @@ def _headline(problem: Problem) -> Text:
 
 
 def _excerpt(line: str, number: int, column: int, severity: str) -> Text:
-    """The line and a caret below. Tabs stay tabs, so that the caret stands where it should."""
+    """The line and a caret below. Tabs are kept, so that the caret is in the right column."""
     start = max(0, column - 1 - _WIDTH_MAX // 2) if len(line) > _WIDTH_MAX else 0
     shown = line[start : start + _WIDTH_MAX]
     before = "".join(mark if mark == "\t" else " " for mark in line[start : column - 1])
@@ -57,6 +57,6 @@ def _excerpt(line: str, number: int, column: int, severity: str) -> Text:
 
 
 def _word(rest: str) -> str:
-    """What the caret underlines: the value or key that begins here."""
+    """The part that the caret underlines: the value or key that begins here."""
     match = re.match(r'"[^"]*"|[^\s,\]}]+', rest)
     return match.group().rstrip(":") or "^" if match is not None else "^"

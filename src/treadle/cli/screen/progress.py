@@ -1,4 +1,4 @@
-"""Work that may take a while, shown as a bar: only to somebody who watches, and only once it has taken long."""
+"""Progress of work that takes long, as a bar or a sentence: only on a terminal, and only after a second."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Self, TypeVar
 from treadle.cli.screen.output import say
 
 PATIENCE_S = 1.0
-"""Only what takes longer than this is worth a progress bar."""
+"""Work that takes longer than this gets a progress bar."""
 
 EVERY_S = 0.1
 
@@ -20,7 +20,7 @@ Item = TypeVar("Item")
 
 
 def patiently(items: Sequence[Item], name: Callable[[Item], str], *, quiet: bool = False) -> Iterator[Item]:
-    """Each item in turn. On a terminal, a bar on stderr appears when a second has passed, and goes at the end."""
+    """Yields each item. On a terminal, a bar appears on stderr after a second, and disappears at the end."""
     watched = not quiet and sys.stderr.isatty()
     late_at = time.perf_counter() + PATIENCE_S
     for number, item in enumerate(items):
@@ -32,7 +32,7 @@ def patiently(items: Sequence[Item], name: Callable[[Item], str], *, quiet: bool
 
 def _with_bar(items: Sequence[Item], done: int, name: Callable[[Item], str]) -> Iterator[Item]:
     from rich.console import Console
-    from rich.progress import Progress  # a tenth of a second that most calls would wait for in vain
+    from rich.progress import Progress  # takes a tenth of a second to import, and most calls need no bar
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
         shown = bar.add_task("", total=len(items), completed=done)
@@ -44,7 +44,7 @@ def _with_bar(items: Sequence[Item], done: int, name: Callable[[Item], str]) -> 
 
 @contextmanager
 def said_later(sentence: str) -> Iterator[None]:
-    """Says a sentence once if what is inside takes long. On an event loop, which must be free meanwhile."""
+    """Prints a sentence once if the body takes long. The event loop must be free meanwhile."""
     later = asyncio.get_running_loop().call_later(PATIENCE_S, say, sentence)
     try:
         yield
@@ -53,14 +53,14 @@ def said_later(sentence: str) -> Iterator[None]:
 
 
 def no_answer_yet() -> AbstractContextManager[None]:
-    """Around a command to a run: its owner may have died a moment ago."""
+    """For a command to a run, whose engine may have died a moment ago."""
     return said_later(
-        "no answer yet: whoever owns the run is busy, or gone, and another engine takes over then; waiting"
+        "no answer yet: the engine of the run is busy; or it is gone, and another one takes over; waiting"
     )
 
 
 class Counter:
-    """A count that goes up, for work whose items are not a list here. Shown like `patiently` shows its own."""
+    """A count that goes up, for work whose items are not in a list. It appears and disappears as the bar does."""
 
     def __init__(self, noun: str) -> None:
         self._noun = noun
@@ -77,12 +77,12 @@ class Counter:
             sys.stderr.flush()
 
     def stage(self, what: str, done: int, total: int) -> None:
-        """Work of several parts: which, and how much of it is done."""
+        """Names the part of the work that is under way, and counts in it."""
         self._noun = what
         self.update(done, total or None)
 
     def update(self, done: int, total: int | None = None) -> None:
-        """So many are done."""
+        """Shows how many items are done."""
         now = time.perf_counter()
         if self._watched and now > self._late_at and now - self._shown_at > EVERY_S:
             self._shown_at = now

@@ -1,8 +1,8 @@
-"""Tables for people: rows laid out in as many columns of characters as a terminal has.
+"""Tables for people, laid out in the width of the terminal.
 
-Owns what gives way where there is not room for all. Promises that what one must type to go on (the end of a run's id,
-a gate's number, a node's name) is the last to be cut, and is cut where it does not matter; that nothing gives way on a
-pipe, which has room for everything. Must not know what the rows are about.
+Owns which columns are cut, wrapped or left out if there is not room for all. Promises that what the user types next
+(the end of a run's id, a gate's number, a node's name) is cut last, and not in its significant part; that nothing is
+cut on a pipe, which is wide enough. Must not know what the rows are about.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from rich.text import Text
 
 GAP = 2
 CUT_MIN = 8
-"""Characters that are left of what is cut at its end."""
+"""Characters that a text cut at its end keeps at least."""
 FRONT_MIN = 13
-"""Characters that are left of what is cut at its front: `…` and the last twelve of a run's id, which name it."""
+"""Characters that a text cut at its front keeps at least: `…` and the last twelve of a run's id, which name it."""
 WRAP_MIN = 24
-"""Characters of a line of a text that goes on below."""
+"""Characters of a line that a wrapped text keeps at least."""
 
 How = Literal["cut", "front", "leave", "wrap"]
 Gives = tuple[How, str]
-"""How a column gives way: it is cut at its end, or at its front, is left out, or goes on in lines of its own."""
+"""How a column gives way: cut at its end (`cut`) or front (`front`), left out (`leave`), or wrapped (`wrap`)."""
 
 
 class Column(NamedTuple):
-    """One that is shown."""
+    """A column that is shown."""
 
     name: str
     width: int
@@ -38,8 +38,8 @@ class Column(NamedTuple):
 def lay_out(
     columns: Sequence[str], rows: Sequence[Mapping[str, str]], width: int, gives: Sequence[Gives] = ()
 ) -> list[Column]:
-    """Which columns are shown, and how wide. They give way in the order of `gives`; what is not named there never does.
-    Without any, the widest is cut again and again. An empty column that may be left out is."""
+    """The columns that are shown, and their widths. Columns give way in the order of `gives`; those not named there
+    never do. Without `gives` the widest column is cut until all fit. An empty column that may be left out is."""
     empty = {name for how, name in gives if how == "leave" and not any(row[name] for row in rows)}
     natural = {name: _natural(name, rows) for name in columns if name not in empty}
     widths = dict(natural)
@@ -55,7 +55,7 @@ def lay_out(
         least = min(max(least, len(title(name))), widths[name])
         if widths[name] > least:
             widths[name], hows[name] = max(widths[name] - over, least), how
-    for _how, name in gives:  # what was left out may have made more room than was wanted
+    for _how, name in gives:  # leaving a column out may have made more room than needed: give it back
         if name in hows and name in widths:
             widths[name] = min(widths[name] - min(_over(widths, width), 0), natural[name])
     while not gives and _over(widths, width) > 0:
@@ -67,14 +67,14 @@ def lay_out(
 
 
 def title(name: str) -> str:
-    """What stands above a column."""
+    """The heading of a column."""
     return name.replace("_", " ")
 
 
 def lines(
     columns: Sequence[Column], rows: Sequence[Mapping[str, str]], styles: Mapping[str, str] | None = None
 ) -> list[Text]:
-    """The table, its head included."""
+    """The lines of the table, with the headings first."""
     drawn = [Text("".join(_padded(title(one.name), one.width) for one in columns).rstrip(), style="dim")]
     for row in rows:
         cells = {one.name: _pieces(row[one.name], one) for one in columns}
@@ -101,7 +101,7 @@ def _padded(text: str, width: int) -> str:
 
 
 def _pieces(text: str, column: Column) -> list[str]:
-    """The lines of a cell: one, but where it goes on below."""
+    """The lines of a cell: several if it is wrapped, else one."""
     if cell_len(text) <= column.width:
         return [text]
     if column.how == "wrap":

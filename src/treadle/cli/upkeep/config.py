@@ -1,4 +1,4 @@
-"""`treadle config`: the settings, and where each comes from. Secrets are no settings and are not shown.
+"""`treadle config`: shows the settings and the origin of each. Secrets are no settings and are not shown.
 
 Exit codes: 0 · 3 treadle.toml or a variable is invalid.
 """
@@ -25,7 +25,7 @@ _USER = re.compile(r"(?<=//)[^/@]*@")
 
 
 def masked(value: Any, inside: str = "") -> Any:
-    """What may be shown: variables and headers may hold what nobody should read, and so may an address."""
+    """A value with its secret parts masked: variables, headers, and the user and password of an address."""
     if isinstance(value, dict):
         return {name: masked(part, inside if inside in ("env", "headers") else name) for name, part in value.items()}
     if isinstance(value, list):

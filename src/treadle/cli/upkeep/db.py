@@ -1,7 +1,7 @@
 """`treadle db …`: moves a whole store to another place, a SQLite file into a PostgreSQL database and back.
 
-Exit codes: 0 moved, or stayed · 4 refused: the target is not empty, there is nothing to undo, it was moved for good · 5
-a store cannot be used: it was moved, or somebody uses it.
+Exit codes: 0 moved, or undone · 4 refused: the target is not empty, there is nothing to undo, the move is complete · 5
+a store cannot be used: it was moved, or another process uses it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 app = App(name="db", help="A store as a whole: move, undo.", help_format="plaintext")
 
-WaitOption = Annotated[bool, Parameter(help="Wait until whoever uses it has stopped.", negative="")]
+WaitOption = Annotated[bool, Parameter(help="Wait until the processes that use it have stopped.", negative="")]
 NEXT = "next: make it the store (TREADLE_STORE, or treadle.toml) and start your engines"
 COPIED = "both can be used now; let engines work on one of them only"
 T = TypeVar("T")
@@ -34,7 +34,7 @@ def move(
     wait: WaitOption = False,
     keep_source: Annotated[bool, Parameter(help="Copy: the source can be used again afterwards.", negative="")] = False,
     restart: Annotated[
-        bool, Parameter(help="Throw away what another unfinished move has left in the target.", negative="")
+        bool, Parameter(help="Delete from the target what another, unfinished move has written.", negative="")
     ] = False,
     output: OutputOption = None,
 ) -> int:
@@ -73,11 +73,11 @@ def undo(
     *,
     wait: WaitOption = False,
     force: Annotated[
-        bool, Parameter(help="Also one that has been moved: the other one must never be used again.", negative="")
+        bool, Parameter(help="Also after a complete move; the other store must never be used again.", negative="")
     ] = False,
     output: OutputOption = None,
 ) -> int:
-    """Stay: a store whose move was begun can be used again."""
+    """Undo a move that is not complete: the store can be used again."""
     from treadle.cli.frame.opening import drive
 
     config = configuration(None, output)
@@ -88,20 +88,20 @@ def undo(
 
         other = await _when_free(lambda wait: undo(source, wait=wait, force=force), wait)
         row = {"store": source, "other": other}
-        Out(config["output"]).done(row, f"{source} can be used again; what is in {other} must not be")
+        Out(config["output"]).done(row, f"{source} can be used again; {other} must not be used")
         return OK
 
     return drive(verb())
 
 
 def _staged(counter: Counter) -> Callable[[str, int, int], None]:
-    """What is copied comes by the name of its shelf, everything else by what is done."""
+    """Shows the stages of a move: the name of a table while it is copied, else the words of the stage."""
     return lambda what, done, total: counter.stage(what if " " in what else f"copying {what}", done, total)
 
 
 async def _when_free(act: Callable[[bool], Awaitable[T]], wait: bool) -> T:
-    """Does it when nobody uses the stores any more: at once, or, if that is wanted, when they have stopped. Says
-    for whom it waits."""
+    """Acts when no process uses the stores. If one does: with `wait`, says which one and waits; else raises
+    VerbFailed."""
     from treadle.cli.screen.output import say
     from treadle.errors import OwnedElsewhere
 

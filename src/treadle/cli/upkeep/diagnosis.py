@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 LATE_WARN_MS = 5_000
-"""A request or a timer that has waited longer than this means that its owner does not get on."""
+"""A request or a timer that has waited longer than this means that its owner is stuck."""
 
 
 class Diagnosis(NamedTuple):
-    """One thing looked at."""
+    """One check: its verdict, what was found, and the remedy."""
 
     check: str
     verdict: str
@@ -19,7 +19,7 @@ class Diagnosis(NamedTuple):
 
 
 def size(count: float) -> str:
-    """Bytes for people."""
+    """A number of bytes in the largest unit that fits."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if count < 1024:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"

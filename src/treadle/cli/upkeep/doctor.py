@@ -1,4 +1,4 @@
-"""`treadle doctor`: looks at the surroundings of a store, each line ok, warn or bad, with a remedy.
+"""`treadle doctor`: checks the surroundings of a store. Each line is ok, warn or bad, and has a remedy.
 
 Exit codes: 0 nothing bad · 1 something is bad.
 """
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from treadle.runtime.upkeep import Health
 
 FREE_WARN, FREE_BAD = 1 << 30, 64 << 20
-"""Bytes left on the disk: below a gigabyte somebody should look, below 64 MiB the next burst may not fit."""
+"""Bytes left on the disk: below a gigabyte somebody should act soon, below 64 MiB the next burst may not fit."""
 WAL_WARN = 256 << 20
-"""Bytes of write-ahead log: so much means that a reader has been holding it back."""
+"""Bytes of write-ahead log: more means that a long reader keeps it from being written back."""
 CLOCK_SANE_FROM = 1_735_689_600
-"""2025: a clock before that has lost its battery."""
+"""1 January 2025, in seconds: an earlier clock has lost its battery."""
 
 
 def doctor(*, store: StoreOption = None, output: OutputOption = None) -> int:
-    """Look at the surroundings: versions, disk, owner, clock."""
+    """Check the surroundings: versions, disk, owner, clock."""
     from treadle.cli.frame.opening import drive
 
     return drive(_doctor(configuration(store, output)))
@@ -57,7 +57,7 @@ async def _doctor(config: Configuration) -> int:
 
 
 def _rows(lines: list[Diagnosis], *, words: bool) -> Iterator[dict[str, str]]:
-    """For people a remedy stands below what it is for: side by side there is room for neither."""
+    """In a table the remedy gets a line of its own below the finding: there is no room for both side by side."""
     for line in lines:
         yield line._asdict()
         if words and line.remedy:
@@ -105,9 +105,9 @@ async def _store(config: Configuration) -> list[Diagnosis]:
     from treadle.runtime.upkeep import examine
 
     try:
-        assert config.store.path is not None, "what looks at a file"
+        assert config.store.path is not None, "only a SQLite file is examined here"
         health = await examine(config.store.path)
-    except StorePlaceError as problem:  # moved, or not to be kept there: it says itself what to do
+    except StorePlaceError as problem:  # moved, or on a filesystem that does not fit: the error has its own remedy
         return [Diagnosis("store", "bad", f"{problem.path}: {problem.problem}", problem.remedy)]
     except (TreadleError, OSError) as problem:
         return [Diagnosis("store", "bad", str(problem), "restore a backup, or run treadle fsck on a copy")]
@@ -138,13 +138,13 @@ def _file(health: Health) -> Iterator[Diagnosis]:
     if facts.get("filesystem"):
         yield Diagnosis("filesystem", "ok", str(facts["filesystem"]))
     wal = next((count for name, count in health.sizes.items() if name.endswith("-wal")), 0)
-    remedy = "" if wal < WAL_WARN else "somebody reads for very long: look for a stuck backup or watcher"
+    remedy = "" if wal < WAL_WARN else "a process reads for very long: look for a stuck backup or watcher"
     sizes = ", ".join(f"{name} {size(count)}" for name, count in health.sizes.items())
     yield Diagnosis("size", "ok" if wal < WAL_WARN else "warn", sizes, remedy)
 
 
 def _length(facts: dict[str, Any]) -> Iterator[Diagnosis]:
-    """While pages wait in the log the file may be shorter."""
+    """Compares the length of the file with its header. Not while the log has pages: then it may be shorter."""
     wanted = int(facts.get("page_size", 0)) * int(facts.get("page_count", 0))
     if not facts.get("wal_bytes") and facts.get("bytes") != wanted:
         found = f"{facts.get('bytes')} bytes, its header says {wanted}"
@@ -157,7 +157,7 @@ def _work(health: Health) -> Iterator[Diagnosis]:
     owned = health.owner is not None
     idle = not (health.open_runs or health.requests)
     remedy = "" if owned or idle else "treadle engine"
-    yield Diagnosis("owner", "ok" if owned or idle else "warn", health.owner or "nobody coordinates it", remedy)
+    yield Diagnosis("owner", "ok" if owned or idle else "warn", health.owner or "no engine coordinates it", remedy)
     yield Diagnosis("runs", "ok", f"{health.open_runs:,} open")
     late = health.oldest_request or 0
     asked = f"{health.requests} unanswered" + (f", the oldest for {duration(late)}" if health.requests else "")

@@ -1,4 +1,4 @@
-"""What `treadle doctor` looks at in a PostgreSQL database. Each line ok, warn or bad, with a remedy."""
+"""The checks of `treadle doctor` on a PostgreSQL database. Each line is ok, warn or bad, and has a remedy."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from treadle.runtime.upkeep import DatabaseHealth, StoreHealth
 
 VERSION_MIN = 150_000
-"""The oldest server that tests were ever run on."""
+"""The oldest server that the tests have run on."""
 CLOCK_WARN_MS = 1_000
-"""Leases are compared by the server's clock alone, timers are not: so late or early do they fire."""
+"""Leases use the server's clock alone. Timers use the engine's: they fire early or late by this difference."""
 CONNECTIONS_WARN = 0.8
 """Share of the server's connections in use."""
 TRANSACTION_WARN_MS = 600_000
-"""Ten minutes: long enough for a report or a backup, too long for hot tables, which cannot be cleaned meanwhile."""
+"""Ten minutes: long enough for a report or a backup, too long for hot tables, which are not vacuumed meanwhile."""
 PARTITIONS_WARN = 400
-"""A year of days. Every one of them is planned for by a question about a run's whole history."""
+"""About a year of daily partitions. A query for a run's whole history is planned over all of them."""
 
 
 async def lines(place: Place) -> list[Diagnosis]:
-    """All there is to say."""
+    """All checks of a database."""
     from treadle.errors import StorePlaceError, TreadleError
     from treadle.runtime.upkeep import examine_database
 
@@ -58,28 +58,26 @@ async def _queues(place: Place) -> list[Diagnosis]:
     try:
         async with connect(place, wait_s=0) as client:
             queues = await client.queues()
-    except TreadleError:  # moved, or on the move: said above
+    except TreadleError:  # moved, or being moved: another check reports it
         return []
     left = [one for one in queues if one.waiting and one.queue and one.is_left_alone]
     if not left:
-        return [
-            Diagnosis("queues", "ok", f"{sum(one.waiting for one in queues):,} waiting, somebody works for all of them")
-        ]
+        return [Diagnosis("queues", "ok", f"{sum(one.waiting for one in queues):,} waiting, every queue has a worker")]
     return [Diagnosis("queues", "warn", f"{one.waiting:,} waiting in {one.queue!r}", why(one)) for one in left]
 
 
 def _no_tables(health: DatabaseHealth) -> Iterator[Diagnosis]:
     if health.schema_version == health.schema_newest:
-        return  # they cannot be read: said with the rights
+        return  # the tables exist but cannot be read: the check of rights reports it
     yield _made_or_not(health)
 
 
 def _made_or_not(health: DatabaseHealth) -> Diagnosis:
     if health.namesakes:
-        told = f"there are none of Treadle's, but others with their names: {', '.join(health.namesakes)}"
+        told = f"Treadle's tables are missing, and other tables have their names: {', '.join(health.namesakes)}"
         return Diagnosis("tables", "bad", told, "choose another database, or a schema of its own (?search_path=…)")
     if not health.schema_version:
-        return Diagnosis("tables", "warn", "there are none of Treadle's", "treadle run or treadle engine makes them")
+        return Diagnosis("tables", "warn", "Treadle's tables are missing", "treadle run or treadle engine makes them")
     told = f"version {health.schema_version}, this Treadle knows {health.schema_newest}"
     if health.schema_version < health.schema_newest:
         return Diagnosis("tables", "warn", told, "the next engine brings them up to date")
@@ -114,7 +112,7 @@ def _server(health: DatabaseHealth) -> Iterator[Diagnosis]:
     )
     if health.is_pooled:
         between = (
-            "one is in between: statements are planned anew each time, and processes notice each other a second late"
+            "connections go through one: each statement is planned anew, and processes notice each other a second late"
         )
         yield Diagnosis(
             "pooler", "warn", between, "let Treadle connect directly; a process needs nine connections at most"
@@ -127,7 +125,7 @@ def _server(health: DatabaseHealth) -> Iterator[Diagnosis]:
 
 
 def _servers(health: DatabaseHealth) -> Iterator[Diagnosis]:
-    """The ones of the address beside each other, and whether a failover can lose something."""
+    """Every server of the address, and whether a failover can lose commits."""
     primaries = [one for one in health.servers if one.role == "primary"]
     for one in health.servers:
         on = f" on timeline {one.timeline}" if one.timeline else ""
@@ -139,7 +137,7 @@ def _servers(health: DatabaseHealth) -> Iterator[Diagnosis]:
     names, commit = health.settings["synchronous_standby_names"], health.settings["synchronous_commit"]
     if health.standbys and (not names or commit == "local"):
         remedy = "name them in synchronous_standby_names" if not names else "set synchronous_commit to on"
-        told = f"{health.standbys}, and nobody waits for them: a failover may lose what was acknowledged"
+        told = f"{health.standbys}, and commits do not wait for them: a failover may lose acknowledged commits"
         yield Diagnosis("standbys", "warn", told, remedy)
     elif names:
         waits = f"{health.standbys} connected, commits wait for {names}"
@@ -150,11 +148,11 @@ def _servers(health: DatabaseHealth) -> Iterator[Diagnosis]:
 
 def _transactions(health: DatabaseHealth) -> Diagnosis:
     if health.prepared:
-        remedy = "COMMIT PREPARED or ROLLBACK PREPARED them: nothing is cleaned while they are there"
+        remedy = "COMMIT PREPARED or ROLLBACK PREPARED them: nothing is vacuumed while they are there"
         return Diagnosis("transactions", "bad", f"{health.prepared} prepared and not ended", remedy)
     age = health.oldest_transaction_ms or 0
     if age > TRANSACTION_WARN_MS:
-        remedy = "hot tables cannot be cleaned meanwhile: end it"
+        remedy = "hot tables cannot be vacuumed meanwhile: end it"
         return Diagnosis("transactions", "warn", f"open for {duration(age)}: {health.oldest_transaction}", remedy)
     return Diagnosis("transactions", "ok", f"the oldest is open for {duration(age)}" if age else "none is open")
 
@@ -171,7 +169,13 @@ def _tables(store: StoreHealth) -> Iterator[Diagnosis]:
         yield Diagnosis("autovacuum", "bad", f"off for {', '.join(store.not_vacuumed)}", "ALTER TABLE … RESET it")
     stuck = store.days_behind > 1 and bool(store.nodes)
     many = store.partitions > PARTITIONS_WARN
-    remedy = "let the engines' user create tables" if stuck else "keep.age_ms lets old ones go" if many else ""
+    remedy = (
+        "let the engines' user create tables"
+        if stuck
+        else "set keep.age_ms, so that old ones are dropped"
+        if many
+        else ""
+    )
     told = f"{store.partitions} of history, the newest begun {store.days_behind} days ago"
     yield Diagnosis("partitions", "warn" if stuck or many else "ok", told, remedy)
 
@@ -189,9 +193,7 @@ def _nodes(store: StoreHealth) -> Iterator[Diagnosis]:
         remedy = "they are taken over when their leases run out; look again in ten seconds"
         yield Diagnosis("leases", "warn", f"{store.orphaned} belong to nodes that are gone", remedy)
     elif engines and free:
-        yield Diagnosis(
-            "leases", "warn", f"{free} of {store.shards} shards belong to nobody", "look again in ten seconds"
-        )
+        yield Diagnosis("leases", "warn", f"{free} of {store.shards} shards have no owner", "look again in ten seconds")
     else:
         yield Diagnosis("leases", "ok", f"{store.leases} of {store.shards} shards are owned")
     late = max((node.behind_ms for node in store.nodes), default=0)

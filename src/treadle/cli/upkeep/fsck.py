@@ -1,7 +1,6 @@
-"""`treadle fsck`: checks the file or database, every checksum and history, and that the rows beside them agree.
+"""`treadle fsck`: checks the file or database, every checksum, and every history against the rows derived from it.
 
-Works beside a running engine, changes nothing. Exit codes: 0 all agrees · 1 something does not · 5 the store
-cannot be read.
+Works beside a running engine and changes nothing. Exit codes: 0 no findings · 1 findings · 5 the store cannot be read.
 """
 
 from __future__ import annotations
@@ -52,7 +51,8 @@ async def _fsck(config: Any) -> int:
 
 
 async def _refused(config: Any) -> StorePlaceError | None:
-    """Why nobody else may open it: it was moved, or a move to it has not ended. What is found has that reason then."""
+    """The reason why other processes may not open the store: it was moved, or a move to it has not ended. It explains
+    the findings then."""
     from treadle.errors import StorePlaceError
     from treadle.runtime.connecting import connect
 
@@ -64,5 +64,5 @@ async def _refused(config: Any) -> StorePlaceError | None:
 
 
 def _counted(findings: int) -> str:
-    """Checks stop at a hundred findings of a kind, and at a thousand: nobody reads more."""
+    """The number of findings in words. Checks stop at a hundred of a kind and at a thousand: nobody reads more."""
     return f"{'at least ' if findings >= MANY else ''}{findings} finding{'' if findings == 1 else 's'}"

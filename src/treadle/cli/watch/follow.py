@@ -1,7 +1,7 @@
 """Watching a run until it ends: a live picture on a terminal, one line per change on a pipe, events for programs.
 
-Owns the rhythm. Progress goes to stderr, so that the output of the run is the only thing on stdout. Idle in between: a
-picture is redrawn eight times a second only while somebody looks, a pipe gets a line only when something happened.
+Owns how often something is shown. Progress goes to stderr, so that the output of the run is the only thing on stdout. A
+terminal's picture is redrawn eight times a second; a pipe gets a line only when something happened.
 """
 
 from __future__ import annotations
@@ -28,18 +28,16 @@ if TYPE_CHECKING:
 
 FRAME_S = 0.125
 ATTEND_S = 2.0
-"""How often somebody who watches looks whether anybody is there to move the run on."""
+"""How often a watcher checks whether an engine coordinates the store."""
 ANSWER_S = 5.0
-"""After so long a store is said not to answer; it is waited for all the same."""
-NOBODY = (
-    "nobody coordinates the store now: the run goes on when an engine opens it (treadle engine, runs watch --execute)"
-)
+"""After this long the user is told that the store does not answer; the watcher waits on."""
+NOBODY = "no engine coordinates the store now: the run goes on when one opens it (treadle engine, runs watch --execute)"
 ROWS_AROUND = 6
-"""Lines of a terminal that a picture leaves free."""
+"""Lines of the terminal that the picture leaves free."""
 
 
 async def watch(client: Client, run: Run, out: Out, *, live: bool | None = None) -> int:
-    """Shows a run until it has ended, then its output or its error. The exit code says which."""
+    """Shows a run until it has ended, then its output or its error. Returns OK if the run completed, else NO."""
     view = await overview_of(client, run)
     live = out.text and (sys.stderr.isatty() if live is None else live)
     async with _attended(_Attendant(client, run, view, is_drawn=live)):
@@ -57,7 +55,7 @@ async def watch(client: Client, run: Run, out: Out, *, live: bool | None = None)
 
 @asynccontextmanager
 async def _attended(attendant: _Attendant) -> AsyncIterator[None]:
-    """Says so when nobody is there who could move the run on: it may be long before somebody is."""
+    """While the run is watched, tells the user when no engine could move it on."""
     task = asyncio.ensure_future(attendant.attend())
     try:
         yield
@@ -66,22 +64,22 @@ async def _attended(attendant: _Attendant) -> AsyncIterator[None]:
 
 
 class _Attendant:
-    """Looks now and then what a history does not tell: whether the store answers, whether anybody coordinates it, why
-    work of a queue does not begin. Says each change once."""
+    """Checks what a history does not tell: whether the store answers, whether an engine coordinates it, why work of a
+    queue does not begin. Tells each change once."""
 
     def __init__(self, client: Client, run: Run, view: Overview, *, is_drawn: bool) -> None:
         self._client, self._run, self._view = client, run, view
         self._is_drawn = is_drawn
-        """A picture says by itself why a queue stands."""
+        """Whether a picture is drawn, which shows by itself why a queue stands still."""
         self._answers = self._there = True
 
     async def attend(self) -> None:
-        with suppress(TreadleError):  # whatever keeps us from looking keeps the watcher, too, who says so
+        with suppress(TreadleError):  # the same error ends the watcher, which reports it
             while await self._look():
                 await asyncio.sleep(ATTEND_S)
 
     async def _look(self) -> bool:
-        """Whether the run goes on."""
+        """One check. Returns whether the run goes on."""
         try:
             async with asyncio.timeout(ANSWER_S):
                 ended = (await self._run.status()) in RUN_ENDED
@@ -95,7 +93,7 @@ class _Attendant:
         if not self._answers:
             say("the store answers again")
         if there != self._there:
-            say("somebody coordinates the store again" if there else f"{NOBODY}; still watching")
+            say("an engine coordinates the store again" if there else f"{NOBODY}; still watching")
         for queue, why in turns.items():
             if not self._is_drawn and self._view.turns.get(queue) != why:
                 say(f"queue {queue!r}: {why}")
@@ -104,13 +102,13 @@ class _Attendant:
 
 
 async def overview_of(client: Client, run: Run) -> Overview:
-    """An overview of a run, empty yet."""
+    """An empty overview of a run's workflow version, ready for the run's events."""
     info = await run.info()
     return Overview(await client.definition(info.workflow, info.version))
 
 
 def conclude(view: Overview, out: Out) -> int:
-    """The end of it: output on stdout, an error on stderr."""
+    """Prints the end of a run, its output on stdout or its error on stderr, and returns the exit code."""
     completed = view.status is RunStatus.COMPLETED
     if not out.text:
         out.json({"run": view.run, "status": view.status.value, "output": view.output, "error": builtins(view.error)})
@@ -147,7 +145,7 @@ async def _animate(view: Overview, run: Run) -> None:
 
 
 async def _batches(run: Run) -> AsyncIterator[list[Event]]:
-    """Events in pieces as they come: drawing after each of ten thousand would take longer than the run."""
+    """Events in batches as they come: drawing after each of ten thousand events would take longer than the run."""
     pieces: asyncio.Queue[Event | None] = asyncio.Queue()
 
     async def read() -> None:
@@ -190,6 +188,6 @@ async def _stream(view: Overview, run: Run, out: Out) -> None:
 
 
 def event_row(event: Event) -> dict[str, Any]:
-    """An event with named parts: history itself is kept as arrays."""
+    """An event as an object with named fields; the store keeps events as arrays."""
     parts = {name: builtins(getattr(event, name)) for name in event.__struct_fields__ if name not in ("seq", "at")}
     return {"seq": event.seq, "at": event.at, "type": event.type, **{k: v for k, v in parts.items() if v is not None}}

@@ -1,6 +1,6 @@
-"""A run told line by line, for logs and pipes: what begins, what is waited for, what failed, how far a fan-out is.
+"""A run line by line, for logs and pipes: starts, waits, failures, and the progress of fan-outs.
 
-Owns which events are worth a line. A fan-out is told in at most `STEPS` lines, however many branches it has.
+Owns the choice of events that get a line. A fan-out gets at most `STEPS` lines, however many branches it has.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from treadle.model.states import Waiting
 
 STEPS = 20
 FAILURES_MAX = 10
-"""Of one node: a fan-out whose branches all fail the same way says so ten times, not ten thousand."""
+"""Failures of one node that get a line: a fan-out whose ten thousand branches all fail says so ten times."""
 
 
 class Narrator:
-    """Feed it events; it folds them into its overview and gives the lines they are worth."""
+    """Folds events into its overview and returns the lines for them."""
 
     def __init__(self, view: Overview) -> None:
         self._view = view
         self._told: dict[str, int] = {}
-        """Node → how many of its fan-out were done when it was told last."""
+        """Node → branches of its fan-out that were done at the last line about it."""
 
     def tell(self, event: e.Event) -> Iterator[str]:
         """The lines of one event."""
@@ -52,7 +52,7 @@ class Narrator:
         return f"{duration(event.at - began):>11}  {node:<16} {words}"
 
     def _of_visit(self, event: e.Event, visit: LiveVisit, stood: bool) -> str:
-        """`stood`: it was handed out, and has not begun before this event."""
+        """The words for an event of one visit. `stood`: the visit was dispatched and had not started before."""
         fan = self._view.expected(self._view.node(visit.node))
         if isinstance(event, e.TokenFailed | e.TokenTimedOut):
             few = self._view.node(visit.node).failed <= FAILURES_MAX
@@ -61,7 +61,7 @@ class Narrator:
             return _retry(event)
         if fan is not None:
             return self._progress(visit, fan) or self._waits(event, visit, few=fan <= STEPS)
-        again = f" again: whoever did it before {visit.lost}" if visit.lost else ""
+        again = f" again: the node that executed it before {visit.lost}" if visit.lost else ""
         if isinstance(event, e.TokenDispatched):
             return picture.reason(visit, event.at) + again if event.queue else ""
         if isinstance(event, e.TokenStarted):

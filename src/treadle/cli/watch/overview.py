@@ -1,8 +1,8 @@
-"""A run's history folded into what a person wants to see at a glance: per node how much waits, runs, is done or failed,
-how far each fan-out is, and what is waited for.
+"""A run's history folded into counts: per node the visits that wait, run, are done or failed; the progress of each
+fan-out; the reason of each wait.
 
-Owns the counting. Uses nothing but events and the definition; memory is proportional to what is live, not to history.
-Must not draw (`picture.py` does) and not decide.
+Owns the counting. Uses nothing but events and the definition; memory is proportional to the live visits, not to the
+history. Must not draw (`picture.py` does) and not decide.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Json = Any
 
 
 class Overview:
-    """The fold. `apply` takes events as they come."""
+    """The counts of one run. `apply` folds in events in their order."""
 
     def __init__(self, workflow: Workflow | None = None) -> None:
         self.definition = workflow
@@ -31,21 +31,21 @@ class Overview:
         self.visits: dict[TokenId, LiveVisit] = {}
         self.failed: dict[TokenId, LiveVisit] = {}
         self.fallen: dict[TokenId, LiveVisit] = {}
-        """Visits that a failure has cancelled: an operator's retry brings them back."""
+        """Visits that were cancelled because of a failure: an operator's retry brings them back."""
         self.status = RunStatus.CREATED
         self.started: e.RunStarted | None = None
         self.output: Json = None
         self.error: Error | None = None
         self.traceback: str | None = None
-        """Of the last failed attempt that has one."""
+        """The traceback of the last failed attempt that has one."""
         self.note: str | None = None
-        """Who paused or cancelled it, and why."""
+        """The person who paused or cancelled the run, and the reason."""
         self.ended_at: int | None = None
         self.changed_at = 0
         self.seq = 0
         self.warnings = 0
         self.turns: Mapping[str, str] = {}
-        """Queue → why its work does not begin. Not in the history: whoever looks at the store says so (`turns`)."""
+        """Queue → why its work does not begin. The history does not say it: `queue_words.turns_of` asks the store."""
 
     @property
     def run(self) -> RunId | None:
@@ -56,7 +56,7 @@ class Overview:
         return self.ended_at is not None
 
     def apply(self, events: Iterable[e.Event]) -> None:
-        """Folds in what happened next."""
+        """Folds in the next events."""
         for event in events:
             self.seq, self.changed_at = event.seq, event.at
             if event.type in e.WARNINGS:
@@ -66,19 +66,19 @@ class Overview:
                 reader(self, event)
 
     def expected(self, node: NodeTally) -> int | None:
-        """How many visits a fan-out will make of a node, as far as known; None if it is in no fan-out."""
+        """How many visits a fan-out will make of a node, as far as known; None for a node outside fan-outs."""
         if not node.groups:
             return None
         return max(sum(self.fans[group].total for group in node.groups), node.created)
 
     def node(self, ref: str) -> NodeTally:
-        """A node by its ref; one the definition does not know is shown all the same."""
+        """The counts of a node; made if the definition does not have it, such as a compensation."""
         if ref not in self.nodes:
             self.nodes[ref] = NodeTally(ref)
         return self.nodes[ref]
 
     def joins(self) -> list[tuple[str, int, int]]:
-        """Joins somebody waits at: target, arrived, needed."""
+        """Joins at which branches wait: (target, branches arrived, branches needed)."""
         found = []
         for fan in self.fans.values():
             for target, branches in fan.arrived.items():
@@ -147,7 +147,7 @@ def _created(view: Overview, event: e.TokenCreated) -> None:
 
 
 def _dispatched(view: Overview, event: e.TokenDispatched) -> None:
-    """It runs when it is started: at once, unless a queue or a limit stands before it."""
+    """A dispatched visit waits in its queue until TokenStarted, which comes at once if there is no queue or limit."""
     visit = view.visits[event.token]
     visit.state, visit.waiting = WAITING, Waiting.QUEUE
     visit.detail = {"queue": event.queue}
@@ -162,7 +162,7 @@ def _begun(view: Overview, event: e.TokenStarted) -> None:
 
 def _waits(view: Overview, event: e.TokenWaiting) -> None:
     if event.arrival is not None:
-        return  # it stands alone at a join: no visit waits
+        return  # a token that waits at a join outside of groups: no visit waits
     _come_back(view, event.token)
     visit = view.visits[event.token]
     visit.state, visit.waiting, visit.detail = WAITING, event.reason, event.detail
@@ -175,7 +175,7 @@ def _resumed(view: Overview, event: e.TokenResumed) -> None:
 
 
 def _come_back(view: Overview, token: TokenId) -> None:
-    """An operator's retry: a visit that has failed, or was cancelled because another had, lives again."""
+    """An operator's retry revives a visit that failed, or that was cancelled because another failed."""
     failed, cancelled = view.failed.pop(token, None), view.fallen.pop(token, None)
     visit = failed or cancelled
     if visit is None:
@@ -201,7 +201,7 @@ def _retry(view: Overview, event: e.TokenRetryScheduled) -> None:
 def _token_ended(outcome: str) -> Any:
     def read(view: Overview, event: Any) -> None:
         visit = view.visits.pop(event.token, None)
-        if visit is None:  # an arrival that stood alone at a join
+        if visit is None:  # a token that waited at a join outside of groups
             return
         node = view.node(visit.node)
         node.live.pop(event.token, None)
@@ -241,7 +241,7 @@ def _decided(view: Overview, event: Any) -> None:
 
 
 def _reopened(view: Overview, event: e.JoinReopened) -> None:
-    """What had arrived at a fan-in waits there again."""
+    """The branches that had arrived at a reopened join wait there again."""
     fan = view.fans.get(event.group) if event.group is not None else None
     if fan is not None and (arrived := fan.before.pop(event.target, None)):
         fan.arrived[event.target] = arrived

@@ -1,7 +1,7 @@
-"""How a run looks while it is going: one line per node with its mark, a bar for a fan-out, and what is waited for.
+"""The picture of a run: one line per node with its mark, the bar of a fan-out, and the reason of a wait.
 
-Owns the words and marks; they are the same in a line of a pipe. Must not read stores or clocks: it is given an
-`Overview` and the time.
+Owns the words and marks; lines on a pipe use the same. Must not read stores or clocks: it gets an `Overview` and the
+time as arguments.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 NODES_MAX = 30
-"""Lines of a picture: of a larger graph, what goes on now and what has failed is shown, the rest is counted."""
+"""Lines of a picture: of a larger graph, live and failed nodes are shown first, and the rest is counted."""
 NAME_MAX = 40
 """Characters of a node's name on a terminal; a pipe gets all of it."""
 BAR = 24
@@ -37,7 +37,7 @@ FAILED_STYLE = "bold red"
 
 
 def mark(node: NodeTally, tick: int = 0) -> tuple[str, str]:
-    """A node's sign and its colour: what is most worth knowing wins."""
+    """A node's mark and its colour: running before waiting, failed, to come and done."""
     if node.counted(RUNNING):
         return SPINNER[tick % len(SPINNER)], "bold cyan"
     if any(visit.waiting is not Waiting.SIBLINGS for visit in node.live.values() if visit.state == WAITING):
@@ -52,13 +52,15 @@ def mark(node: NodeTally, tick: int = 0) -> tuple[str, str]:
 
 
 def reason(visit: LiveVisit, now: int, turns: Mapping[str, str] | None = None, *, paused: bool = False) -> str:
-    """What one visit waits for, and until when. `turns`: of queues whose work does not begin, why. `paused`: the run's
-    clocks stand still."""
+    """What a visit waits for, and until when. `turns`: queue → why its work does not begin. `paused`: the run's timers
+    stand still."""
     left = f", due in {duration(visit.until - now)}" if visit.until is not None and visit.until > now else ""
     detail = visit.detail if isinstance(visit.detail, dict) else {}
     if visit.waiting is Waiting.HUMAN:
         who = detail.get("claimed_by") or detail.get("assigned_to")
-        title = f": “{visit.title}”" if visit.title else ""  # the end of a line is cut first: the number is typed
+        title = (
+            f": “{visit.title}”" if visit.title else ""
+        )  # last, where a line is cut: the user needs the number of the visit
         return f"waits for a person (visit {visit.token}{f', {who}' if who else ''}{left}){title}"
     if visit.waiting is Waiting.SIGNAL:
         key = f" with key {shortened(detail['key'], 30)}" if detail.get("key") is not None else ""
@@ -85,7 +87,7 @@ def reason(visit: LiveVisit, now: int, turns: Mapping[str, str] | None = None, *
 
 
 def remark(view: Overview, node: NodeTally, now: int) -> str:
-    """A node's line in words."""
+    """The words of a node's line."""
     parts = []
     running, pending = node.counted(RUNNING), node.counted(PENDING)
     expected = view.expected(node)
@@ -112,7 +114,7 @@ def remark(view: Overview, node: NodeTally, now: int) -> str:
 
 
 def _waits(node: NodeTally, now: int, turns: Mapping[str, str], *, paused: bool) -> list[str]:
-    """The first reason in full; others like it are counted."""
+    """The first visit's reason in full; the others are counted."""
     waiting = [v for v in node.live.values() if v.state == WAITING and v.waiting is not Waiting.SIBLINGS]
     if not waiting:
         return []
@@ -129,7 +131,7 @@ def elapsed(view: Overview, now: int) -> str:
 
 
 def picture(view: Overview, now: int, tick: int = 0, title: str | None = None, rows_max: int = NODES_MAX) -> Group:
-    """The whole run as something rich can draw."""
+    """The whole run, as rich draws it."""
     from rich.console import Group
     from rich.text import Text
 
@@ -145,7 +147,7 @@ def picture(view: Overview, now: int, tick: int = 0, title: str | None = None, r
 
 
 def _line(view: Overview, node: NodeTally, bar: Text, widths: tuple[int, int], now: int, tick: int) -> Text:
-    """Laid out by hand: where a terminal is narrow only the words give way; a table takes from all columns."""
+    """The line of one node. Rich's table would cut all columns of a narrow terminal, not just the words."""
     from rich.text import Text
 
     sign, style = mark(node, tick)
@@ -199,7 +201,7 @@ def _bar(view: Overview, node: NodeTally) -> Text:
 
 
 def _chosen(view: Overview, rows_max: int) -> list[NodeTally]:
-    """Every node if there is room; else what is going on, then what failed, then the latest."""
+    """All nodes if there is room; else the live ones first, then the failed ones, then the latest."""
     nodes = list(view.nodes.values())
     if len(nodes) <= rows_max:
         return nodes
@@ -209,7 +211,7 @@ def _chosen(view: Overview, rows_max: int) -> list[NodeTally]:
 
 
 def ending(view: Overview) -> Any:
-    """The last words: what it came to and, if it failed, where and why."""
+    """The last line of a run: its status, and where and why it failed."""
     from rich.text import Text
 
     style = STATUS_STYLES.get(view.status, FAILED_STYLE)

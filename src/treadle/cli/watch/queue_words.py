@@ -1,6 +1,7 @@
-"""Why work of a queue does not begin: nobody works for it, or can, or what is decided about it holds it back.
+"""Words about queues: their limits, what their workers lack, and why their work does not begin.
 
-Owns the words. Looks only where a visit waits in a queue, and where a store has queues.
+Work does not begin because the queue has no worker, because its workers lack a function, or because of its limits. The
+store is asked only if a visit of the run waits in a queue.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 
 async def turns_of(client: Client, view: Overview) -> dict[str, str]:
-    """Queue → why, for the queues that visits of a run wait in."""
+    """Queue → why its work does not begin, for the queues in which visits of a run wait."""
     wanted = {
         visit.detail.get("queue")
         for visit in view.visits.values()
@@ -29,18 +30,18 @@ async def turns_of(client: Client, view: Overview) -> dict[str, str]:
         return {}
     try:
         queues = await client.queues()
-    except CommandRefused:  # one engine does it all by itself
+    except CommandRefused:  # the store has no queues: one engine executes everything
         return {}
     return {one.queue: words for one in queues if one.queue in wanted and (words := why(one))}
 
 
 def why(queue: QueueView) -> str:
-    """Empty if there is nothing in the way but the work before it."""
+    """Why work of the queue does not begin; empty if it only waits for work before it."""
     if not queue.workers:
-        return f"nobody works for it (treadle worker --queue {queue.queue})"
+        return f"it has no worker (treadle worker --queue {queue.queue})"
     if queue.waiting and queue.is_left_alone:
         remedy = f"treadle worker --queue {queue.queue} --functions MODULE"
-        return f"who works for it lacks {lacking(queue.lacks)} ({remedy})"
+        return f"its workers lack {lacking(queue.lacks)} ({remedy})"
     limit = queue.rules.concurrency
     if limit is not None and queue.claimed >= limit:
         return f"its limit is {limit} at once"
@@ -63,5 +64,5 @@ def limits(rules: QueueRules) -> list[str]:
 
 
 def lacking(lacks: dict[str, tuple[str, ...]]) -> str:
-    """What is lacking, whosoever lacks it or wherever."""
+    """The functions and actions that are lacking, of all workers and queues together."""
     return ", ".join(sorted({what for names in lacks.values() for what in names}))

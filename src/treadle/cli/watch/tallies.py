@@ -1,4 +1,4 @@
-"""What is counted while a run is watched: live visits, nodes, fan-outs. Shapes only; `overview.py` keeps them."""
+"""Counts of a run that is watched: live visits, nodes, fan-outs. Data only; `overview.py` updates them."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class LiveVisit:
     since: int = 0
     attempt: int = 0
     lost: str = ""
-    """What became of whoever executed this attempt before, if somebody did."""
+    """What happened to the node that executed this attempt before: `has stopped` or `is gone`; else empty."""
     error: Error | None = None
-    """What its last attempt failed with, while a retry is under way."""
+    """The error of its last attempt, while a retry is under way."""
 
 
 @dataclass(slots=True)
 class NodeTally:
-    """A node's visits by how they are."""
+    """A node's visits, counted by state."""
 
     ref: str
     created: int = 0
@@ -60,11 +60,11 @@ class NodeTally:
 
 @dataclass(slots=True)
 class FanTally:
-    """One firing of a fan-out, and who has arrived where."""
+    """One firing of a fan-out, and the branches that have arrived at joins."""
 
     total: int
     names: tuple[str, ...]
     arrived: dict[str, set[int]] = field(default_factory=dict)
-    """Target of a join → branches that stand there."""
+    """Target of a join → branches that wait there."""
     before: dict[str, set[int]] = field(default_factory=dict)
-    """The same, of joins that have been decided: one that is reopened has them back."""
+    """The same for joins that were decided: a join that is reopened gets its branches back."""
