@@ -44,3 +44,24 @@ def test_words_are_found_in_every_spelling() -> None:
     assert words("BranchManager_impl") == {"branch", "manager", "impl"}
     assert words("HTTPUtils") == {"http", "utils"}
     assert not words("database64") & house.BANNED_WORDS
+
+
+def test_a_public_class_name_stands_for_one_thing() -> None:
+    """A reader who searches for a class finds one."""
+    places: dict[str, list[str]] = {}
+    for file in source.files(f"src/{source.PACKAGE}", suffix=".py"):
+        for node in ast.walk(source.tree(file)):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(f"{source.shown(file)}:{node.lineno}")
+    several = {name: found for name, found in places.items() if len(found) > 1}
+    problems = [f"{name}: {', '.join(found)}" for name, found in sorted(several.items())]
+    assert several.keys() <= house.SEVERAL_MEANINGS, source.report(
+        "classes of one name:",
+        [problem for problem in problems if problem.partition(":")[0] not in house.SEVERAL_MEANINGS],
+        "let each say what it is: StoredDocument, not Document",
+    )
+    assert several.keys() >= house.SEVERAL_MEANINGS, source.report(
+        "names that one class has now:",
+        sorted(house.SEVERAL_MEANINGS - several.keys()),
+        "strike them from SEVERAL_MEANINGS in tests/arch/house.py",
+    )

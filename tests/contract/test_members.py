@@ -15,13 +15,13 @@ from treadle.errors import StoreConflict
 from treadle.model import commands as c
 from treadle.model import effects as f
 from treadle.model import events as e
-from treadle.store.members import Backlog, Node
+from treadle.store.members import Backlog, Member
 from treadle.store.memory import MemoryStore
-from treadle.store.port import Batch, Request
+from treadle.store.port import Batch, InboxRequest
 
 LONG = 600_000
 """Milliseconds that no test waits."""
-A, B = Node("a", "host-a", queues=("gpu", "cpu")), Node("b", "host-b", coordinates=False, behind=7)
+A, B = Member("a", "host-a", queues=("gpu", "cpu")), Member("b", "host-b", coordinates=False, behind=7)
 
 
 class World:
@@ -69,7 +69,7 @@ def test_who_beats_is_listed_with_everybody_who_does(world: World) -> None:
     assert (second.nodes[1].coordinates, second.nodes[1].queues, second.nodes[1].behind) == (False, None, 7)
     assert world.store.standing().nodes == second.nodes
     world.let_pass(10)
-    again = world.store.beat(Node("a", "host-a", behind=3), LONG)
+    again = world.store.beat(Member("a", "host-a", behind=3), LONG)
     assert (again.nodes[0].started, again.nodes[0].behind) == (a.started, 3)
     assert again.nodes[0].beat == again.now >= a.beat
 
@@ -86,7 +86,7 @@ def test_who_stops_beating_is_not_listed_and_who_leaves_is_gone_at_once(world: W
     world.store.beat(B, 3 * LONG)
     world.let_pass(LONG)
     assert [node.owner for node in world.store.standing().nodes] == ["b"]
-    assert [node.owner for node in world.store.beat(Node("c", "host-c"), LONG).nodes] == ["b", "c"]
+    assert [node.owner for node in world.store.beat(Member("c", "host-c"), LONG).nodes] == ["b", "c"]
     world.store.leave("b")
     world.store.leave("b")
     assert [node.owner for node in world.store.standing().nodes] == ["c"]
@@ -144,8 +144,8 @@ def test_what_waits_is_counted_by_shard(world: World) -> None:
     fence = world.store.lease(0, "a", None, LONG)
     now = world.store.standing().now
     world.store.commit(begin(RUN, f.SetTimer(ONE, now - 5_000)), fence)
-    world.store.submit(Request("q", RUN, c.PauseRun(), now - 9_000))
-    world.store.submit(Request("r", RUN, c.PauseRun(), now + LONG))
+    world.store.submit(InboxRequest("q", RUN, c.PauseRun(), now - 9_000))
+    world.store.submit(InboxRequest("r", RUN, c.PauseRun(), now + LONG))
     (waiting,) = world.store.backlog()
     assert isinstance(waiting, Backlog)
     assert (waiting.shard, waiting.requests, waiting.timers_due) == (0, 2, 1)

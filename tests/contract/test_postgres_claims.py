@@ -21,7 +21,7 @@ from treadle.store.fairness import Rate
 from treadle.store.port import Batch, Commit
 from treadle.store.postgres import PostgresStore, claiming_lines
 from treadle.store.postgres.claiming import Claiming
-from treadle.store.postgres.claiming_lines import FIRST, LANES, Line
+from treadle.store.postgres.claiming_lines import FIRST, LANES, QueueLine
 from treadle.store.postgres.connect import prepare, reach
 from treadle.store.postgres.queries import SQL
 from treadle.store.rows import SHARD
@@ -196,7 +196,7 @@ def test_what_begins_meanwhile_counts_once_for_all_that_is_wanted_of_a_key(datab
 
             await offer(1, 2, priority=5)
             await offer(3, 4, priority=6)
-            claiming = Claiming("q", "w", 4, 60_000, rules, Line())
+            claiming = Claiming("q", "w", 4, 60_000, rules, QueueLine())
             assert await store._connections.write_alone(claiming.free) is None
             await offer(5, priority=1)
             assert len(await store.claim("q", "other", 1, 60_000, rules)) == 1

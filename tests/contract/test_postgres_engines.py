@@ -17,7 +17,7 @@ from treadle.model import effects as f
 from treadle.model import events as e
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
-from treadle.store.port import Answer, Batch, Request
+from treadle.store.port import Batch, InboxAnswer, InboxRequest
 from treadle.store.postgres import PostgresStore
 from treadle.store.rows import SHARD, shard_of
 
@@ -49,7 +49,7 @@ def test_runs_belong_to_shards_and_a_fence_reaches_no_further(spread: Any) -> No
         assert refused.value.kind == "LEASE_CONFLICT"
         (row,) = spread.commit(begin(run, WORK), fences[home])
         assert row in spread.outbox(home)
-        spread.submit(Request(f"q-{run}", run, c.PauseRun(), 0))
+        spread.submit(InboxRequest(f"q-{run}", run, c.PauseRun(), 0))
         assert f"q-{run}" in [request.id for request in spread.inbox(home)]
     found = [run for shard in homes for run in spread.runs(shard=shard)]
     assert sorted(found) == sorted(NAMES[:20])
@@ -102,7 +102,7 @@ def test_a_commit_is_one_round_trip_whatever_is_in_it(
     spread: Any, runner: asyncio.Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fences = [spread.lease(shard, "a", 0, 100) for shard in range(8)]
-    spread.submit(Request("q", NAMES[0], c.PauseRun(), 0))
+    spread.submit(InboxRequest("q", NAMES[0], c.PauseRun(), 0))
     asked: list[str] = []
     for verb in ("execute", "executemany", "fetch", "fetchrow", "fetchval", "prepare"):
         real = getattr(asyncpg.Connection, verb)
@@ -114,7 +114,7 @@ def test_a_commit_is_one_round_trip_whatever_is_in_it(
         monkeypatch.setattr(asyncpg.Connection, verb, ask)
     effects = (WORK, f.SetTimer(ONE, 5), f.OpenGate(TOKEN, "n"))
     made = [commit(0, started(run, key=run, tags=("t",)), run=run, effects=effects) for run in NAMES]
-    rows = spread.commit(Batch(made, answers=[Answer("q")]), *fences)
+    rows = spread.commit(Batch(made, answers=[InboxAnswer("q")]), *fences)
     assert len(asked) == 1
     effects = (f.ClearTimer(ONE), f.CloseGate(TOKEN), WORK, f.Publish("x", {"big": "x" * 100_000}))
     moved = [commit(1, e.Custom(2, 1, "x"), run=run, effects=effects) for run in NAMES]

@@ -17,7 +17,7 @@ from treadle.cli.upkeep import doctor_postgres
 from treadle.errors import StorePlaceError, StoreUnavailable
 from treadle.runtime.moving import move
 from treadle.runtime.worker import Worker
-from treadle.store.places import Place
+from treadle.store.places import StoreLocation
 from treadle.store.postgres import hosts
 from treadle.store.postgres.connect import reach
 from treadle.store.postgres.hosts import way_to
@@ -97,7 +97,7 @@ async def test_the_doctor_looks_at_every_server_and_at_what_a_failover_may_lose(
     primary, standby = pair
     nobody = free_port()
     dsn = address(nobody, standby, primary)
-    found = await doctor_postgres.lines(Place(dsn))
+    found = await doctor_postgres.lines(StoreLocation(dsn))
     assert found[0] == ("store", "ok", dsn.replace(f"{USER}@", ""), "")
     servers = [(line.verdict, line.finding) for line in found if line.check == "server"]
     assert [verdict for verdict, _ in servers] == ["warn", "ok", "ok"]
@@ -109,7 +109,7 @@ async def test_the_doctor_looks_at_every_server_and_at_what_a_failover_may_lose(
     assert (standbys.verdict, standbys.remedy) == ("warn", "name them in synchronous_standby_names")
     await wait_for_standby(primary, STANDBY)
     try:
-        found = await doctor_postgres.lines(Place(address(primary)))
+        found = await doctor_postgres.lines(StoreLocation(address(primary)))
         told = [line.finding for line in found if line.check == "standbys"]
         assert told == [f"1 connected, commits wait for {STANDBY}"]
     finally:
@@ -184,7 +184,7 @@ async def test_a_store_is_moved_to_an_address_with_several_servers(
         await engine.deploy(HELLO)
         await (await engine.start("chain")).result()
     target = address(standby, primary, database="moved")
-    await move(Place(file), Place(target))
+    await move(StoreLocation(file), StoreLocation(target))
     async with connect(target) as client:
         assert len(await client.runs()) == 1
 

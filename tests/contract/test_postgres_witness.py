@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from treadle.store.places import Host
+from treadle.store.places import ServerHost
 from treadle.store.postgres.hosts import Way
 from treadle.store.postgres.witness import Sight, Witness
 
@@ -80,9 +80,9 @@ def test_a_refused_server_is_told_once() -> None:
     way, told = Way("postgresql://red,blue/shop"), []
     way.told = told.append
     for _ in range(3):
-        way.refused(Host("red"), "it is old")
-    assert told == [str(way.refused(Host("red"), "it is old"))]
+        way.refused(ServerHost("red"), "it is old")
+    assert told == [str(way.refused(ServerHost("red"), "it is old"))]
     assert told[0].startswith("postgresql://red,blue/shop: red: it is old; it is not used: stop that server")
-    way.found(Host("red"), FIRST)
-    way.refused(Host("red"), "it is old")
+    way.found(ServerHost("red"), FIRST)
+    way.refused(ServerHost("red"), "it is old")
     assert len(told) == 2

@@ -17,7 +17,7 @@ import pytest
 from treadle.errors import OwnedElsewhere, StorePlaceError, TreadleError
 from treadle.runtime.engine import Engine
 from treadle.runtime.upkeep import back_up, check_everything, examine
-from treadle.store.port import Request
+from treadle.store.port import InboxRequest
 from treadle.store.sqlite import Ownership, SqliteStore
 
 
@@ -53,7 +53,7 @@ def killed_with_a_log(folder: Path, requests: int = 5) -> Path:
     async def fill() -> None:
         store = await SqliteStore.open(place)
         for number in range(requests):
-            await store.submit(Request(f"r{number}", "run", None, number))  # type: ignore[arg-type]
+            await store.submit(InboxRequest(f"r{number}", "run", None, number))  # type: ignore[arg-type]
         left.mkdir()
         for name in ("live.db", "live.db-wal"):
             shutil.copyfile(folder / name, left / name)

@@ -17,7 +17,7 @@ from treadle.model import commands as c
 from treadle.model import effects as f
 from treadle.model import events as e
 from treadle.model.ids import RunId
-from treadle.store.port import Answer, Batch, Request
+from treadle.store.port import Batch, InboxAnswer, InboxRequest
 from treadle.store.rows import SHARD
 from treadle.store.sqlite import SqliteStore
 from treadle.store.sqlite.connect import migrations
@@ -27,7 +27,7 @@ def test_what_was_committed_is_there_after_reopening(opened: Opener) -> None:
     store = opened()
     fence = store.held()
     rows = store.commit(begin(RUN, WORK, f.SetTimer(ONE, 5)), fence)
-    store.submit(Request("a", RUN, c.PauseRun(), 0))
+    store.submit(InboxRequest("a", RUN, c.PauseRun(), 0))
     store.put_document("workflow", "w", "h", {"a": 1})
     store.close()
     again = opened()
@@ -45,10 +45,10 @@ def test_a_commit_is_seen_by_every_other_connection(opened: Opener) -> None:
     fence = owner.held()
     owner.commit(begin(), fence)
     assert client.runs() == client.runs(run=RUN) == [RUN]
-    assert client.submit(Request("a", RUN, c.PauseRun(), 0)) is None
+    assert client.submit(InboxRequest("a", RUN, c.PauseRun(), 0)) is None
     assert [kept.id for kept in owner.inbox(SHARD)] == ["a"]
-    owner.commit(Batch(answers=[Answer("a", result="done")]), fence)
-    assert client.submit(Request("a", RUN, c.PauseRun(), 0)) == Answer("a", result="done")
+    owner.commit(Batch(answers=[InboxAnswer("a", result="done")]), fence)
+    assert client.submit(InboxRequest("a", RUN, c.PauseRun(), 0)) == InboxAnswer("a", result="done")
 
 
 def test_the_lease_fences_connections_off_like_threads(opened: Opener) -> None:
@@ -78,14 +78,14 @@ def test_a_value_is_stored_once_however_often_it_is_mentioned(opened: Opener, pl
 CLIENT = """
 import asyncio, sys
 from treadle.model import commands as c
-from treadle.store.port import Request
+from treadle.store.port import InboxRequest
 from treadle.store.sqlite import SqliteStore
 
 async def main(path, name):
     async with await SqliteStore.open(path) as store:
-        await asyncio.gather(*(store.submit(Request(f"{name}-{i}", "r1", c.PauseRun(), i)) for i in range(20)))
+        await asyncio.gather(*(store.submit(InboxRequest(f"{name}-{i}", "r1", c.PauseRun(), i)) for i in range(20)))
         for i in range(20):
-            await store.submit(Request(f"{name}+{i}", "r1", c.PauseRun(), i))
+            await store.submit(InboxRequest(f"{name}+{i}", "r1", c.PauseRun(), i))
         await store.put_document("workflow", name, "h", {})
 
 asyncio.run(main(sys.argv[1], sys.argv[2]))
@@ -146,7 +146,7 @@ def test_a_reader_cannot_write(opened: Opener) -> None:
     reader = opened(read_only=True)
     assert reader.runs() == [RUN]
     with pytest.raises(StoreUnavailable, match="reading only"):
-        reader.submit(Request("a", RUN, c.PauseRun(), 0))
+        reader.submit(InboxRequest("a", RUN, c.PauseRun(), 0))
 
 
 def test_a_closed_store_says_so(opened: Opener) -> None:

@@ -15,7 +15,7 @@ from treadle.model import events as e
 from treadle.model.errors import Rejection
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
-from treadle.store.port import Answer, Batch, Request, RunQuery, RunRow
+from treadle.store.port import Batch, InboxAnswer, InboxRequest, RunQuery, RunRow
 from treadle.store.rows import SHARD, digest_of
 
 SIX = [RunId(f"q{i}") for i in range(6)]
@@ -100,33 +100,35 @@ def test_a_row_says_what_is_known_without_folding(six: Any) -> None:
     ]
 
 
-def request(id: str, run: RunId = RUN, at: int = 0) -> Request:
-    return Request(id, run, c.SendSignal("go", data={"a": [1, None]}), at)
+def request(id: str, run: RunId = RUN, at: int = 0) -> InboxRequest:
+    return InboxRequest(id, run, c.SendSignal("go", data={"a": [1, None]}), at)
 
 
 def test_a_request_waits_until_it_is_answered(store: Any) -> None:
     fence = store.held()
-    start = Request("b", OTHER, c.StartRun(OTHER, {"x": 1}, tags=("t",)), 7, "w")
+    start = InboxRequest("b", OTHER, c.StartRun(OTHER, {"x": 1}, tags=("t",)), 7, "w")
     assert store.submit(request("a")) is None
     assert store.submit(start) is None
     assert store.submit(request("a")) is None, "asking again is harmless"
     assert store.inbox(SHARD) == [request("a"), start]
     assert store.inbox(SHARD, limit=1) == [request("a")]
-    refused = Answer("a", Rejection("NOT_FOUND", "no such run"))
+    refused = InboxAnswer("a", Rejection("NOT_FOUND", "no such run"))
     store.commit(Batch(answers=[refused]), fence)
     assert store.inbox(SHARD) == [start]
     assert store.submit(request("a")) == refused
-    store.commit(Batch(begin(OTHER).commits, answers=[Answer("b", result={"run": "r2"})]), fence)
+    store.commit(Batch(begin(OTHER).commits, answers=[InboxAnswer("b", result={"run": "r2"})]), fence)
     assert store.inbox(SHARD) == []
-    assert store.submit(start) == Answer("b", None, {"run": "r2"})
+    assert store.submit(start) == InboxAnswer("b", None, {"run": "r2"})
 
 
 def test_the_first_answer_is_kept_and_unknown_requests_have_none(store: Any) -> None:
     fence = store.held()
     store.submit(request("a"))
-    store.commit(Batch(answers=[Answer("a", result=1), Answer("a", result=2), Answer("z", result=3)]), fence)
-    store.commit(Batch(answers=[Answer("a", result=4)]), fence)
-    assert store.submit(request("a")) == Answer("a", result=1)
+    store.commit(
+        Batch(answers=[InboxAnswer("a", result=1), InboxAnswer("a", result=2), InboxAnswer("z", result=3)]), fence
+    )
+    store.commit(Batch(answers=[InboxAnswer("a", result=4)]), fence)
+    assert store.submit(request("a")) == InboxAnswer("a", result=1)
     assert store.submit(request("z")) is None
 
 
@@ -135,7 +137,7 @@ def test_a_refused_batch_answers_nothing(store: Any) -> None:
     store.submit(request("a"))
     stale = commit(3, e.RunPaused(4, 0, "ann"))
     with pytest.raises(Exception, match="STALE_VERSION"):
-        store.commit(Batch([stale], answers=[Answer("a", result=1)]), fence)
+        store.commit(Batch([stale], answers=[InboxAnswer("a", result=1)]), fence)
     assert store.inbox(SHARD) == [request("a")]
 
 
@@ -228,7 +230,7 @@ def test_a_forgotten_run_is_gone_with_everything_that_is_only_its(store: Any) ->
     store.submit(request("a"))
     store.submit(request("b"))
     over = commit(1, e.RunCancelled(2, 5, "ann"), status=RunStatus.CANCELLED)
-    store.commit(Batch([over], answers=[Answer("a")]), fence)
+    store.commit(Batch([over], answers=[InboxAnswer("a")]), fence)
     store.forget([RUN, RunId("nobody")], fence)
     assert store.history(RUN) == store.outbox(SHARD) == store.timers(SHARD) == store.find_gates() == []
     assert store.runs() == [OTHER]
@@ -263,7 +265,7 @@ def test_a_run_that_is_not_over_cannot_be_forgotten(store: Any) -> None:
 
 
 def test_a_request_for_a_dead_letter_waits_like_any_other(store: Any) -> None:
-    wish = Request("q", RUN, None, 5, None, 7)
+    wish = InboxRequest("q", RUN, None, 5, None, 7)
     assert store.submit(wish) is None
     assert store.inbox(SHARD) == [wish]
 

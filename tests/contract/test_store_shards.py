@@ -17,7 +17,7 @@ from treadle.model import events as e
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
 from treadle.store.memory import MemoryStore
-from treadle.store.port import Answer, Batch, Fence, Request, RunQuery
+from treadle.store.port import Batch, Fence, InboxAnswer, InboxRequest, RunQuery
 from treadle.store.postgres import PostgresStore
 from treadle.store.rows import shard_of
 
@@ -140,15 +140,15 @@ def test_what_is_done_is_done_whoever_says_it(store: Any) -> None:
 
 def test_requests_wait_in_the_shard_of_their_run(store: Any) -> None:
     held = fences(store)
-    requests = [Request(f"q-{run}", run, c.PauseRun(), i) for i, run in enumerate(NAMES)]
+    requests = [InboxRequest(f"q-{run}", run, c.PauseRun(), i) for i, run in enumerate(NAMES)]
     for request in requests:
         store.submit(request)
     assert store.inbox(EVERY) == requests
     assert store.inbox(EVERY, limit=3) == requests[:3]
     assert store.inbox([3, 1]) == [request for request in requests if HOME[request.run] in (1, 3)]
-    store.commit(Batch(answers=[Answer(request.id, result=request.at) for request in requests[1:]]), *held)
+    store.commit(Batch(answers=[InboxAnswer(request.id, result=request.at) for request in requests[1:]]), *held)
     assert store.inbox(EVERY) == requests[:1]
-    assert store.submit(requests[5]) == Answer(requests[5].id, None, 5)
+    assert store.submit(requests[5]) == InboxAnswer(requests[5].id, None, 5)
 
 
 def test_runs_of_many_shards_are_forgotten_together(store: Any) -> None:

@@ -16,7 +16,7 @@ from treadle.model import effects as f
 from treadle.model import events as e
 from treadle.model.ids import RunId, TimerId, TokenId
 from treadle.model.states import RunStatus
-from treadle.store.port import Answer, Batch, Fence, Request, RunQuery
+from treadle.store.port import Batch, Fence, InboxAnswer, InboxRequest, RunQuery
 from treadle.store.postgres import PostgresStore
 from treadle.store.postgres import transfer as postgres
 from treadle.store.postgres.transfer import PostgresTransfer
@@ -66,9 +66,9 @@ async def fill(store: Any, random: Random) -> None:
         )
         parked = [(rows[0].id, "nobody there")] if random.random() < 0.2 else []
         await store.commit(Batch(later, parked=parked, done=[rows[0].id] if random.random() < 0.2 else []), fence)
-        await store.submit(Request(f"q{number}", run, c.PauseRun("no \0"), number))
+        await store.submit(InboxRequest(f"q{number}", run, c.PauseRun("no \0"), number))
         if random.random() < 0.4:
-            await store.commit(Batch(answers=[Answer(f"q{number}", None, {"n": number}, run)]), fence)
+            await store.commit(Batch(answers=[InboxAnswer(f"q{number}", None, {"n": number}, run)]), fence)
         await store.put_blob(run, b"shared" if random.random() < 0.5 else bytes([number]) * 2_000)
     for name in ("one", "two"):
         for version in range(3):
@@ -170,7 +170,7 @@ def test_a_wish_for_another_try_still_means_its_dead_letter(tmp_path: Path, dsn:
         fence = await fence_of(store, RUN)
         (row,) = await store.commit(begin(RUN, f.RunTask(TOKEN, 1, "a", {})), fence)
         await store.commit(Batch(parked=[(row.id, "lost")]), fence)
-        await store.submit(Request("q", RUN, None, 1, revive=row.id))
+        await store.submit(InboxRequest("q", RUN, None, 1, revive=row.id))
         await store.close()
         one = await SqliteTransfer.open(tmp_path / "a.db", create=False)
         two = await PostgresTransfer.open(dsn, shards=8, create=True)

@@ -12,8 +12,8 @@ from tests.contract.making import RUN, begin, commit
 from treadle.errors import OwnedElsewhere, StoreConflict, StorePlaceError, StoreUnavailable
 from treadle.model import commands as c
 from treadle.model import events as e
-from treadle.store.members import Node
-from treadle.store.port import Batch, Request
+from treadle.store.members import Member
+from treadle.store.port import Batch, InboxRequest
 from treadle.store.postgres import PostgresStore
 from treadle.store.postgres.transfer import PostgresTransfer
 from treadle.store.rows import shard_of
@@ -53,7 +53,7 @@ def test_a_sealed_store_takes_nothing_from_anybody_and_says_why(kind: str, tmp_p
         await end.take(False)
         await end.seal(Mark("m2", "leaving", "postgresql://there/db", 5))
         refused = (
-            store.submit(Request("q", RUN, c.PauseRun(), 1)),
+            store.submit(InboxRequest("q", RUN, c.PauseRun(), 1)),
             store.put_document("workflow", "w", "h", {}),
             store.put_blob(RUN, b"x"),
             store.lease(0, "b", 10**15, 100),
@@ -70,7 +70,7 @@ def test_a_sealed_store_takes_nothing_from_anybody_and_says_why(kind: str, tmp_p
         assert len(await reading.history(RUN)) == 1
         await reading.close()
         await end.unseal()
-        assert await store.submit(Request("q", RUN, c.PauseRun(), 1)) is None
+        assert await store.submit(InboxRequest("q", RUN, c.PauseRun(), 1)) is None
         assert await end.mark() is None
         await end.close()
         await store.close()
@@ -122,7 +122,7 @@ def test_rows_that_do_not_fit_are_refused_in_words(kind: str, tmp_path: Path, ds
 def test_whoever_is_at_work_on_a_database_is_named(dsn: str) -> None:
     async def play() -> None:
         store, end = await _ends("postgres", Path(), dsn)
-        await store.beat(Node("o1", "host:7"), 60_000)
+        await store.beat(Member("o1", "host:7"), 60_000)
         assert await store.lease(1, "o1", None, 60_000) is not None
         for verb in (end.take(False), end.seal(ARRIVING), end.begin(ARRIVING)):
             with pytest.raises(OwnedElsewhere, match=r"node host:7 \(1 shards\)"):

@@ -12,12 +12,12 @@ from treadle.model.ids import TokenId
 from treadle.model.states import RunStatus
 from treadle.store.port import Batch, Commit
 from treadle.store.rows import SHARD
-from treadle.store.work import Claim, Claimed, Work
+from treadle.store.work import Claim, Claimed, WorkStore
 
 
 def test_the_port_is_small_and_both_stores_have_it(shop: Shop) -> None:
-    assert isinstance(shop.store, Work)
-    assert len([name for name in vars(Work) if not name.startswith("_")]) <= 8
+    assert isinstance(shop.store, WorkStore)
+    assert len([name for name in vars(WorkStore) if not name.startswith("_")]) <= 8
 
 
 def test_what_is_claimed_is_what_was_offered(shop: Shop) -> None:

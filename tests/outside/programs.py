@@ -13,7 +13,7 @@ from tests.outside.peers import run
 from tests.unit.actions.calls import call
 from treadle.actions.failure import TaskFailure
 from treadle.actions.protocol import Done, Failed
-from treadle.actions.sandbox import Bubblewrap, Limits
+from treadle.actions.sandbox import Bubblewrap, SandboxLimits
 from treadle.actions.secrets import DictSecrets
 from treadle.actions.shell import ShellKind, ShellPolicy
 
@@ -24,7 +24,7 @@ BOXED = ShellPolicy(enabled=True, grace_ms=100)
 
 
 def _why_not() -> str | None:
-    limits = Limits(processes=9, memory=1 << 30, file=1 << 20, disk=1 << 20)
+    limits = SandboxLimits(processes=9, memory=1 << 30, file=1 << 20, disk=1 << 20)
     try:
         run(Bubblewrap("bwrap", limits).path())
     except TaskFailure as problem:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.outside.peers import FakeResolver, answering, ask, error, output, peer, run
 from treadle.actions.client import GatedClient
-from treadle.actions.net import Gate, NetPolicy, Refused, is_public, literal, unwrapped
+from treadle.actions.net import AddressGate, AddressRefused, NetPolicy, is_public, literal, unwrapped
 
 
 def words(text: str) -> list[str]:
@@ -71,8 +71,8 @@ ALLOWED_ODDLY = {"http://example.com#@127.0.0.1/@"}
 
 
 def refusal(url: str, *allow: str) -> str:
-    with pytest.raises(Refused) as problem:
-        Gate(NetPolicy(allow=allow)).check_url(url)
+    with pytest.raises(AddressRefused) as problem:
+        AddressGate(NetPolicy(allow=allow)).check_url(url)
     return str(problem.value)
 
 
@@ -84,7 +84,7 @@ def test_an_address_that_is_not_public_is_refused(address: str, form: str) -> No
 
 @pytest.mark.parametrize("address", PUBLIC_ADDRESSES)
 def test_a_public_address_passes(address: str) -> None:
-    assert Gate(NetPolicy()).check_url(f"https://{f'[{address}]' if ':' in address else address}/")
+    assert AddressGate(NetPolicy()).check_url(f"https://{f'[{address}]' if ':' in address else address}/")
 
 
 @pytest.mark.parametrize("host", ODD_HOSTS)
@@ -100,7 +100,7 @@ def test_what_is_no_plain_web_address_is_refused(url: str) -> None:
 
 def test_what_is_public_behind_a_strange_look_is_judged_by_its_real_host() -> None:
     for url in ALLOWED_ODDLY:
-        assert Gate(NetPolicy()).check_url(url).host == "example.com"
+        assert AddressGate(NetPolicy()).check_url(url).host == "example.com"
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_what_is_public_behind_a_strange_look_is_judged_by_its_real_host() -> No
 )
 def test_the_operator_opens_addresses_networks_and_ports(allow: str, url: str, passes: bool) -> None:
     if passes:
-        Gate(NetPolicy(allow=(allow,))).check_url(url)
+        AddressGate(NetPolicy(allow=(allow,))).check_url(url)
     else:
         refusal(url, allow)
 
@@ -168,11 +168,11 @@ def test_a_bad_entry_of_the_allow_list_is_refused_when_the_policy_is_made(entry:
 def test_a_name_is_judged_by_all_its_addresses(
     host: str, addresses: list[str], allow: tuple[str, ...], passes: bool
 ) -> None:
-    gate = Gate(NetPolicy(allow=allow))
+    gate = AddressGate(NetPolicy(allow=allow))
     if passes:
         gate.check_resolved(host, 443, addresses)
     else:
-        with pytest.raises(Refused):
+        with pytest.raises(AddressRefused):
             gate.check_resolved(host, 443, addresses)
 
 
@@ -209,7 +209,7 @@ def test_a_name_that_changes_its_mind_is_connected_to_at_the_address_that_was_ju
             try:
                 async with client.session().get(client.gate.check_url(url), headers={"Connection": "close"}) as first:
                     assert (first.status, resolver.asked) == (200, ["rebind.example"])
-                with pytest.raises(Refused, match=r"resolves to 169\.254\.169\.254"):
+                with pytest.raises(AddressRefused, match=r"resolves to 169\.254\.169\.254"):
                     await client.session().get(url)
                 assert resolver.asked == ["rebind.example"] * 2
             finally:
@@ -266,7 +266,7 @@ def test_a_name_nobody_knows_is_a_retryable_failure() -> None:
     ("url", "entry"), [("http://127.0.0.1:8080/x", "127.0.0.1:8080"), ("https://[::1]/", "[::1]:443")]
 )
 def test_a_refusal_names_the_setting_and_the_entry_that_would_allow_it(url: str, entry: str) -> None:
-    with pytest.raises(Refused) as refused:
-        Gate(NetPolicy()).check_url(url)
+    with pytest.raises(AddressRefused) as refused:
+        AddressGate(NetPolicy()).check_url(url)
     assert f'`net.allow`, `allow = ["{entry}"]` under [net] of treadle.toml' in str(refused.value)
-    assert Gate(NetPolicy(allow=(entry,))).check_url(url).host
+    assert AddressGate(NetPolicy(allow=(entry,))).check_url(url).host

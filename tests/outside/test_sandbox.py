@@ -15,10 +15,10 @@ import pytest
 
 from tests.outside.peers import answering, error, output, peer, run
 from tests.outside.programs import BOXED, execute, is_gone, needs_bubblewrap, shell, told
-from treadle.actions.sandbox import Limits, wrapped
+from treadle.actions.sandbox import SandboxLimits, wrapped
 from treadle.actions.shell import ShellPolicy
 
-LIMITS = Limits(processes=9, memory=1 << 30, file=1 << 20, disk=1 << 20)
+LIMITS = SandboxLimits(processes=9, memory=1 << 30, file=1 << 20, disk=1 << 20)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from treadle.model import events as e
 from treadle.model.ids import RunId, TimerId, TokenId
 from treadle.model.states import RunStatus
 from treadle.store.memory import MemoryStore
-from treadle.store.port import Answer, Batch, Commit, Fence, OutboxRow, Request, RunQuery
+from treadle.store.port import Batch, Commit, Fence, InboxAnswer, InboxRequest, OutboxRow, RunQuery
 from treadle.store.rows import SHARD
 from treadle.store.sqlite import SqliteStore
 
@@ -123,10 +123,10 @@ class Pair:
             parts = [given[:1], [(row, "why") for row in given[1:2]], given[2:]]
             await self.ask("commit", Batch(done=parts[0], parked=parts[1], revived=parts[2]), self.fence)
         elif kind == "answer":
-            answers = [Answer(id, result=self.now) for id in given]
+            answers = [InboxAnswer(id, result=self.now) for id in given]
             await self.ask("commit", Batch(answers=answers), self.fence)
         elif kind == "submit":
-            await self.ask("submit", Request(given, RUNS[0], c.PauseRun(), 0))
+            await self.ask("submit", InboxRequest(given, RUNS[0], c.PauseRun(), 0))
         elif kind == "forget":
             await self.ask("forget", given[0], self.fence, history=given[1])
         else:

@@ -29,9 +29,9 @@ from treadle.runtime.membership import Membership
 from treadle.runtime.ports import Alarm
 from treadle.runtime.shards import Moved
 from treadle.runtime.workshop import Workshop
-from treadle.store.members import Node
+from treadle.store.members import Member
 from treadle.store.memory import MemoryStore
-from treadle.store.port import Answer, Request, RunQuery, Store
+from treadle.store.port import InboxAnswer, InboxRequest, RunQuery, Store
 
 TTL_MS = 10_000
 POLL_MS = 1_000
@@ -134,7 +134,7 @@ class Here:
             lambda report: LocalExecutor(self.shop, report, name=name),
             self.letters,
         )
-        node = Node(name, name, coordinates)
+        node = Member(name, name, coordinates)
         self.membership = Membership(cast(Any, self.door), self.core, node, self.clock, Random(name), TTL_MS)
         self.core.elsewhere.wake = world.rung
         self.membership.nudge = world.nudged
@@ -246,9 +246,9 @@ class World:
         self.clock.call_at(self.clock.now() + ms, lambda: None if woken.done() else woken.set_result(None))
         await woken
 
-    async def ask(self, node: Here, run: str, command: Command, workflow: str | None = None) -> Answer:
+    async def ask(self, node: Here, run: str, command: Command, workflow: str | None = None) -> InboxAnswer:
         """As a client of this node would: directly if it owns the run, else through the inbox."""
-        request = Request(f"q{next(self._requests)}", RunId(run), command, self.clock.now(), workflow)
+        request = InboxRequest(f"q{next(self._requests)}", RunId(run), command, self.clock.now(), workflow)
         try:
             return await node.core.coordinator.ask(RunId(run), command, workflow)
         except Moved:
@@ -258,10 +258,10 @@ class World:
             await self.later(200)
         return answer
 
-    async def start(self, node: Here, workflow: str, run: str, **more: Any) -> Answer:
+    async def start(self, node: Here, workflow: str, run: str, **more: Any) -> InboxAnswer:
         return await self.ask(node, run, StartRun(RunId(run), version=0, **more), workflow)
 
-    async def signal(self, node: Here, run: str, name: str, id: str) -> Answer:
+    async def signal(self, node: Here, run: str, name: str, id: str) -> InboxAnswer:
         return await self.ask(node, run, SendSignal(name, id=id))
 
     async def statuses(self) -> dict[str, RunStatus]:

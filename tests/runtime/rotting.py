@@ -18,7 +18,7 @@ from treadle.errors import TreadleError
 from treadle.model.commands import CancelRun
 from treadle.model.ids import RunId
 from treadle.runtime.upkeep import back_up, check_everything
-from treadle.store.port import Batch, Request
+from treadle.store.port import Batch, InboxRequest
 from treadle.store.rows import SHARD
 from treadle.store.sqlite import SqliteStore
 from treadle.store.sqlite.connect import connect
@@ -44,7 +44,7 @@ async def _finish(place: Path) -> None:
         rows = await store.outbox(SHARD)
         await store.commit(Batch(parked=[(rows[0].id, "nobody answers")]), fence)
         for number in range(3):
-            await store.submit(Request(f"r{number}", RunId(f"run{number}"), CancelRun("me"), 1_000 + number))
+            await store.submit(InboxRequest(f"r{number}", RunId(f"run{number}"), CancelRun("me"), 1_000 + number))
         quick = [row.run for row in await _ended(store)]
         await store.forget(quick, fence, history=False)
     finally:

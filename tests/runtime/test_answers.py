@@ -18,7 +18,7 @@ from treadle.model.states import RunStatus
 from treadle.runtime import loading
 from treadle.runtime.engine import Engine, EngineSettings
 from treadle.runtime.gathering import Item
-from treadle.store.port import Batch, Document, Fence, OutboxRow, RunQuery, RunRow
+from treadle.store.port import Batch, Fence, OutboxRow, RunQuery, RunRow, StoredDocument
 from treadle.store.rows import SHARD
 
 
@@ -143,7 +143,9 @@ async def test_a_version_that_cannot_be_read_at_once_strands_nobody() -> None:
     class Away(FaultyStore):
         away = 0
 
-        async def documents(self, kind: str, name: str | None = None, version: int | None = None) -> list[Document]:
+        async def documents(
+            self, kind: str, name: str | None = None, version: int | None = None
+        ) -> list[StoredDocument]:
             if version is not None and self.away:
                 self.away -= 1
                 raise StoreUnavailable("busy")

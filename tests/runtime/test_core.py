@@ -17,7 +17,7 @@ from treadle.model import commands as c
 from treadle.model.ids import RunId, TokenId
 from treadle.model.states import RunStatus
 from treadle.runtime.ports import Undeliverable
-from treadle.store.port import Request
+from treadle.store.port import InboxRequest
 from treadle.store.rows import SHARD
 
 
@@ -124,7 +124,7 @@ async def test_a_request_of_another_process_is_answered_once_with_the_decision()
     store = FaultyStore()
     async with running(store, {"a": Counting()("a")}) as here:
         await here.client.deploy(chain("a"))
-        request = Request("q1", RunId("r1"), c.StartRun(RunId("r1"), version=0), 0, "chain")
+        request = InboxRequest("q1", RunId("r1"), c.StartRun(RunId("r1"), version=0), 0, "chain")
         assert await store.submit(request) is None
         await here.core.look()
         await here.core.look()

@@ -17,7 +17,7 @@ from treadle.runtime import timers as timers_module
 from treadle.runtime.client import Client
 from treadle.runtime.schedule import Schedule
 from treadle.runtime.scheduler import Scheduler
-from treadle.store.port import Document
+from treadle.store.port import StoredDocument
 
 
 async def works() -> dict[str, Any]:
@@ -107,7 +107,9 @@ async def test_a_schedule_survives_a_store_that_was_away_when_it_was_due() -> No
     class Away(FaultyStore):
         away = 0
 
-        async def documents(self, kind: str, name: str | None = None, version: int | None = None) -> list[Document]:
+        async def documents(
+            self, kind: str, name: str | None = None, version: int | None = None
+        ) -> list[StoredDocument]:
             if kind.startswith("_") and self.away:
                 self.away -= 1
                 raise StoreUnavailable("busy")
@@ -134,7 +136,7 @@ async def test_a_run_started_just_before_a_crash_is_not_cancelled_for_its_own_ti
     class Forgets(FaultyStore):
         forgets = False
 
-        async def put_document(self, kind: str, name: str, hash: str, body: Any) -> Document:
+        async def put_document(self, kind: str, name: str, hash: str, body: Any) -> StoredDocument:
             if self.forgets and kind.startswith("_"):
                 raise RuntimeError("the crash")
             return await super().put_document(kind, name, hash, body)

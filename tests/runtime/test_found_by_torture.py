@@ -11,7 +11,7 @@ from treadle.language import load_value
 from treadle.model.commands import StartRun
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
-from treadle.store.port import Request
+from treadle.store.port import InboxRequest
 
 
 async def nothing(_here: Here, _facts: Any) -> dict[str, Any]:
@@ -28,7 +28,9 @@ async def test_a_child_is_found_though_nobody_said_that_it_was_deployed() -> Non
         node = await world.node("a")
         await world.deploy(chain("f", name="child"), parent)
         run = RunId("one")
-        await world.store.submit(Request("r", run, StartRun(run=run, input={}, version=0), world.clock.now(), "parent"))
+        await world.store.submit(
+            InboxRequest("r", run, StartRun(run=run, input={}, version=0), world.clock.now(), "parent")
+        )
         node.look()
         statuses = await world.wait_ended(2)
         assert set(statuses.values()) == {RunStatus.COMPLETED}
@@ -42,7 +44,7 @@ async def test_a_start_with_a_key_is_answered_though_its_shard_was_lost_while_th
         await world.deploy(chain("f"))
         run = RunId("one")
         command = StartRun(run=run, input={}, version=0, idempotency_key="k")
-        request = Request("r", run, command, world.clock.now(), "chain")
+        request = InboxRequest("r", run, command, world.clock.now(), "chain")
 
         def lose(verb: str) -> str:
             if verb == "find_runs":

@@ -20,7 +20,7 @@ from treadle.model.states import RunStatus
 from treadle.runtime.keep import Keep, Rules
 from treadle.runtime.retention import Retention
 from treadle.runtime.shards import Moved, Shards
-from treadle.store.port import Fence, Request, RunQuery
+from treadle.store.port import Fence, InboxRequest, RunQuery
 
 EVERYTHING = tuple(range(8))
 
@@ -96,7 +96,7 @@ async def test_a_request_whose_shard_goes_while_its_key_is_looked_up_is_answered
 
         a.door.find_runs = find  # type: ignore[attr-defined]
         command = c.StartRun(RunId("r1"), version=0, idempotency_key="k")
-        await world.store.submit(Request("q", RunId("r1"), command, 0, "chain"))
+        await world.store.submit(InboxRequest("q", RunId("r1"), command, 0, "chain"))
         a.look()
         await looked.wait()
         a.core.lose(EVERYTHING, "as told")
@@ -104,7 +104,7 @@ async def test_a_request_whose_shard_goes_while_its_key_is_looked_up_is_answered
         await turns(50)
         await world.pass_time(TTL_MS)
         assert a.owned == EVERYTHING
-        answer = await world.store.submit(Request("q", RunId("r1"), command, 0, "chain"))
+        answer = await world.store.submit(InboxRequest("q", RunId("r1"), command, 0, "chain"))
         assert answer is not None and answer.rejection is None
         await world.wait_ended(1)
 

@@ -23,7 +23,7 @@ from treadle.runtime import core as core_module
 from treadle.runtime import outgoing
 from treadle.runtime.engine import Engine
 from treadle.runtime.gathering import Decided, Gathering, Item
-from treadle.store.port import Answer, Batch, Document, Fence, OutboxRow, Request
+from treadle.store.port import Batch, Fence, InboxAnswer, InboxRequest, OutboxRow, StoredDocument
 from treadle.store.rows import SHARD
 from treadle.store.sqlite import SqliteStore
 
@@ -64,9 +64,9 @@ async def test_a_row_that_starts_a_child_stays_until_the_parent_knows_it_was_ref
         await coordinator.wait_quiet()
         item = Item(RunId("r.1"), c.StartRun(RunId("r.1"), version=0), "child", row=7, keeps_row=True)
         gathered = Gathering()
-        gathered.add(Decided(item, None, list[f.Effect](), Answer("", Rejection("NOT_FOUND", "no"))), None)
+        gathered.add(Decided(item, None, list[f.Effect](), InboxAnswer("", Rejection("NOT_FOUND", "no"))), None)
         assert gathered.done == [], "the parent's decision settles it"
-        gathered.add(Decided(item, None, list[f.Effect](), Answer("", None)), None)
+        gathered.add(Decided(item, None, list[f.Effect](), InboxAnswer("", None)), None)
         assert gathered.done == [7]
     assert await store.outbox(SHARD) == []
 
@@ -117,7 +117,9 @@ async def test_what_was_deployed_while_the_list_was_read_is_not_forgotten() -> N
     class Slow(FaultyStore):
         hold: asyncio.Event | None = None
 
-        async def documents(self, kind: str, name: str | None = None, version: int | None = None) -> list[Document]:
+        async def documents(
+            self, kind: str, name: str | None = None, version: int | None = None
+        ) -> list[StoredDocument]:
             found = await super().documents(kind, name, version)
             if self.hold is not None:
                 await self.hold.wait()
@@ -199,7 +201,7 @@ async def test_an_engine_lets_go_of_its_file_whatever_does_not_work(
 
 @on_loop
 async def test_a_dead_letter_can_be_requeued_from_another_process(tmp_path: Path) -> None:
-    wish = Request("q", RunId("r"), None, 5, None, 7)
+    wish = InboxRequest("q", RunId("r"), None, 5, None, 7)
     async with await SqliteStore.open(tmp_path / "t.db") as store:
         await store.submit(wish)
         assert await store.inbox(SHARD) == [wish]

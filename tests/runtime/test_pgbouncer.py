@@ -20,7 +20,7 @@ from treadle.errors import StoreGoneBack, StorePlaceError
 from treadle.language import load_value
 from treadle.runtime import patience
 from treadle.runtime.worker import Worker
-from treadle.store.places import Place
+from treadle.store.places import StoreLocation
 from treadle.store.postgres import looking
 from treadle.store.postgres.connect import reach
 from treadle.store.postgres.hosts import way_to
@@ -122,7 +122,7 @@ async def test_a_pooler_is_seen_and_notices_say_that_there_are_none(dsn: str, se
     said: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     channel = Channel(dsn, said.set_result)
     assert "no LISTEN" in await said
-    assert "pooler" in {line.check for line in await doctor_postgres.lines(Place(dsn))}
+    assert "pooler" in {line.check for line in await doctor_postgres.lines(StoreLocation(dsn))}
     assert not channel.connected.is_set()
     await channel.close()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from treadle.errors import StorePlaceError
-from treadle.store.places import Place, place_of
+from treadle.store.places import StoreLocation, place_of
 
 SECRET = "s3cr3t"
 
@@ -34,7 +34,7 @@ SECRET = "s3cr3t"
     ],
 )
 def test_an_address_is_shown_without_user_password_and_options(text: str, shown: str) -> None:
-    place = Place(text)
+    place = StoreLocation(text)
     assert (place.dsn, place.path, place.is_missing) == (text, None, False)
     assert str(place) == shown
     assert SECRET not in f"{place} {place!r}"
@@ -53,18 +53,18 @@ def test_an_address_is_shown_without_user_password_and_options(text: str, shown:
 )
 def test_an_address_that_cannot_be_read_is_refused_without_quoting_it(text: str) -> None:
     with pytest.raises(StorePlaceError, match="percent-encoded") as refused:
-        Place(text)
+        StoreLocation(text)
     assert SECRET not in str(refused.value)
     assert refused.value.__cause__ is None
 
 
 def test_a_file_and_memory_are_places_too(tmp_path: Path) -> None:
     file = tmp_path / "t.db"
-    assert (Place(file).path, Place(file).dsn, Place(file).is_missing) == (file, None, True)
+    assert (StoreLocation(file).path, StoreLocation(file).dsn, StoreLocation(file).is_missing) == (file, None, True)
     file.touch()
-    assert not Place(str(file)).is_missing
-    memory = Place(":memory:")
+    assert not StoreLocation(str(file)).is_missing
+    memory = StoreLocation(":memory:")
     assert (memory.path, memory.dsn, memory.is_missing) == (None, None, False)
     assert place_of(memory) is memory
-    assert Place(file) == place_of(str(file))
-    assert Place(file) != memory
+    assert StoreLocation(file) == place_of(str(file))
+    assert StoreLocation(file) != memory

@@ -21,7 +21,7 @@ from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
 from treadle.runtime.engine import Engine, connect
 from treadle.runtime.library import Library
-from treadle.store.port import Document, OutboxRow, Request
+from treadle.store.port import InboxRequest, OutboxRow, StoredDocument
 from treadle.store.rows import SHARD
 
 
@@ -63,14 +63,14 @@ async def test_a_request_is_decided_knowing_what_was_deployed_before_it() -> Non
     class Meanwhile(FaultyStore):
         happens: Callable[[], Awaitable[Any]] | None = None
 
-        async def inbox(self, shard: int, limit: int = 1_000) -> list[Request]:
+        async def inbox(self, shard: int, limit: int = 1_000) -> list[InboxRequest]:
             happens, self.happens = self.happens, None
             if happens is not None:
                 await happens()
             return await super().inbox(shard, limit)
 
     store = Meanwhile()
-    asks = Request("q", RunId("r"), c.StartRun(RunId("r"), version=0), 0, "chain")
+    asks = InboxRequest("q", RunId("r"), c.StartRun(RunId("r"), version=0), 0, "chain")
 
     async def deploys_and_asks() -> None:
         await Library(store).deploy(chain("a"))
@@ -98,7 +98,7 @@ async def test_a_request_for_a_dead_letter_is_answered_although_the_store_was_aw
 
     store = Away()
     async with running(store, {}) as here:
-        asks = Request("q", RunId("r"), None, 0, None, 5)
+        asks = InboxRequest("q", RunId("r"), None, 0, None, 5)
         await store.submit(asks)
         store.away = 1
         await here.core.look()
@@ -114,7 +114,9 @@ async def test_what_was_deployed_before_it_was_asked_for_is_known_to_whoever_tak
     class Counts(FaultyStore):
         read = 0
 
-        async def documents(self, kind: str, name: str | None = None, version: int | None = None) -> list[Document]:
+        async def documents(
+            self, kind: str, name: str | None = None, version: int | None = None
+        ) -> list[StoredDocument]:
             self.read += 1
             return await super().documents(kind, name, version)
 
@@ -125,7 +127,7 @@ async def test_what_was_deployed_before_it_was_asked_for_is_known_to_whoever_tak
         await elsewhere.deploy(chain("a", name="child", output={"version": 2}))
         await elsewhere.deploy(one("parent", {"kind": "workflow_call", "workflow": "child"}))
         run = RunId("r")
-        await store.submit(Request("q", run, c.StartRun(run, {}), 0, "parent"))
+        await store.submit(InboxRequest("q", run, c.StartRun(run, {}), 0, "parent"))
         await here.core.look()
         await here.core.wait_quiet()
         assert (await here.client.run(run).wait(5)).status is RunStatus.COMPLETED

@@ -22,7 +22,7 @@ from tests.torture.inside import play
 from tests.torture.journeys import KINDS
 from tests.torture.power import Disk, Op, Recorder
 from treadle.runtime.fsck import check_store
-from treadle.store.port import Batch, Document, Fence, Json, OutboxRow, RunQuery
+from treadle.store.port import Batch, Fence, Json, OutboxRow, RunQuery, StoredDocument
 from treadle.store.sqlite import SqliteStore
 
 CHECKPOINT_PAGES = 40
@@ -51,7 +51,7 @@ class TellingStore(SqliteStore):
         self.recorder.told({commit.run: commit.events[-1].seq for commit in batch.commits if commit.events})
         return rows
 
-    async def put_document(self, kind: str, name: str, hash: str, body: Json) -> Document:
+    async def put_document(self, kind: str, name: str, hash: str, body: Json) -> StoredDocument:
         document = await super().put_document(kind, name, hash, body)
         self.recorder.told({f"{kind} {name}": document.version})
         return document

@@ -14,7 +14,7 @@ from typing import Any
 from treadle.errors import StoreUnavailable
 from treadle.model.events import Event
 from treadle.model.ids import RunId
-from treadle.store.port import Batch, Fence, OutboxRow, Request, RunQuery, RunRow, TimerRow
+from treadle.store.port import Batch, Fence, InboxRequest, OutboxRow, RunQuery, RunRow, TimerRow
 from treadle.store.sqlite import SqliteStore
 
 
@@ -55,7 +55,7 @@ class FaultyStore(SqliteStore):
         self._may_fail()
         return await super().timers(shard, until, limit)
 
-    async def inbox(self, shard: int, limit: int = 1_000) -> list[Request]:
+    async def inbox(self, shard: int, limit: int = 1_000) -> list[InboxRequest]:
         self._may_fail()
         return await super().inbox(shard, limit)
 

@@ -20,7 +20,7 @@ from treadle.errors import TreadleError
 from treadle.model.commands import CancelRun
 from treadle.model.ids import RunId
 from treadle.runtime.engine import Engine
-from treadle.store.port import Request
+from treadle.store.port import InboxRequest
 from treadle.store.sqlite import SqliteStore
 
 PAGE = 4_096
@@ -109,7 +109,7 @@ def _with_log(sound: Path, place: Path) -> Path:
     async def fill() -> None:
         store = await SqliteStore.open(live)
         for number in range(REQUESTS):
-            await store.submit(Request(f"late{number}", RunId("late"), CancelRun(), number))
+            await store.submit(InboxRequest(f"late{number}", RunId("late"), CancelRun(), number))
         for end in ("", "-wal"):
             shutil.copyfile(f"{live}{end}", f"{left}{end}")
         await store.close()

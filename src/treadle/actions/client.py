@@ -15,7 +15,7 @@ from typing import Any
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from treadle.actions.net import Gate, NetPolicy, literal
+from treadle.actions.net import AddressGate, NetPolicy, literal
 
 CONNECTIONS_MAX = 200
 """At a time, all peers together: far above what one engine's places for work need, below common limits of files."""
@@ -24,7 +24,7 @@ CONNECTIONS_MAX = 200
 class GatedResolver(AbstractResolver):
     """Any resolver, judged."""
 
-    def __init__(self, gate: Gate, inner: AbstractResolver) -> None:
+    def __init__(self, gate: AddressGate, inner: AbstractResolver) -> None:
         self._gate = gate
         self._inner = inner
         self.opened: set[tuple[str, int]] = set()
@@ -47,7 +47,7 @@ class GatedClient:
 
     def __init__(self, policy: NetPolicy | None = None, resolver: AbstractResolver | None = None) -> None:
         self.policy = policy or NetPolicy()
-        self.gate = Gate(self.policy)
+        self.gate = AddressGate(self.policy)
         self._resolver = resolver
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None

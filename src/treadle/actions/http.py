@@ -18,8 +18,8 @@ from treadle.actions.client import GatedClient
 from treadle.actions.configured import Settled, with_secrets
 from treadle.actions.failure import Retryable, TaskFailure
 from treadle.actions.http_body import decoded, read_body
-from treadle.actions.http_request import Request, build_request
-from treadle.actions.net import Refused
+from treadle.actions.http_request import HttpRequest, build_request
+from treadle.actions.net import AddressRefused
 from treadle.actions.protocol import Call, Done, Failed, Reply, failed
 from treadle.actions.secrets import SecretProvider
 
@@ -67,14 +67,14 @@ class HttpKind:
         except (aiohttp.ClientError, OSError) as problem:
             raise classified(problem, request.url.host or "the peer") from None
 
-    def _check_destination(self, settled: Settled, request: Request) -> None:
+    def _check_destination(self, settled: Settled, request: HttpRequest) -> None:
         """A secret bound to hosts goes to no other (somebody else's credential with an address of one's own)."""
         for name in settled.secrets:
             hosts = self._secret_hosts.get(name)
             if hosts is not None and request.url.host not in hosts:
                 raise TaskFailure(f"the secret {name!r} may not be sent to {request.url.host!r}")
 
-    async def _follow(self, request: Request, limit: int, expected: frozenset[int] | None) -> Done | Failed:
+    async def _follow(self, request: HttpRequest, limit: int, expected: frozenset[int] | None) -> Done | Failed:
         for _ in range(self._client.policy.redirects_max + 1):
             async with self._client.session().request(
                 request.method,
@@ -93,7 +93,7 @@ class HttpKind:
 
 
 async def _answer(
-    request: Request, response: aiohttp.ClientResponse, limit: int, expected: frozenset[int] | None
+    request: HttpRequest, response: aiohttp.ClientResponse, limit: int, expected: frozenset[int] | None
 ) -> Done | Failed:
     status = response.status
     body = await read_body(response, limit)
@@ -117,7 +117,7 @@ def classified(problem: Exception, host: str) -> Exception:
     """What trouble of aiohttp's means: infrastructure, unless the peer is not who it should be."""
     cause: BaseException | None = problem
     while cause is not None:
-        if isinstance(cause, Refused):
+        if isinstance(cause, AddressRefused):
             return cause
         if isinstance(cause, ssl.SSLCertVerificationError | aiohttp.ClientConnectorCertificateError):
             return TaskFailure(f"{host} does not prove who it is: {cause}")

@@ -15,7 +15,7 @@ from yarl import URL
 
 from treadle.actions.configured import Settled
 from treadle.actions.failure import TaskFailure
-from treadle.actions.net import Gate, check_spelling
+from treadle.actions.net import AddressGate, check_spelling
 from treadle.actions.secrets import Secret, holds_secret, revealed
 
 Json = Any
@@ -28,7 +28,7 @@ _CREDENTIALS = frozenset(["authorization", "cookie", "proxy-authorization", "x-a
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Request:
+class HttpRequest:
     """Method, address, headers, body; in the clear, so it never prints itself."""
 
     method: str
@@ -45,7 +45,7 @@ class Request:
         """The address for messages: never its query, and of a secret one only the host."""
         return str(self.url.origin()) if self.private_url else f"{self.url.origin()}{self.url.path}"
 
-    def follow(self, status: int, location: str, gate: Gate) -> Request:
+    def follow(self, status: int, location: str, gate: AddressGate) -> HttpRequest:
         """The next hop; raises `Refused` or TaskFailure."""
         check_spelling(location)
         try:
@@ -59,14 +59,14 @@ class Request:
             next = replace(next, method=method, body=None, headers=headers, private_body=False)
         return next if target.origin() == self.url.origin() else next._abroad()
 
-    def _abroad(self) -> Request:
+    def _abroad(self) -> HttpRequest:
         if self.private_body:
             raise TaskFailure("the answer redirects to another origin, and the body holds a secret: not followed")
         kept = {k: v for k, v in self.headers.items() if k.lower() not in _CREDENTIALS | self.private}
         return replace(self, headers=kept)
 
 
-def build_request(settled: Settled, gate: Gate) -> Request:
+def build_request(settled: Settled, gate: AddressGate) -> HttpRequest:
     """The request a call describes; raises `Refused` or TaskFailure, naming the setting."""
     written = settled.get("headers")
     headers = {name: _header(name, value) for name, value in _map("headers", written).items() if value is not None}
@@ -79,7 +79,7 @@ def build_request(settled: Settled, gate: Gate) -> Request:
         headers["Idempotency-Key"] = settled.call.key
     if "treadle-attempt" not in names:
         headers["Treadle-Attempt"] = str(settled.call.facts.attempt)
-    return Request(
+    return HttpRequest(
         method=_method(settled.get("method", "GET")),
         url=gate.check_url(_address(settled)),
         headers=headers,

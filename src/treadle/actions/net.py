@@ -48,7 +48,7 @@ _NAT64 = ip_network("64:ff9b::/96")
 _COMPATIBLE = ip_network("::/96")
 
 
-class Refused(TreadleError):
+class AddressRefused(TreadleError):
     """The policy does not let an action talk to this address."""
 
 
@@ -107,28 +107,28 @@ def _split(text: str) -> tuple[str, int | None]:
     return match[1] or match[3] or match[5], None if port in (None, "*") else int(port)
 
 
-class Gate:
+class AddressGate:
     """Judges addresses by one policy."""
 
     def __init__(self, policy: NetPolicy) -> None:
         self._entries = [_entry(text) for text in policy.allow]
 
     def check_url(self, text: str | URL) -> URL:
-        """The address, understood; raises `Refused`. Where a name leads is judged when it resolves."""
+        """The address, understood; raises `AddressRefused`. Where a name leads is judged when it resolves."""
         check_spelling(str(text))
         try:
             url = URL(text)
             port = url.port
         except (ValueError, TypeError):
-            raise Refused("the address cannot be read as a URL") from None
+            raise AddressRefused("the address cannot be read as a URL") from None
         if not url.scheme:
             shown = _PATH.match(str(text))
-            raise Refused(f"{shown[0] if shown else ''!r} is no address: it must begin with https:// or http://")
+            raise AddressRefused(f"{shown[0] if shown else ''!r} is no address: it must begin with https:// or http://")
         if url.scheme not in ("http", "https"):
-            raise Refused(f"only http and https are spoken, not {url.scheme!r}")
+            raise AddressRefused(f"only http and https are spoken, not {url.scheme!r}")
         host = url.raw_host
         if not host or port is None or not 0 < port < 65536:
-            raise Refused("the address has no host or no usable port")
+            raise AddressRefused("the address has no host or no usable port")
         self._check_host(host, port)
         return url
 
@@ -137,28 +137,28 @@ class Gate:
         if address is not None:
             self.check_address(address, port)
         elif not _HOST.match(host) or _NUMERIC.match(host.rstrip(".").rpartition(".")[2]):
-            raise Refused(f"{host!r} is an unusual spelling of an address; write it in the usual form")
+            raise AddressRefused(f"{host!r} is an unusual spelling of an address; write it in the usual form")
 
     def check_resolved(self, host: str, port: int, addresses: list[str]) -> bool:
-        """All addresses of a name; raises `Refused`. True if a name entry opened them."""
+        """All addresses of a name; raises `AddressRefused`. True if a name entry opened them."""
         name = host.lower().rstrip(".")
         named = any(entry.admits_name(name, port) for entry in self._entries)
         for text in addresses:
             address = literal(text)
             if address is None:
-                raise Refused(f"{host!r} resolves to something that is not an address")
+                raise AddressRefused(f"{host!r} resolves to something that is not an address")
             if not (named and _is_private(unwrapped(address))):
                 self.check_address(address, port, host)
         return named
 
     def check_address(self, address: Address, port: int, host: str = "") -> None:
-        """One address; raises `Refused`."""
+        """One address; raises `AddressRefused`."""
         inner = unwrapped(address)
         if is_public(inner) or any(entry.admits_address(inner, port) for entry in self._entries):
             return
         what = f"{host!r} resolves to {inner}, which" if host else f"{address}"
         entry = f"[{inner}]:{port}" if inner.version == 6 else f"{inner}:{port}"
-        raise Refused(
+        raise AddressRefused(
             f"{what} is not a public address; the operator can allow it: the setting `net.allow`, "
             f'`allow = ["{entry}"]` under [net] of treadle.toml'
         )
@@ -167,13 +167,13 @@ class Gate:
 def check_spelling(text: str) -> None:
     """What URL libraries quietly repair, each in its own way, is refused: they would not agree on the host."""
     if not text.isprintable():
-        raise Refused("an address must not hold control characters")
+        raise AddressRefused("an address must not hold control characters")
     match = _AUTHORITY.match(text)
     authority = match[1] if match is not None else ""
     if "@" in authority:
-        raise Refused("an address must not hold user information: use an Authorization header with a secret")
+        raise AddressRefused("an address must not hold user information: use an Authorization header with a secret")
     if "\\" in authority or any(map(str.isspace, authority)):
-        raise Refused("the host of an address must not hold spaces or backslashes")
+        raise AddressRefused("the host of an address must not hold spaces or backslashes")
 
 
 def literal(host: str) -> Address | None:

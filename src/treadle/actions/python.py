@@ -17,7 +17,7 @@ from treadle.actions.failure import TaskFailure, error_of, is_interrupt
 from treadle.actions.plain import plain
 from treadle.actions.protocol import Call, Done, Failed, Missing, Reply, Work, failed
 from treadle.tasks.find import UnknownFunction, find_function
-from treadle.tasks.signature import Misfit, Parameter, Signature, signature_of
+from treadle.tasks.signature import InputMisfit, Parameter, Signature, signature_of
 from treadle.tasks.trust import Trust
 
 Json = Any
@@ -94,7 +94,7 @@ def _bound(function: Function, signature: Signature | None, call: Call) -> Bound
         (only,) = signature.parameters.values()
         try:
             return partial(function, only.convert(plain(call.input)), **facts)
-        except Misfit as problem:
+        except InputMisfit as problem:
             return _misfit_of_whole(signature, only, call.input, problem)
     return _bound_by_name(function, signature, call.input, facts)
 
@@ -115,7 +115,7 @@ def _bound_by_name(function: Function, signature: Signature, given: Json, facts:
         if (parameter := signature.parameters.get(name)) is not None:
             try:
                 named[name] = parameter.convert(value)
-            except Misfit as problem:
+            except InputMisfit as problem:
                 return _misfit(signature, name, problem)
     return partial(function, **named, **facts)
 
@@ -124,11 +124,11 @@ def _kind(value: Json) -> str:
     return {list: "an array", str: "text", bool: "true or false"}.get(type(value), "a number")
 
 
-def _misfit(signature: Signature, name: str, problem: Misfit) -> Failed:
+def _misfit(signature: Signature, name: str, problem: InputMisfit) -> Failed:
     return failed(f"the input `{name}` of {signature.shown}: {problem}", "SCHEMA", details={"parameter": name})
 
 
-def _misfit_of_whole(signature: Signature, only: Parameter, given: Json, problem: Misfit) -> Failed:
+def _misfit_of_whole(signature: Signature, only: Parameter, given: Json, problem: InputMisfit) -> Failed:
     if not isinstance(given, dict) or only.fields is not None:
         return _misfit(signature, only.name, problem)
     text = (

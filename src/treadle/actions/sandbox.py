@@ -47,7 +47,7 @@ _REMEDY = (
 )
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class SandboxLimits(Struct, frozen=True, kw_only=True):
     """What programs inside may use."""
 
     processes: int
@@ -67,7 +67,7 @@ def wrapped(
     chdir: str,
     readable: tuple[str, ...],
     network: bool,
-    limits: Limits,
+    limits: SandboxLimits,
 ) -> list[str]:
     """The command line of a program inside its sandbox. `work`: the one directory outside that it may write to."""
     command = [bwrap, "--unshare-all", "--unshare-user", "--disable-userns", "--die-with-parent", "--cap-drop", "ALL"]
@@ -83,7 +83,7 @@ def wrapped(
     return [*command, "--remount-ro", "/", "--chdir", chdir, "--", *_limited(limits), *argv]
 
 
-def _limited(limits: Limits) -> list[str]:
+def _limited(limits: SandboxLimits) -> list[str]:
     """Set inside, where the limit of processes counts those of the sandbox alone."""
     return [
         _PRLIMIT,
@@ -108,7 +108,7 @@ def other_user(user: int | None) -> int | None:
 class Bubblewrap:
     """Finds bwrap and tries it once."""
 
-    def __init__(self, program: str, limits: Limits, user: int | None = None) -> None:
+    def __init__(self, program: str, limits: SandboxLimits, user: int | None = None) -> None:
         self._program = program
         self._limits = limits
         self._user = user

@@ -22,9 +22,9 @@ from msgspec import Struct
 from treadle.actions.configured import Settled, with_secrets
 from treadle.actions.failure import TaskFailure
 from treadle.actions.protocol import Call, Done, Failed, Reply, failed
-from treadle.actions.sandbox import OWN, READABLE, Bubblewrap, Limits, other_user, wrapped
+from treadle.actions.sandbox import OWN, READABLE, Bubblewrap, SandboxLimits, other_user, wrapped
 from treadle.actions.secrets import SecretProvider, holds_secret, revealed
-from treadle.actions.shell_process import Ended, Program, run_program
+from treadle.actions.shell_process import ProcessEnd, Program, run_program
 
 Json = Any
 PATH = "/usr/local/bin:/usr/bin:/bin"
@@ -77,7 +77,7 @@ class ShellKind:
     def __init__(self, policy: ShellPolicy, secrets: SecretProvider) -> None:
         self._policy = policy
         self._secrets = secrets
-        self._limits = Limits(
+        self._limits = SandboxLimits(
             processes=policy.processes_max, memory=policy.memory_max, file=policy.file_max, disk=policy.disk_max
         )
         self._bubblewrap = Bubblewrap(policy.bwrap, self._limits, policy.user)
@@ -200,7 +200,7 @@ def _codes(value: Json) -> frozenset[int]:
     return frozenset(value)
 
 
-def _outcome(ended: Ended, ok: frozenset[int]) -> Done | Failed:
+def _outcome(ended: ProcessEnd, ok: frozenset[int]) -> Done | Failed:
     code = ended.exit_code
     stdout = _text(ended.stdout, ended.dropped.get("stdout"))
     stderr = _text(ended.stderr, ended.dropped.get("stderr"))

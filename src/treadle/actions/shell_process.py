@@ -28,7 +28,7 @@ DRAIN_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ProcessEnd:
     """How a program ended. A negative exit code is the signal that killed it."""
 
     exit_code: int
@@ -75,7 +75,7 @@ class _Watch(asyncio.SubprocessProtocol):
             self.closed.set_result(None)
 
 
-async def run_program(program: Program) -> Ended:
+async def run_program(program: Program) -> ProcessEnd:
     """Runs it. Cancelling ends the whole group before the cancellation goes on."""
     loop = asyncio.get_running_loop()
     transport, watch = await loop.subprocess_exec(
@@ -103,7 +103,7 @@ async def run_program(program: Program) -> Ended:
     code = transport.get_returncode()
     names = {1: "stdout", 2: "stderr"}
     dropped = {names[fd]: count for fd, count in watch.dropped.items() if count}
-    return Ended(code if code is not None else -1, bytes(watch.kept[1]), bytes(watch.kept[2]), dropped)
+    return ProcessEnd(code if code is not None else -1, bytes(watch.kept[1]), bytes(watch.kept[2]), dropped)
 
 
 def _feed(transport: asyncio.SubprocessTransport, stdin: bytes) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 from treadle.display.drawing import frame, write
-from treadle.display.layout import Box, Line, lay_out
+from treadle.display.layout import Box, EdgeLine, lay_out
 from treadle.display.words import badges, clip, describe, edge_words, joins, kind_of
 from treadle.graph.execution_graph import ExecutionGraph, GraphNode, GraphTransition
 
@@ -24,7 +24,9 @@ STYLE = """
 def graph_svg(graph: ExecutionGraph) -> str:
     """The picture, as SVG text."""
     boxes = {ref: _box(node, graph) for ref, node in graph.nodes.items()}
-    lines = {t.id: Line(boxes[t.source.ref], boxes[t.target.ref], _label_size(t)) for t in graph.transitions.values()}
+    lines = {
+        t.id: EdgeLine(boxes[t.source.ref], boxes[t.target.ref], _label_size(t)) for t in graph.transitions.values()
+    }
     width, height = lay_out(list(boxes.values()), list(lines.values()))
     for box in {id(b): b for b in [*boxes.values(), *(s for line in lines.values() for s in line.stations)]}.values():
         box.x += MARGIN
@@ -39,7 +41,7 @@ def graph_svg(graph: ExecutionGraph) -> str:
     return frame(width + 2 * MARGIN + aside, height + 2 * MARGIN, graph.workflow_name, body, STYLE)
 
 
-def _numbered(graph: ExecutionGraph, lines: dict[str, Line]) -> list[tuple[int, GraphTransition]]:
+def _numbered(graph: ExecutionGraph, lines: dict[str, EdgeLine]) -> list[tuple[int, GraphTransition]]:
     """Every edge; back edges numbered among themselves, so that each swings out further."""
     found, count = [], 0
     for t in graph.transitions.values():
@@ -59,7 +61,7 @@ def _label_size(t: GraphTransition) -> tuple[float, float]:
     return (max(len(line) for line in words) * 6.2 + 14, len(words) * LINE_HEIGHT) if words else (0.0, 0.0)
 
 
-def _ports(lines: dict[str, Line]) -> dict[str, tuple[float, float]]:
+def _ports(lines: dict[str, EdgeLine]) -> dict[str, tuple[float, float]]:
     """Where on its source and target an edge begins and ends: spread out, in the order of what they lead to."""
     starts: dict[str, float] = {}
     ends: dict[str, float] = {}
@@ -77,7 +79,7 @@ def _ports(lines: dict[str, Line]) -> dict[str, tuple[float, float]]:
     return {name: (starts.get(name, line.source.x), ends.get(name, line.target.x)) for name, line in lines.items()}
 
 
-def _edge(t: GraphTransition, line: Line, ports: tuple[float, float], outside: float) -> str:
+def _edge(t: GraphTransition, line: EdgeLine, ports: tuple[float, float], outside: float) -> str:
     kind = "e" + (" many" if t.replicates else "") + (" failure" if t.definition.on == "failure" else "")
     kind += " trigger" if t.definition.trigger is not None else ""
     if line.back:
@@ -93,7 +95,7 @@ def _edge(t: GraphTransition, line: Line, ports: tuple[float, float], outside: f
     return f'<path class="{kind}" d="{path}"/>{tip}' + (_label(t, post.x, post.y) if post is not None else "")
 
 
-def _back(t: GraphTransition, line: Line, kind: str, outside: float) -> str:
+def _back(t: GraphTransition, line: EdgeLine, kind: str, outside: float) -> str:
     x1, y1 = line.source.x + line.source.width / 2, line.source.y + 4
     x2, y2 = line.target.x + line.target.width / 2, line.target.y - 4
     if line.source is line.target:

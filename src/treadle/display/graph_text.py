@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle.display.layout import Box, Line, lay_out
+from treadle.display.layout import Box, EdgeLine, lay_out
 from treadle.display.words import TEXT_MAX, WHOLE, badges, describe, edge_words, joins, kind_of
 from treadle.graph.execution_graph import ExecutionGraph, GraphNode
 
@@ -48,7 +48,9 @@ def graph_json(graph: ExecutionGraph) -> dict[str, Any]:
 
 def _from_top(graph: ExecutionGraph) -> list[GraphNode]:
     boxes = {ref: Box(1, 1) for ref in graph.nodes}
-    lay_out(list(boxes.values()), [Line(boxes[t.source.ref], boxes[t.target.ref]) for t in graph.transitions.values()])
+    lay_out(
+        list(boxes.values()), [EdgeLine(boxes[t.source.ref], boxes[t.target.ref]) for t in graph.transitions.values()]
+    )
     return sorted(graph.nodes.values(), key=lambda node: boxes[node.ref].rank)
 
 

@@ -31,7 +31,7 @@ class Box:
 
 
 @dataclass(slots=True)
-class Line:
+class EdgeLine:
     """An edge: from box to box over stations, or, if it goes back, straight."""
 
     source: Box
@@ -50,7 +50,7 @@ class Line:
 GAP_X, GAP_Y = 26.0, 22.0
 
 
-def lay_out(boxes: Sequence[Box], lines: Sequence[Line]) -> tuple[float, float]:
+def lay_out(boxes: Sequence[Box], lines: Sequence[EdgeLine]) -> tuple[float, float]:
     """Gives every box its place, with the origin at the top left; the size of the drawing."""
     if not boxes:
         return 0.0, 0.0
@@ -62,8 +62,8 @@ def lay_out(boxes: Sequence[Box], lines: Sequence[Line]) -> tuple[float, float]:
     return _fit(ranks)
 
 
-def _set_back_edges_aside(boxes: Sequence[Box], lines: Sequence[Line]) -> None:
-    out: dict[int, list[Line]] = {id(box): [] for box in boxes}
+def _set_back_edges_aside(boxes: Sequence[Box], lines: Sequence[EdgeLine]) -> None:
+    out: dict[int, list[EdgeLine]] = {id(box): [] for box in boxes}
     for line in lines:
         out[id(line.source)].append(line)
     done: set[int] = set()
@@ -86,10 +86,10 @@ def _set_back_edges_aside(boxes: Sequence[Box], lines: Sequence[Line]) -> None:
                 todo.append((line.target, 0))
 
 
-def _rank(boxes: Sequence[Box], lines: Sequence[Line]) -> None:
+def _rank(boxes: Sequence[Box], lines: Sequence[EdgeLine]) -> None:
     """Longest path from above: two ranks a step."""
     waiting = {id(box): 0 for box in boxes}
-    out: dict[int, list[Line]] = {id(box): [] for box in boxes}
+    out: dict[int, list[EdgeLine]] = {id(box): [] for box in boxes}
     for line in lines:
         if not line.back:
             waiting[id(line.target)] += 1
@@ -103,7 +103,7 @@ def _rank(boxes: Sequence[Box], lines: Sequence[Line]) -> None:
                 ready.append(line.target)
 
 
-def _stations(boxes: Sequence[Box], lines: Sequence[Line]) -> list[list[Box]]:
+def _stations(boxes: Sequence[Box], lines: Sequence[EdgeLine]) -> list[list[Box]]:
     """Every forward edge gets a station on each rank it crosses; the first one is as large as its label."""
     ranks: list[list[Box]] = [[] for _ in range(max(box.rank for box in boxes) + 1)]
     for box in boxes:

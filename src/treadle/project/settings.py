@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from treadle.errors import SettingsInvalid
-from treadle.store.places import Place
+from treadle.store.places import StoreLocation
 
 FILE = "treadle.toml"
 Output = Literal["text", "json", "jsonl"]
@@ -157,12 +157,12 @@ class Configuration:
         return self.values[name].value
 
     @property
-    def store(self) -> Place:
+    def store(self) -> StoreLocation:
         """A file named in `treadle.toml` is relative to its folder, any other to the current folder."""
         value, origin = self.values["store"]
-        place = Place(value)
+        place = StoreLocation(value)
         if place.path is not None and self.file is not None and origin == str(self.file):
-            return Place(self.file.parent / place.path)
+            return StoreLocation(self.file.parent / place.path)
         return place
 
     @property

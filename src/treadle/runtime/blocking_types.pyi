@@ -25,7 +25,7 @@ from treadle.runtime.queues import QueueView
 from treadle.runtime.run import Json
 from treadle.runtime.schedule import Schedule
 from treadle.runtime.settings import EngineSettings as EngineSettings
-from treadle.store.places import Place
+from treadle.store.places import StoreLocation
 from treadle.store.port import GateRow as GateRow
 from treadle.store.port import OutboxRow, RunRow, Store
 from treadle.store.work import QueueRules
@@ -205,7 +205,7 @@ class Engine(Client):
         DefinitionError with every problem; then nothing has changed."""
 
 def open(
-    store: str | Path | Place | Store = "treadle.db",
+    store: str | Path | StoreLocation | Store = "treadle.db",
     *,
     functions: Mapping[str, Callable[..., Any]] | None = None,
     registry: Registry | None = None,

@@ -45,7 +45,7 @@ from treadle.runtime.progress import Progress
 from treadle.runtime.queues import Rulebook
 from treadle.runtime.unable import Unable, look
 from treadle.runtime.workshop import THREADS_MAX
-from treadle.store.work import Claim, Claimed, QueueRules, Work
+from treadle.store.work import Claim, Claimed, QueueRules, WorkStore
 
 LEASE_MS = 15_000
 """Longer than a pause of the garbage collector, a busy machine or a restart of the database; a third of it is how long
@@ -68,7 +68,7 @@ class Claimant:
     def __init__(
         self,
         commander: Commander,
-        work: Work,
+        work: WorkStore,
         make_executor: MakeExecutor,
         clock: Clock,
         *,

@@ -31,8 +31,8 @@ from treadle.runtime.queues import QueueView, put_rules, queues_of, work_of
 from treadle.runtime.run import Run
 from treadle.runtime.schedule import KIND as SCHEDULE
 from treadle.runtime.schedule import Schedule, ScheduleProblem, check_schedule, hash_of
-from treadle.store.port import Document, OutboxRow, RunQuery
 from treadle.store.port import GateRow as GateRow
+from treadle.store.port import OutboxRow, RunQuery, StoredDocument
 from treadle.store.port import RunRow as RunRow
 from treadle.store.work import QueueRules
 
@@ -277,5 +277,5 @@ class Client:
         return await check_store(self._commander.store, progress=progress)
 
 
-def _deployed(document: Document) -> Deployed:
+def _deployed(document: StoredDocument) -> Deployed:
     return Deployed(document.name, document.version, document.hash)

@@ -24,7 +24,7 @@ from treadle.runtime.patience import patiently as patiently
 from treadle.runtime.ports import Clock
 from treadle.runtime.presence import Presence
 from treadle.store.notices import AWAIT, CHANGED, END, INBOX, MISSED, NEWS, WANT, Notices
-from treadle.store.port import Answer, OutboxRow, Request, RunQuery, Store
+from treadle.store.port import InboxAnswer, InboxRequest, OutboxRow, RunQuery, Store
 from treadle.store.rows import shard_of
 
 LOOK_AGAIN_S = 1.0
@@ -58,7 +58,7 @@ class Commander(Protocol):
 
     async def ask(
         self, run: RunId, command: Command, workflow: str | None = None, fresh: bool = False, request: str = ""
-    ) -> Answer:
+    ) -> InboxAnswer:
         """A command to its durable answer. Who asks again under the same `request` has asked once."""
 
     def watch(self, run: RunId) -> Watch:
@@ -103,7 +103,7 @@ class Remote:
         workflow: str | None = None,
         fresh: bool = False,  # noqa: ARG002
         request: str = "",
-    ) -> Answer:
+    ) -> InboxAnswer:
         """Waits for the owner. If there is none the request stays in the inbox and `EngineStopped` says so."""
         refused = None
         if isinstance(command, StartRun):
@@ -115,21 +115,23 @@ class Remote:
         elif isinstance(command, CompleteGate) and not await self.presence.is_owned():
             refused = await self._refused_answer(run, command)
         if refused is not None:
-            return Answer("", refused)
-        return await self._asked(Request(request or str(uuid_utils.uuid7()), run, command, self.clock.now(), workflow))
+            return InboxAnswer("", refused)
+        return await self._asked(
+            InboxRequest(request or str(uuid_utils.uuid7()), run, command, self.clock.now(), workflow)
+        )
 
     async def revive(self, letter: OutboxRow) -> None:
-        request = Request(str(uuid_utils.uuid7()), letter.run, None, self.clock.now(), revive=letter.id)
+        request = InboxRequest(str(uuid_utils.uuid7()), letter.run, None, self.clock.now(), revive=letter.id)
         answer = await self._asked(request)
         if answer.rejection is not None:
             raise CommandRefused(answer.rejection.kind, answer.rejection.message)
 
-    async def _known_start(self, key: str, workflow: str) -> Answer | None:
+    async def _known_start(self, key: str, workflow: str) -> InboxAnswer | None:
         """What the next engine would say to a key that was used before: nobody else can say which run it stands for.
         Raises EngineStopped if that has only been asked for, too."""
         found = await self.store.find_runs(RunQuery(workflow=workflow, idempotency_key=key, limit=1))
         if found:
-            return Answer("", result=found[0].run)
+            return InboxAnswer("", result=found[0].run)
         for request in await self.store.inbox(range(self.store.shards), INBOX_MAX):
             asked = request.command
             if isinstance(asked, StartRun) and (asked.idempotency_key, request.workflow) == (key, workflow):
@@ -160,7 +162,7 @@ class Remote:
         problem = graph.input_schema.problem(command.input or {}) if graph.input_schema is not None else None
         return None if problem is None else Rejection("SCHEMA", f"input of {workflow!r}: {problem}")
 
-    async def _asked(self, request: Request) -> Answer:
+    async def _asked(self, request: InboxRequest) -> InboxAnswer:
         """Asking again is how one looks for the answer: the request's id makes that harmless."""
         answer = await patiently(lambda: self.store.submit(request))
         if answer is None:
@@ -175,7 +177,7 @@ class Remote:
                     answer = await patiently(lambda: self.store.submit(request))
         return answer
 
-    async def _left_behind(self, request: Request) -> Answer:
+    async def _left_behind(self, request: InboxRequest) -> InboxAnswer:
         """Nobody is there to answer. Of several starts with one key that were asked for at the same moment, all name
         the run of the first in the inbox: that is the one which the next engine makes. Raises EngineStopped."""
         command = request.command
@@ -215,7 +217,7 @@ class Remote:
             self._feed.wake_everybody()
 
 
-def _kept(request: Request) -> EngineStopped:
+def _kept(request: InboxRequest) -> EngineStopped:
     text = f"request {request.id} is kept and will be carried out by the next engine"
     run = request.run if isinstance(request.command, StartRun) else None
     return EngineStopped(f"nobody coordinates this store now; {text}", run=run)

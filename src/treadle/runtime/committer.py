@@ -31,7 +31,7 @@ from treadle.runtime.gathering import Decided, Gathering, Item
 from treadle.runtime.logs import logger
 from treadle.runtime.outage import OUTAGE
 from treadle.runtime.shards import Shards
-from treadle.store.port import Answer, Batch, Commit, Fence, OutboxRow, Store
+from treadle.store.port import Batch, Commit, Fence, InboxAnswer, OutboxRow, Store
 
 RETRY_FIRST_S, RETRY_LAST_S = 0.05, 5.0
 """Waits between tries to reach a store that is unavailable: a full disk is looked at every five seconds."""
@@ -107,7 +107,7 @@ class Committer:
         else:
             self._gathering.parked.append((row, parked))
 
-    def revive(self, row: int | None, answer: Answer | None) -> None:
+    def revive(self, row: int | None, answer: InboxAnswer | None) -> None:
         """A parked row is to be tried again."""
         if row is not None:
             self._gathering.revived.append(row)

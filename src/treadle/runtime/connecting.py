@@ -18,7 +18,7 @@ from treadle.runtime.commander import Remote
 from treadle.runtime.holding import open_channel, open_database
 from treadle.runtime.patience import PATIENCE_S, until_open
 from treadle.runtime.wake import Bells
-from treadle.store.places import Place, place_of
+from treadle.store.places import StoreLocation, place_of
 
 if TYPE_CHECKING:
     from treadle.runtime import blocking_types
@@ -31,7 +31,7 @@ class connect:  # used as a function is: `async with connect(…) as client`
     StorePlaceError; StoreUnavailable after `wait_s`."""
 
     def __init__(
-        self, store: str | Path | Place = "treadle.db", *, create: bool = False, wait_s: float = PATIENCE_S
+        self, store: str | Path | StoreLocation = "treadle.db", *, create: bool = False, wait_s: float = PATIENCE_S
     ) -> None:
         self._wait_ms = int(wait_s * 1_000)
         self._place = place_of(store)

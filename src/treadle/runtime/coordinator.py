@@ -59,7 +59,7 @@ from treadle.runtime.loading import Loading
 from treadle.runtime.ports import Clock
 from treadle.runtime.refusals import Refusals
 from treadle.runtime.shards import Shards
-from treadle.store.port import Answer, Commit, OutboxRow, Store
+from treadle.store.port import Commit, InboxAnswer, OutboxRow, Store
 
 TURN_S = 0.005
 """How long one turn decides before it lets the loop breathe: timers, sockets and people must not wait for an
@@ -104,7 +104,7 @@ class Coordinator:
         self.wait_quiet = self._background.wait_quiet
         """Until there is nothing left to decide without news from outside."""
         self._hots = Hots()
-        self._asked: set[asyncio.Future[Answer]] = set()
+        self._asked: set[asyncio.Future[InboxAnswer]] = set()
         self._refusals = refusals = Refusals(self.settle, self._answer, self.put)
         self._committer = Committer(store, shards, self._durable, self._decide_again, self._fell, refusals.unwritable)
         self._loading = Loading(
@@ -125,11 +125,13 @@ class Coordinator:
         """A command nobody waits for: a report, a timer, a row of the outbox (of `source`)."""
         self.put(Item(run, command, row=row, source=source))
 
-    async def ask(self, run: RunId, command: c.Command, workflow: str | None = None, fresh: bool = False) -> Answer:
+    async def ask(
+        self, run: RunId, command: c.Command, workflow: str | None = None, fresh: bool = False
+    ) -> InboxAnswer:
         """A command to its durable answer. Raises `Moved` if it must be asked of another node."""
         if self.stopped is not None:
             raise EngineStopped(f"this engine has stopped: {self.stopped}") from self.stopped
-        future: asyncio.Future[Answer] = self._loop.create_future()
+        future: asyncio.Future[InboxAnswer] = self._loop.create_future()
         self._asked.add(future)
         try:
             self.put(Item(run, command, workflow, future, fresh=fresh))
@@ -151,7 +153,7 @@ class Coordinator:
     def revive(self, row: int | None, run: RunId, request: str = "") -> None:
         """A parked row is to be tried again; None: there is no such row, and the request for it is refused."""
         rejection = Rejection("NOT_FOUND", "there is no such dead letter") if row is None else None
-        self._committer.revive(row, Answer(request, rejection, run=run) if request else None)
+        self._committer.revive(row, InboxAnswer(request, rejection, run=run) if request else None)
         self._wake()
 
     def offer_work(self, shape: Shape) -> None:
@@ -226,12 +228,12 @@ class Coordinator:
         """Runs of these shards that are in memory, for looking at."""
         return [(run, hot) for run, hot in self._hots.runs() if self.shards.of(run) in shards]
 
-    def decide_now(self, run: RunId, command: c.Command) -> asyncio.Future[Answer] | None:
+    def decide_now(self, run: RunId, command: c.Command) -> asyncio.Future[InboxAnswer] | None:
         """Decides before anything else is, if the run is in memory; the durable answer, None if it is not."""
         hot = self._hots.get(run)
         if hot is None or run in self._loading or self.stopped is not None:
             return None
-        told: asyncio.Future[Answer] = self._loop.create_future()
+        told: asyncio.Future[InboxAnswer] = self._loop.create_future()
         self._decide(hot, Item(run, command, future=told))
         self._wake()
         return told

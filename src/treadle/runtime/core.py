@@ -38,7 +38,7 @@ from treadle.runtime.progress import Progress
 from treadle.runtime.recovery import Recovery
 from treadle.runtime.shards import Shards
 from treadle.runtime.timers import Timers
-from treadle.store.port import Answer, Fence, Store
+from treadle.store.port import Fence, InboxAnswer, Store
 
 PATIENCE_S = 10.0
 """How long a closing engine waits for a store that takes nothing: as long as a file may be locked by somebody else."""
@@ -222,9 +222,9 @@ class Core:
         return self.coordinator.stopped is not None
 
     def _due(self, run: RunId, timer: TimerId) -> None:
-        future: asyncio.Future[Answer] = self.coordinator.future()
+        future: asyncio.Future[InboxAnswer] = self.coordinator.future()
 
-        def told(answered: asyncio.Future[Answer]) -> None:
+        def told(answered: asyncio.Future[InboxAnswer]) -> None:
             rejection = None if answered.cancelled() or answered.exception() else answered.result().rejection
             self.timers.settled(run, timer, rejection is not None and rejection.kind == "BAD_REQUEST")
 

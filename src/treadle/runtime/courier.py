@@ -28,7 +28,7 @@ from standardwebhooks import Webhook
 
 from treadle.actions.failure import TaskFailure
 from treadle.actions.http import RETRYABLE, classified
-from treadle.actions.net import Refused
+from treadle.actions.net import AddressRefused
 from treadle.actions.outside import Outside, Subscription
 from treadle.actions.redact import Redactor
 from treadle.actions.secrets import Secret, fetch
@@ -122,7 +122,7 @@ class WebhookCourier:
             signing = await self._signing(secret)
             redactor = Redactor([signing])
             status = await self._exchange(url, _signed(signing, id, self._now(), msgspec.json.encode(body)))
-        except (Refused, TaskFailure) as problem:
+        except (AddressRefused, TaskFailure) as problem:
             again = isinstance(problem, TaskFailure) and problem.retryable
             raise (DeliveryFailed if again else Undeliverable)(redactor.text(str(problem))) from None
         if 200 <= status < 300:

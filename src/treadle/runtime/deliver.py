@@ -30,7 +30,7 @@ from treadle.runtime.ports import MakeExecutor
 from treadle.runtime.progress import Progress
 from treadle.runtime.shards import Moved
 from treadle.runtime.timers import Timers
-from treadle.store.port import Answer, OutboxRow
+from treadle.store.port import InboxAnswer, OutboxRow
 
 log = logger("treadle.delivery")
 
@@ -134,13 +134,13 @@ class Delivery:
 
     def _stop_if_refused(
         self, run: RunId, command: c.StartAttempt | c.ExtendLease, row: OutboxRow | None
-    ) -> asyncio.Future[Answer]:
+    ) -> asyncio.Future[InboxAnswer]:
         """An attempt that may not begin, or has lost its lease, stops: the work is somebody else's, or its run is
         paused."""
-        future: asyncio.Future[Answer] = self._coordinator.future()
+        future: asyncio.Future[InboxAnswer] = self._coordinator.future()
         key = (run, command.token, command.attempt)
 
-        def told(answered: asyncio.Future[Answer]) -> None:
+        def told(answered: asyncio.Future[InboxAnswer]) -> None:
             if answered.cancelled() or self._offered.get(key, row) is not row:
                 return  # it was lost and offered anew meanwhile: this is not about that
             problem = answered.exception()
@@ -262,11 +262,11 @@ class Delivery:
         told = self._refused_child(row, effect)
         self._coordinator.put(Item(effect.child, command, effect.workflow, told, row.id, True, row.run))
 
-    def _refused_child(self, row: OutboxRow, effect: f.StartChild) -> asyncio.Future[Answer]:
+    def _refused_child(self, row: OutboxRow, effect: f.StartChild) -> asyncio.Future[InboxAnswer]:
         """A future that tells the parent when its child could not be started."""
-        future: asyncio.Future[Answer] = self._coordinator.future()
+        future: asyncio.Future[InboxAnswer] = self._coordinator.future()
 
-        def told(answered: asyncio.Future[Answer]) -> None:
+        def told(answered: asyncio.Future[InboxAnswer]) -> None:
             if answered.cancelled() or answered.exception() is not None:
                 return
             rejection = answered.result().rejection
@@ -280,9 +280,9 @@ class Delivery:
 
     def _retry_child(self, row: OutboxRow, effect: f.RetryChild) -> None:
         """A child that retention has dropped cannot answer: its parent starts a new one."""
-        future: asyncio.Future[Answer] = self._coordinator.future()
+        future: asyncio.Future[InboxAnswer] = self._coordinator.future()
 
-        def told(answered: asyncio.Future[Answer]) -> None:
+        def told(answered: asyncio.Future[InboxAnswer]) -> None:
             if not answered.cancelled() and answered.exception() is None and answered.result().rejection is not None:
                 self._coordinator.tell(row.run, relatives.child_is_gone(effect), row.id)
 

@@ -23,7 +23,7 @@ from treadle.runtime.ports import Clock
 from treadle.runtime.presence import Alone, Presence
 from treadle.runtime.shards import Moved
 from treadle.store.notices import Notices
-from treadle.store.port import Answer, OutboxRow, Store
+from treadle.store.port import InboxAnswer, OutboxRow, Store
 
 DRAWS_MAX = 500
 """An id takes a microsecond. A node with one shard of 64 finds one of its own in so many draws but once in 2,600."""
@@ -68,7 +68,7 @@ class Direct:
         workflow: str | None = None,
         fresh: bool = False,
         request: str = "",  # noqa: ARG002
-    ) -> Answer:
+    ) -> InboxAnswer:
         return await self._coordinator.ask(run, command, workflow, fresh)
 
     def will_tell(self, run: RunId) -> bool:
@@ -105,7 +105,7 @@ class Shared(Direct):
 
     async def ask(
         self, run: RunId, command: Command, workflow: str | None = None, fresh: bool = False, request: str = ""
-    ) -> Answer:
+    ) -> InboxAnswer:
         known = self.library.newest(workflow or "")
         answer = await self._asked(run, command, workflow, fresh, request)
         if answer.rejection is not None and isinstance(command, StartRun) and workflow is not None:
@@ -117,7 +117,7 @@ class Shared(Direct):
 
     async def _asked(
         self, run: RunId, command: Command, workflow: str | None, fresh: bool, request: str = ""
-    ) -> Answer:
+    ) -> InboxAnswer:
         if self._coordinator.owns(run):
             try:
                 return await super().ask(run, command, workflow, fresh)

@@ -33,7 +33,7 @@ from treadle.runtime.gathering import Item
 from treadle.runtime.logs import logger
 from treadle.runtime.ports import Alarm, Clock
 from treadle.runtime.shards import Moved, Shards
-from treadle.store.port import Answer, Request, Store
+from treadle.store.port import InboxAnswer, InboxRequest, Store
 
 LOOK_FIRST_MS, LOOK_LAST_MS = 500, 5_000
 """Between looks for an answer nobody has told of: wakes may be lost."""
@@ -70,9 +70,9 @@ class Elsewhere:
         self._reports = count(1)
         self._held: list[Item] = []
         """Reports about runs of shards in doubt."""
-        self._lines: dict[RunId, deque[tuple[Item, Request]]] = {}
+        self._lines: dict[RunId, deque[tuple[Item, InboxRequest]]] = {}
         self._under_way: set[str] = set()
-        self._waiting: dict[str, tuple[Item, Request]] = {}
+        self._waiting: dict[str, tuple[Item, InboxRequest]] = {}
         """Kept in an inbox, and somebody here needs the answer."""
         self._alarm: Alarm | None = None
         self._pause_ms = LOOK_FIRST_MS
@@ -120,7 +120,7 @@ class Elsewhere:
         if id in self._under_way or id in self._waiting:
             return  # recovery says it again
         self._under_way.add(id)
-        request = Request(id, item.run, item.command, self._clock.now(), item.workflow)
+        request = InboxRequest(id, item.run, item.command, self._clock.now(), item.workflow)
         line = self._lines.get(item.run)
         if line is not None:
             line.append((item, request))
@@ -140,7 +140,7 @@ class Elsewhere:
             del self._lines[run]
             self._under_way.difference_update(request.id for _item, request in line)
 
-    def _submitted(self, item: Item, request: Request, answer: Answer | None) -> None:
+    def _submitted(self, item: Item, request: InboxRequest, answer: InboxAnswer | None) -> None:
         self._under_way.discard(request.id)
         if answer is None:
             self.wake(request.run)
@@ -156,7 +156,7 @@ class Elsewhere:
             self._pause_ms = LOOK_FIRST_MS
             self._look_later()
 
-    def _answered(self, item: Item, answer: Answer) -> None:
+    def _answered(self, item: Item, answer: InboxAnswer) -> None:
         if item.keeps_row and answer.rejection is None:
             self._settle(item.row)
         if item.future is not None and not item.future.done():

@@ -52,12 +52,12 @@ from treadle.runtime.retention import Retention
 from treadle.runtime.scheduler import Scheduler
 from treadle.runtime.settings import EngineSettings as EngineSettings
 from treadle.runtime.unable import Unable
-from treadle.store.members import Members, Node
+from treadle.store.members import Member, Members
 from treadle.store.notices import MISSED, NODES, WORK, Notices, Silence
-from treadle.store.places import Place, place_of
+from treadle.store.places import StoreLocation, place_of
 from treadle.store.port import KeepsKey, Store
 from treadle.store.rows import SHARD
-from treadle.store.work import Work
+from treadle.store.work import WorkStore
 from treadle.tasks.trust import Trust
 
 FOREVER_MS = 1 << 50
@@ -74,7 +74,7 @@ class Engine(Client):
 
     def __init__(
         self,
-        store: str | Path | Place | Store = "treadle.db",
+        store: str | Path | StoreLocation | Store = "treadle.db",
         *,
         functions: Mapping[str, Callable[..., Any]] | None = None,
         registry: Registry | None = None,
@@ -198,7 +198,7 @@ class Engine(Client):
         """The right to decide for a share of the store, which changes as nodes come and go."""
         core, settings = self._core, self.settings
         queues = tuple(settings.queues) if settings.queues is not None else None
-        node = Node(self._owner, self.name, queues=queues, process=this_process())
+        node = Member(self._owner, self.name, queues=queues, process=this_process())
         membership = Membership(members, core, node, clock, self._random, settings.lease_ms)
         membership.nudge = lambda: notices.say(NODES)
         membership.lacks = lambda: self._queues.claimant.unable.lacks if self._queues is not None else {}
@@ -215,7 +215,7 @@ class Engine(Client):
 
     def _queueing(self, store: Store, notices: Notices, clock: Clock, execute: MakeExecutor) -> Queueing | None:
         """Where workers claim queue work, this engine is one of them; else that work is its own."""
-        if not isinstance(store, Work):
+        if not isinstance(store, WorkStore):
             return None
         return Queueing(
             self._core,
@@ -232,7 +232,7 @@ class Engine(Client):
         )
 
     async def _hold(self) -> Held:
-        if not isinstance(self._place, str | Path | Place):
+        if not isinstance(self._place, str | Path | StoreLocation):
             store = self._place
             return Held(store, Silence(), store if isinstance(store, Members) and store.shards > 1 else None)
         place = place_of(self._place)

@@ -32,7 +32,7 @@ from treadle.model.ids import RUN_GATE, RunId, TimerId, TokenId
 from treadle.model.states import GateState
 from treadle.runtime.library import KIND, Library
 from treadle.store.port import OutboxRow, RunQuery, RunRow, Store
-from treadle.store.transfer import Beside, Rows
+from treadle.store.transfer import Beside, CheckableStore
 
 CIRCLES_MAX = 3
 """How often a page may begin with the same run: all runs of one may be forgotten while they are read, once or twice."""
@@ -81,7 +81,7 @@ class Report(Struct):
 async def check_store(store: Store, *, progress: Progress | None = None, findings_max: int = 1_000) -> Report:
     """Everything that is wrong with a store, up to `findings_max`. Rows of runs that do not exist are for the store's
     own `integrity` to find."""
-    assert isinstance(store, Rows), "every store has them"
+    assert isinstance(store, CheckableStore), "every store has them"
     checking = _Checking(store, store, Report(findings=[]))
     report = checking.report
     seals = await store.seals()
@@ -159,7 +159,7 @@ def _some(page: list[RunRow]) -> Iterator[list[RunRow]]:
 class _Checking:
     """One look at everything."""
 
-    def __init__(self, store: Store, rows: Rows, report: Report) -> None:
+    def __init__(self, store: Store, rows: CheckableStore, report: Report) -> None:
         self._store = store
         self._rows = rows
         self._graph_of = Library(store).graph

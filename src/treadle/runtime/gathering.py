@@ -17,7 +17,7 @@ from treadle.model.commands import Command
 from treadle.model.errors import Rejection
 from treadle.model.ids import RunId
 from treadle.runtime.hot import Hot
-from treadle.store.port import Answer, Batch, Commit, Fence
+from treadle.store.port import Batch, Commit, Fence, InboxAnswer
 
 
 class Item(Struct):
@@ -27,7 +27,7 @@ class Item(Struct):
     command: Command
     workflow: str | None = None
     """Of a run to be started."""
-    future: asyncio.Future[Answer] | None = None
+    future: asyncio.Future[InboxAnswer] | None = None
     row: int = 0
     """The outbox row that asked for it: done with when the decision is."""
     keeps_row: bool = False
@@ -54,7 +54,7 @@ class Decided(Struct):
     hot: Hot | None
     local: list[f.Effect]
     """What is done in this process as soon as the decision is durable."""
-    answer: Answer | None
+    answer: InboxAnswer | None
     """None: nobody asked, and it was not refused."""
     commit: Commit | None = None
 
@@ -67,7 +67,7 @@ class Gathering(Struct):
     done: list[int] = []
     parked: list[tuple[int, str]] = []
     revived: list[int] = []
-    answers: list[Answer] = []
+    answers: list[InboxAnswer] = []
     fences: tuple[Fence, ...] = ()
     """Under which it was written."""
 
@@ -124,12 +124,12 @@ class Gathering(Struct):
         return Batch(self.commits, self.done, self.parked, self.revived, self.answers)
 
 
-def answer_to(item: Item, rejection: Rejection | None = None, run: RunId | None = None) -> Answer | None:
+def answer_to(item: Item, rejection: Rejection | None = None, run: RunId | None = None) -> InboxAnswer | None:
     """What the sender of an item is told: the run it is about, or why not. None for a report, which nobody waits for:
     most items are one."""
     if rejection is None and item.future is None and not item.request:
         return None
-    return Answer(item.request, rejection, None if rejection is not None else run or item.run, item.run)
+    return InboxAnswer(item.request, rejection, None if rejection is not None else run or item.run, item.run)
 
 
 def refuse(item: Item, reason: BaseException) -> None:
@@ -138,7 +138,7 @@ def refuse(item: Item, reason: BaseException) -> None:
         unanswered(item.future, reason)
 
 
-def unanswered(future: asyncio.Future[Answer], reason: BaseException) -> None:
+def unanswered(future: asyncio.Future[InboxAnswer], reason: BaseException) -> None:
     """Whoever waits for it need not wait any longer."""
     if not future.done():
         future.set_exception(EngineStopped(f"the engine has stopped, the outcome is unknown: {reason}"))

@@ -26,7 +26,7 @@ from treadle.runtime.coordinator import Coordinator
 from treadle.runtime.gathering import Item
 from treadle.runtime.ports import Alarm, Clock, Executor, Report
 from treadle.runtime.shards import Moved
-from treadle.store.port import Answer
+from treadle.store.port import InboxAnswer
 
 CLAIM_MS = 30_000
 """Three beats may be late before anybody takes the work away; long enough for a new owner that dies itself."""
@@ -87,7 +87,7 @@ class Handover:
     def claim(self, shards: Collection[int]) -> Callable[[], None]:
         """Claims everything executed here for runs of these shards, before anything else is decided for them. What is
         returned is called when all that is durable, or known not to be: claims that are not are given up."""
-        asked: list[tuple[Identity, asyncio.Future[Answer]]] = []
+        asked: list[tuple[Identity, asyncio.Future[InboxAnswer]]] = []
         until = self._clock.now() + CLAIM_MS
         for run, hot in self._coordinator.hot_runs(shards):
             for id in tuple(hot.attempts):
@@ -112,7 +112,7 @@ class Handover:
         for (run, token, attempt), recoveries in list(self._claims.items()):
             self._report(run, c.LoseWorker(token, attempt, recoveries, graceful=True))
 
-    def _settle(self, asked: list[tuple[Identity, asyncio.Future[Answer]]]) -> None:
+    def _settle(self, asked: list[tuple[Identity, asyncio.Future[InboxAnswer]]]) -> None:
         for attempt, told in asked:
             refused = not told.done() or told.cancelled() or told.exception() or told.result().rejection is not None
             if refused and attempt in self._claims:
@@ -137,7 +137,7 @@ class Handover:
                 self._claims.pop(attempt, None)
         self._renew_later()
 
-    def _renewed(self, attempt: Identity, told: asyncio.Future[Answer]) -> None:
+    def _renewed(self, attempt: Identity, told: asyncio.Future[InboxAnswer]) -> None:
         """Who has lost its claim stops: the work is somebody else's."""
         lost = not told.cancelled() and told.exception() is None and told.result().rejection is not None
         if lost and attempt in self._claims:
@@ -145,7 +145,7 @@ class Handover:
             self._executor.stop(*attempt)
 
 
-def _looked_at(told: asyncio.Future[Answer]) -> None:
+def _looked_at(told: asyncio.Future[InboxAnswer]) -> None:
     """What came after nobody waited any more is no news."""
     if not told.cancelled():
         told.exception()

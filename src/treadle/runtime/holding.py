@@ -15,7 +15,7 @@ from treadle.runtime.logs import logger
 from treadle.runtime.wake import Bells, clear_away
 from treadle.store.members import Members
 from treadle.store.notices import Notices, Silence
-from treadle.store.places import MEMORY, Place
+from treadle.store.places import MEMORY, StoreLocation
 from treadle.store.port import Store
 
 log = logger("treadle.holding")
@@ -52,7 +52,7 @@ class Damages:
             log.error("a damaged row is left out: its run waits, the others go on", run=problem.run, error=text)
 
 
-async def hold(place: Place, name: str, closing: Closing, *, wait: bool, payload_max: int) -> Held:
+async def hold(place: StoreLocation, name: str, closing: Closing, *, wait: bool, payload_max: int) -> Held:
     """The store at a place, and the right to coordinate it; `closing` learns how to give both back. Raises
     OwnedElsewhere, StorePlaceError, StoreUnavailable."""
     if place.dsn is not None:
@@ -118,7 +118,7 @@ def open_channel(dsn: str) -> Notices:
     """Notices between the processes on a database."""
     from treadle.store.postgres.notices import Channel
 
-    place = Place(dsn)
+    place = StoreLocation(dsn)
     return Channel(
         dsn, lambda problem: log.info("no notices for now, only slow looks", place=str(place), error=problem)
     )
@@ -129,4 +129,4 @@ def require_driver(dsn: str) -> None:
     from importlib.util import find_spec
 
     if find_spec("asyncpg") is None:
-        raise StorePlaceError(str(Place(dsn)), "asyncpg is not installed", EXTRA)
+        raise StorePlaceError(str(StoreLocation(dsn)), "asyncpg is not installed", EXTRA)

@@ -18,7 +18,7 @@ from treadle.model.errors import Rejection
 from treadle.model.ids import RunId, TokenId
 from treadle.runtime.commander import Commander
 from treadle.runtime.logs import logger
-from treadle.store.port import Answer
+from treadle.store.port import InboxAnswer
 from treadle.store.work import Claimed
 
 AGAIN_S = 0.5
@@ -74,7 +74,7 @@ class Letters:
                     self._answered(self, letter, rejection)
                     return
 
-    async def _ask(self, letter: c.Command) -> Answer:
+    async def _ask(self, letter: c.Command) -> InboxAnswer:
         """Asking again under the same id is how one looks for the answer."""
         request = str(uuid_utils.uuid7())
         while True:

@@ -20,7 +20,7 @@ from treadle.expression.view import CEL_BYTES_MAX
 from treadle.graph.compile import compile_graph
 from treadle.graph.execution_graph import ExecutionGraph
 from treadle.model.definition import Workflow
-from treadle.store.port import Document, Store
+from treadle.store.port import Store, StoredDocument
 
 Json = Any
 KIND = "workflow"
@@ -43,7 +43,7 @@ class Library:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._newest: dict[str, Document] = {}
+        self._newest: dict[str, StoredDocument] = {}
         self._graphs: dict[tuple[str, int], ExecutionGraph] = {}
         self._absent: set[tuple[str, int]] = set()
         self._given: dict[str, tuple[Workflow, ExecutionGraph]] = {}
@@ -161,7 +161,7 @@ class Library:
             return None
         raise VersionMissing(name, version)
 
-    def _compiled(self, document: Document) -> ExecutionGraph:
+    def _compiled(self, document: StoredDocument) -> ExecutionGraph:
         key = (document.name, document.version)
         if key not in self._graphs:
             graph = self._compile(msgspec.convert(document.body, Workflow))

@@ -23,7 +23,7 @@ from treadle.runtime.gathering import Item
 from treadle.runtime.hot import Hots
 from treadle.runtime.library import Library, VersionMissing
 from treadle.runtime.logs import logger
-from treadle.store.port import Answer, RunQuery
+from treadle.store.port import InboxAnswer, RunQuery
 
 UNREADABLE_S = 1.0
 """So long a run that could not be read is not read again, and whoever asks is told the same: asked for sixty times a
@@ -201,7 +201,7 @@ class Loading:
 
     async def _first(self, item: Item) -> None:
         """Until the item that came first has been answered durably."""
-        decided: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        decided: asyncio.Future[InboxAnswer] = asyncio.get_running_loop().create_future()
         outer, item.future = item.future, decided
         item.keyed = True
         self._requeue([item])

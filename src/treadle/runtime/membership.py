@@ -36,7 +36,7 @@ from treadle.runtime.logs import logger
 from treadle.runtime.outage import OUTAGE
 from treadle.runtime.ports import Alarm, SteadyClock
 from treadle.runtime.predecessor import is_dead
-from treadle.store.members import Members, Node, Standing
+from treadle.store.members import Member, Members, Standing
 from treadle.store.port import Fence
 
 TTL_MS = 10_000
@@ -56,7 +56,7 @@ class Membership:
     """See the module's docstring. `open` before anything else; `close` hands everything over and closes the core."""
 
     def __init__(
-        self, members: Members, core: Core, node: Node, clock: SteadyClock, random: Random, ttl_ms: int = TTL_MS
+        self, members: Members, core: Core, node: Member, clock: SteadyClock, random: Random, ttl_ms: int = TTL_MS
     ) -> None:
         self._members = members
         self._core = core
@@ -77,7 +77,7 @@ class Membership:
         """When the last beat did."""
         self._leaving: set[int] = set()
         """Being handed over."""
-        self._neighbours: dict[str, Node] = {}
+        self._neighbours: dict[str, Member] = {}
         """Owner → node, as last seen."""
         self._given_back = 0
         """How often something was: what was seen before that is not news."""

@@ -32,11 +32,11 @@ from treadle.errors import MoveRefused, StorePlaceError
 from treadle.runtime.fsck import Report
 from treadle.runtime.upkeep import check_everything, open_to_read
 from treadle.store.packing import pack
-from treadle.store.places import Place, place_of
+from treadle.store.places import StoreLocation, place_of
 from treadle.store.port import RunQuery
 from treadle.store.transfer import SHELVES, After, Mark, Transfer, refusal
 
-Where = str | PathLike[str] | Place
+Where = str | PathLike[str] | StoreLocation
 Progress = Callable[[str, int, int], None]
 """What is being done, how much of it is done, how much there is."""
 
@@ -105,7 +105,7 @@ async def undo(source: Where, *, wait: bool = False, force: bool = False) -> str
 class _Moving:
     """One move, step by step."""
 
-    def __init__(self, source: Place, target: Place, progress: Progress) -> None:
+    def __init__(self, source: StoreLocation, target: StoreLocation, progress: Progress) -> None:
         self._places = source, target
         self._progress = progress
         self.counted: dict[str, int] = {}
@@ -224,7 +224,7 @@ class _Moving:
                 query = RunQuery(after=runs[-1].run, limit=1_000)
         return f", of {', '.join(found[:NAMED_MAX])}" if found else ""
 
-    async def _fsck(self, place: Place, what: str) -> Report:
+    async def _fsck(self, place: StoreLocation, what: str) -> Report:
         total = self.counted.get("runs", 0)
         return await check_everything(place, lambda runs: self._progress(what, runs, total))
 
@@ -246,7 +246,7 @@ def _insist(place: str, report: Report, remedy: str) -> None:
         raise StorePlaceError(place, f"fsck has {len(report.findings)} findings ({named})", remedy)
 
 
-async def _open(place: Place, create: bool) -> Transfer:
+async def _open(place: StoreLocation, create: bool) -> Transfer:
     if place.dsn is not None:
         from treadle.store.postgres.transfer import PostgresTransfer
 

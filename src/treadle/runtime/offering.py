@@ -35,7 +35,7 @@ from treadle.runtime.coordinator import Coordinator
 from treadle.runtime.hot import is_on_a_queue
 from treadle.runtime.logs import logger
 from treadle.runtime.ports import Alarm, Clock
-from treadle.store.work import ExpiredClaim, Work
+from treadle.store.work import ExpiredClaim, WorkStore
 
 ENGINES = ""
 """The queue of work that is the engines' own but observes a limit across runs: any of them may execute it."""
@@ -148,7 +148,7 @@ class Sweep:
     """Looks for claims that ran out, of the runs owned here: three times in the length of a lease, and when runs were
     taken over."""
 
-    def __init__(self, coordinator: Coordinator, work: Work, clock: Clock, lease_ms: int) -> None:
+    def __init__(self, coordinator: Coordinator, work: WorkStore, clock: Clock, lease_ms: int) -> None:
         self._coordinator = coordinator
         self._work = work
         self._clock = clock

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from treadle.store.members import Backlog, Members, Node
+from treadle.store.members import Backlog, Member, Members
 from treadle.store.port import Store
 from treadle.store.rows import SHARD
 
@@ -114,13 +114,13 @@ class Alone:
         )
         if who is None:
             return [_row(NOBODY, (SHARD,), [waiting], now)] if requests or due else []
-        return [_row(Node(who[0], who[0], started=who[1]), (SHARD,), [waiting], now)]
+        return [_row(Member(who[0], who[0], started=who[1]), (SHARD,), [waiting], now)]
 
 
-NOBODY = Node("", "", coordinates=False, queues=())
+NOBODY = Member("", "", coordinates=False, queues=())
 
 
-def _row(node: Node, shards: tuple[int, ...], waiting: list[Backlog], now: int) -> NodeRow:
+def _row(node: Member, shards: tuple[int, ...], waiting: list[Backlog], now: int) -> NodeRow:
     return NodeRow(
         node.name,
         node.owner,

@@ -17,7 +17,7 @@ from treadle.runtime.ports import Clock, MakeExecutor
 from treadle.runtime.unable import Unable
 from treadle.runtime.workshop import THREADS_MAX
 from treadle.store.notices import CHANGED, MISSED, WORK, Notices
-from treadle.store.work import Work
+from treadle.store.work import WorkStore
 
 
 class Queueing:
@@ -27,7 +27,7 @@ class Queueing:
         self,
         core: Core,
         commander: Commander,
-        work: Work,
+        work: WorkStore,
         notices: Notices,
         make_executor: MakeExecutor,
         clock: Clock,

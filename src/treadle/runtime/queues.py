@@ -21,7 +21,7 @@ from treadle.runtime.presence import NodeRow
 from treadle.store.fairness import Rate
 from treadle.store.port import Store
 from treadle.store.work import NO_RULES as NO_RULES
-from treadle.store.work import QueueRow, Work
+from treadle.store.work import QueueRow, WorkStore
 from treadle.store.work import QueueRules as QueueRules
 
 KIND = "queue"
@@ -126,9 +126,9 @@ def _serves(node: NodeRow, queue: str) -> bool:
     return bool(node.node) and (node.queues is None or queue in node.queues)
 
 
-def work_of(store: Store) -> Work:
+def work_of(store: Store) -> WorkStore:
     """The store's claims. Raises CommandRefused if it has none."""
-    if not isinstance(store, Work):
+    if not isinstance(store, WorkStore):
         text = "this store has one engine, which executes all queue work itself: workers and limits need PostgreSQL"
         raise CommandRefused("INVALID_STATE", text)
     return store

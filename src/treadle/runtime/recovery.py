@@ -22,8 +22,8 @@ from treadle.runtime.coordinator import Coordinator
 from treadle.runtime.deliver import Delivery
 from treadle.runtime.gathering import Item
 from treadle.runtime.hot import is_executed_here, is_on_a_queue
-from treadle.store.port import OutboxRow, Request, RunQuery
-from treadle.store.transfer import Rows
+from treadle.store.port import InboxRequest, OutboxRow, RunQuery
+from treadle.store.transfer import CheckableStore
 
 PAGE = 1_000
 
@@ -79,7 +79,7 @@ class Recovery:
                 self._take_up(request)
         return len(requests) == limit
 
-    def _take_up(self, request: Request) -> None:
+    def _take_up(self, request: InboxRequest) -> None:
         if request.command is not None:
             self._coordinator.put(Item(request.run, request.command, request.workflow, request=request.id))
         else:
@@ -125,7 +125,7 @@ class Recovery:
         if self._coordinator.shape is None or not any(_is_queued(state, token) for token in state.tokens.values()):
             return set()
         await self._coordinator.drained()
-        assert isinstance(self._coordinator.store, Rows), "every store has them"
+        assert isinstance(self._coordinator.store, CheckableStore), "every store has them"
         rows = (await self._coordinator.store.beside([state.run])).outbox.get(state.run, [])
         return {row.effect.token for row in rows if isinstance(row.effect, OfferWork)}
 

@@ -23,7 +23,7 @@ from treadle.runtime.feed import Feed
 from treadle.runtime.logs import logger
 from treadle.runtime.ports import Alarm, Clock
 from treadle.runtime.schedule import KIND, Schedule, hash_of
-from treadle.store.port import Document, RunQuery, RunRow, Store
+from treadle.store.port import RunQuery, RunRow, Store, StoredDocument
 from treadle.store.rows import shard_of
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Scheduler:
         self._owns = owns
         """Whether a schedule is carried out here. Its runs get ids of the same shard: they move with it, and their ends
         are heard where they count."""
-        self._schedules: dict[str, Document] = {}
+        self._schedules: dict[str, StoredDocument] = {}
         self._alarms: dict[str, Alarm] = {}
         self._running: dict[RunId, str] = {}
         self._turns: dict[str, asyncio.Lock] = {}
@@ -104,7 +104,7 @@ class Scheduler:
             await self._store.put_document(STATE, name, hash_of(body), body)
         self._sleep(name, decided.wake)
 
-    def _remembered(self, document: Document, kept: list[Document]) -> p.ScheduleState:
+    def _remembered(self, document: StoredDocument, kept: list[StoredDocument]) -> p.ScheduleState:
         if not kept:
             return p.ScheduleState(self._clock.now())
         state = msgspec.convert(kept[0].body["state"], p.ScheduleState)

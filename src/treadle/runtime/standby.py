@@ -18,7 +18,7 @@ from treadle.runtime.client import Client
 from treadle.runtime.connecting import connect
 from treadle.runtime.engine import Engine
 from treadle.runtime.presence import NodeRow, Presence
-from treadle.store.places import Place
+from treadle.store.places import StoreLocation
 
 LOOK_S = 2.0
 """How often is looked whether anybody is left on a shared store. A file needs no looks: its lock says so at once."""
@@ -33,7 +33,7 @@ class StandBy:
 
     client: Client
 
-    def __init__(self, place: Place, heir: Engine, taken: Taken) -> None:
+    def __init__(self, place: StoreLocation, heir: Engine, taken: Taken) -> None:
         """`heir`: not open, and willing to wait for the ownership of a file."""
         self.engine: Engine | None = None
         self._place = place

@@ -18,7 +18,7 @@ from treadle.errors import StoreDamaged
 from treadle.model.states import RUN_OPEN
 from treadle.runtime.fsck import Finding, Progress, Report, check_store
 from treadle.runtime.holding import require_driver
-from treadle.store.places import Place, place_of
+from treadle.store.places import StoreLocation, place_of
 from treadle.store.port import RunQuery
 from treadle.store.rows import SHARD
 
@@ -66,7 +66,7 @@ async def back_up(
     return target.stat().st_size
 
 
-async def check_everything(place: str | PathLike[str] | Place, progress: Progress | None = None) -> Report:
+async def check_everything(place: str | PathLike[str] | StoreLocation, progress: Progress | None = None) -> Report:
     """`fsck`: the file or database itself, then every run in it. Also of a store that was moved, or is being moved."""
     store = await open_to_read(place_of(place))
     store.tell = lambda _problem: None  # every damaged row becomes a finding
@@ -81,7 +81,7 @@ async def check_everything(place: str | PathLike[str] | Place, progress: Progres
         await store.close()
 
 
-async def open_to_read(place: Place) -> Any:
+async def open_to_read(place: StoreLocation) -> Any:
     """A store, although it may say that it is not to be used."""
     if place.dsn is not None:
         require_driver(place.dsn)
@@ -119,7 +119,7 @@ async def examine(place: Path) -> Health:
         await store.close()
 
 
-async def examine_database(place: Place) -> DatabaseHealth:
+async def examine_database(place: StoreLocation) -> DatabaseHealth:
     """How a database is, and the store in it."""
     assert place.dsn is not None
     require_driver(place.dsn)

@@ -40,9 +40,9 @@ from treadle.runtime.queueing import listen
 from treadle.runtime.settings import EngineSettings
 from treadle.runtime.unable import Unable
 from treadle.runtime.workshop import CORES
-from treadle.store.members import Members, Node
+from treadle.store.members import Member, Members
 from treadle.store.notices import WORK
-from treadle.store.places import Place, place_of
+from treadle.store.places import StoreLocation, place_of
 from treadle.tasks.trust import Trust
 
 PLACES = CORES
@@ -56,7 +56,7 @@ class Worker:
 
     def __init__(
         self,
-        store: str | Path | Place,
+        store: str | Path | StoreLocation,
         *,
         queues: Mapping[str, int],
         functions: Mapping[str, Callable[..., Any]] | None = None,
@@ -140,7 +140,7 @@ class Worker:
     async def _stay_listed(self, members: Members, unable: Unable) -> None:
         """In `treadle nodes`. Nothing hangs on it: what it holds, it holds by its claims."""
         queues = tuple(self.queues)
-        node = Node(self.owner, self.name, coordinates=False, queues=queues, process=this_process())
+        node = Member(self.owner, self.name, coordinates=False, queues=queues, process=this_process())
         ttl_ms = self.settings.lease_ms
         for other in (await members.beat(node, ttl_ms)).nodes:
             if is_dead(other.process):  # nobody has to wait for its claims

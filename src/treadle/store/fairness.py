@@ -32,7 +32,7 @@ class Lane(Struct):
     """How much of the key may begin now; None: no limit. Keys have it in common over all priorities."""
 
 
-class Turn(Struct, frozen=True):
+class LaneShare(Struct, frozen=True):
     """How much of a lane begins."""
 
     priority: int
@@ -40,13 +40,13 @@ class Turn(Struct, frozen=True):
     count: int
 
 
-def share(lanes: Sequence[Lane], limit: int, weights: Mapping[str, float], random: Random) -> list[Turn]:
+def share(lanes: Sequence[Lane], limit: int, weights: Mapping[str, float], random: Random) -> list[LaneShare]:
     """Who begins, in order of priority: at most `limit` altogether, and that many if there is so much to begin."""
     rooms = {lane.key: lane.room for lane in lanes if lane.room is not None}
-    turns: list[Turn] = []
+    turns: list[LaneShare] = []
     for _, same in groupby(sorted(lanes, key=lambda lane: lane.priority), key=lambda lane: lane.priority):
         for lane, count in _draw(list(same), limit, weights, rooms, random):
-            turns.append(Turn(lane.priority, lane.key, count))
+            turns.append(LaneShare(lane.priority, lane.key, count))
             limit -= count
             if lane.key in rooms:
                 rooms[lane.key] -= count

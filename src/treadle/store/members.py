@@ -12,7 +12,7 @@ from typing import Protocol, runtime_checkable
 from msgspec import Struct
 
 
-class Node(Struct, frozen=True):
+class Member(Struct, frozen=True):
     """One process on a store."""
 
     owner: str
@@ -47,7 +47,7 @@ class Standing(Struct, frozen=True):
     """How things stand at one moment of the store's clock."""
 
     now: int
-    nodes: list[Node]
+    nodes: list[Member]
     """Those that are alive, by owner; the one who asks among them."""
     leases: list[Lease]
     """Those that have not run out, by shard. A shard that is missing is free."""
@@ -67,7 +67,7 @@ class Backlog(Struct, frozen=True):
 class Members(Protocol):
     """The port. Every verb is one round trip."""
 
-    async def beat(self, node: Node, ttl_ms: int) -> Standing:
+    async def beat(self, node: Member, ttl_ms: int) -> Standing:
         """Keeps a node alive for `ttl_ms` and renews every lease of its that has not run out (one that has is somebody
         else's to take, and must be taken again). The answer is how things stand afterwards."""
 

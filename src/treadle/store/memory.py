@@ -25,20 +25,20 @@ from treadle.model.events import Event, RunStarted, TimerFired
 from treadle.model.ids import RunId, TimerId, TokenId
 from treadle.model.states import RUN_ENDED, RunStatus
 from treadle.store.fencing import check_cover
-from treadle.store.members import Backlog, Node, Standing
+from treadle.store.members import Backlog, Member, Standing
 from treadle.store.memory_parts import Blobs, Documents, KeptRun, Leases, Nodes, Requests, backlog_of, beside_of
 from treadle.store.port import (
-    Answer,
     Batch,
     Commit,
-    Document,
     Fence,
     GateRow,
+    InboxAnswer,
+    InboxRequest,
     Json,
     OutboxRow,
-    Request,
     RunQuery,
     RunRow,
+    StoredDocument,
     TimerRow,
 )
 from treadle.store.rows import SHARD, each, gate_row, shard_of
@@ -129,15 +129,15 @@ class MemoryStore:
     async def release(self, fence: Fence) -> None:
         self._leases.release(fence)
 
-    async def submit(self, request: Request) -> Answer | None:
+    async def submit(self, request: InboxRequest) -> InboxAnswer | None:
         return self._requests.submit(request)
 
-    async def inbox(self, shard: int | Sequence[int], limit: int = 1_000) -> list[Request]:
+    async def inbox(self, shard: int | Sequence[int], limit: int = 1_000) -> list[InboxRequest]:
         shards = each(shard)
         waiting = (request for request in self._requests.waiting() if self._shard_of(request.run) in shards)
         return list(islice(waiting, limit))
 
-    async def beat(self, node: Node, ttl_ms: int) -> Standing:
+    async def beat(self, node: Member, ttl_ms: int) -> Standing:
         now = self._now()
         self._leases.renew(node.owner, now, ttl_ms)
         self._nodes.beat(node, now, ttl_ms)
@@ -161,10 +161,10 @@ class MemoryStore:
         due = [(self._shard_of(row.run), row.due) for row in await self.timers(every, now, len(self._timers))]
         return backlog_of(now, asked, due)
 
-    async def put_document(self, kind: str, name: str, hash: str, body: Json) -> Document:
+    async def put_document(self, kind: str, name: str, hash: str, body: Json) -> StoredDocument:
         return self._documents.put(kind, name, hash, body)
 
-    async def documents(self, kind: str, name: str | None = None, version: int | None = None) -> list[Document]:
+    async def documents(self, kind: str, name: str | None = None, version: int | None = None) -> list[StoredDocument]:
         return self._documents.find(kind, name, version)
 
     async def put_blob(self, run: RunId, content: bytes) -> str:

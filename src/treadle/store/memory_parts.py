@@ -17,8 +17,18 @@ from treadle.model.events import RunStarted
 from treadle.model.ids import RunId, TimerId, TokenId
 from treadle.model.states import RunStatus
 from treadle.store.fencing import refusal
-from treadle.store.members import Backlog, Lease, Node
-from treadle.store.port import Answer, Commit, Document, Fence, Json, OutboxRow, Request, RunQuery, RunRow
+from treadle.store.members import Backlog, Lease, Member
+from treadle.store.port import (
+    Commit,
+    Fence,
+    InboxAnswer,
+    InboxRequest,
+    Json,
+    OutboxRow,
+    RunQuery,
+    RunRow,
+    StoredDocument,
+)
 from treadle.store.rows import digest_of, each, shard_of
 from treadle.store.transfer import Beside
 
@@ -147,15 +157,15 @@ class Nodes:
 
     def __init__(self) -> None:
         self._until: dict[str, int] = {}
-        self._nodes: dict[str, Node] = {}
+        self._nodes: dict[str, Member] = {}
 
-    def beat(self, node: Node, now: int, ttl_ms: int) -> None:
+    def beat(self, node: Member, now: int, ttl_ms: int) -> None:
         known = self._nodes.get(node.owner)
         started = known.started if known else now
         self._nodes[node.owner] = msgspec.structs.replace(node, started=started, beat=now)
         self._until[node.owner] = now + ttl_ms
 
-    def alive(self, now: int) -> list[Node]:
+    def alive(self, now: int) -> list[Member]:
         return [node for owner, node in sorted(self._nodes.items()) if self._until[owner] > now]
 
     def leave(self, owner: str) -> None:
@@ -178,17 +188,17 @@ class Requests:
     """What others ask of the owner, and what it answered."""
 
     def __init__(self) -> None:
-        self._asked: dict[str, Request] = {}
-        self._answers: dict[str, Answer] = {}
+        self._asked: dict[str, InboxRequest] = {}
+        self._answers: dict[str, InboxAnswer] = {}
 
-    def submit(self, request: Request) -> Answer | None:
+    def submit(self, request: InboxRequest) -> InboxAnswer | None:
         self._asked.setdefault(request.id, request)
         return self._answers.get(request.id)
 
-    def waiting(self) -> list[Request]:
+    def waiting(self) -> list[InboxRequest]:
         return [request for id, request in self._asked.items() if id not in self._answers]
 
-    def answer(self, answer: Answer) -> None:
+    def answer(self, answer: InboxAnswer) -> None:
         if answer.request in self._asked:
             self._answers.setdefault(answer.request, answer)
 
@@ -204,7 +214,7 @@ class Documents:
     def __init__(self) -> None:
         self._versions: dict[tuple[str, str], list[tuple[str, bytes]]] = {}
 
-    def put(self, kind: str, name: str, hash: str, body: Json) -> Document:
+    def put(self, kind: str, name: str, hash: str, body: Json) -> StoredDocument:
         versions = self._versions.setdefault((kind, name), [])
         if not versions or versions[-1][0] != hash:
             versions.append((hash, msgpack.encode(body)))
@@ -212,7 +222,7 @@ class Documents:
                 versions[:-1] = [("", msgpack.encode(None))] * (len(versions) - 1)
         return self._document(kind, name, len(versions))
 
-    def find(self, kind: str, name: str | None, version: int | None) -> list[Document]:
+    def find(self, kind: str, name: str | None, version: int | None) -> list[StoredDocument]:
         found = [
             self._document(*key, len(versions) if version is None else version)
             for key, versions in sorted(self._versions.items())
@@ -220,9 +230,9 @@ class Documents:
         ]
         return [document for document in found if document.body is not None]
 
-    def _document(self, kind: str, name: str, version: int) -> Document:
+    def _document(self, kind: str, name: str, version: int) -> StoredDocument:
         hash, body = self._versions[kind, name][version - 1]
-        return Document(kind, name, version, hash, msgpack.decode(body))
+        return StoredDocument(kind, name, version, hash, msgpack.decode(body))
 
 
 class Blobs:

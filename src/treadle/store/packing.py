@@ -18,7 +18,7 @@ from treadle.model import commands, effects
 from treadle.model.commands import Command
 from treadle.model.effects import Effect
 from treadle.model.errors import Rejection
-from treadle.store.port import Answer, GateRow, Json, Request
+from treadle.store.port import GateRow, InboxAnswer, InboxRequest, Json
 from treadle.store.seals import about_answer, about_gate, about_request, seal
 
 
@@ -43,7 +43,7 @@ class _Verdict(msgspec.Struct, array_like=True, omit_defaults=True):
 _unpack_verdict = msgpack.Decoder(_Verdict).decode
 
 
-def pack_wish(request: Request) -> bytes:
+def pack_wish(request: InboxRequest) -> bytes:
     """What a request asks for: a command, or the row of a dead letter."""
     return pack(request.command if request.command is not None else request.revive)
 
@@ -54,17 +54,17 @@ def unpack_wish(packed: bytes) -> tuple[Command | None, int]:
     return (None, wish) if isinstance(wish, int) else (wish, 0)  # nothing at all is refused like an unknown row
 
 
-def pack_answer(answer: Answer) -> bytes:
+def pack_answer(answer: InboxAnswer) -> bytes:
     """An answer without the request it belongs to."""
     return pack(_Verdict(answer.rejection, answer.result))
 
 
-def sealed_answer(answer: Answer) -> bytes:
+def sealed_answer(answer: InboxAnswer) -> bytes:
     """An answer as it is kept."""
     return seal(pack_answer(answer), about_answer(answer.request))
 
 
-def sealed_wish(request: Request) -> bytes:
+def sealed_wish(request: InboxRequest) -> bytes:
     """What a request asks for, as it is kept."""
     return seal(pack_wish(request), about_request(request.run, request.id, request.workflow, request.at))
 
@@ -74,10 +74,10 @@ def sealed_assign(row: GateRow) -> bytes:
     return seal(pack(row.assign), about_gate(row.run, row.token, row.node, row.opened, row.title, row.due))
 
 
-def unpack_answer(request: str, packed: bytes) -> Answer:
+def unpack_answer(request: str, packed: bytes) -> InboxAnswer:
     """The answer to a request."""
     verdict = _unpack_verdict(packed)
-    return Answer(request, verdict.rejection, verdict.result)
+    return InboxAnswer(request, verdict.rejection, verdict.result)
 
 
 def unpacking_effects(resolve: Callable[[int, memoryview], Any]) -> Callable[[bytes], Effect]:

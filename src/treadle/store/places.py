@@ -23,8 +23,8 @@ _ADDRESS = re.compile(
 _HOST = re.compile(r"(?P<name>\[[0-9a-fA-F:.%]+\]|[^:\[\]]*)(:(?P<port>\d*))?")
 
 
-class Place:
-    """See the module's docstring. `str(place)` is for people, `dsn` and `path` are for who opens it."""
+class StoreLocation:
+    """Where a store is. `str(place)` is for people, `dsn` and `path` are for who opens it."""
 
     def __init__(self, text: str | os.PathLike[str]) -> None:
         given = os.fspath(text)
@@ -40,10 +40,10 @@ class Place:
         return self._shown
 
     def __repr__(self) -> str:
-        return f"Place({self._shown!r})"
+        return f"StoreLocation({self._shown!r})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Place) and other._given == self._given
+        return isinstance(other, StoreLocation) and other._given == self._given
 
     def __hash__(self) -> int:
         return hash(self._given)
@@ -62,9 +62,9 @@ def _refuse_other_kinds(given: str) -> None:
         raise StorePlaceError(f"{scheme[1]}:…", "a store is a SQLite file or a PostgreSQL database", remedy)
 
 
-def place_of(text: str | os.PathLike[str] | Place) -> Place:
+def place_of(text: str | os.PathLike[str] | StoreLocation) -> StoreLocation:
     """A place that may already be one."""
-    return text if isinstance(text, Place) else Place(text)
+    return text if isinstance(text, StoreLocation) else StoreLocation(text)
 
 
 def shown(dsn: str) -> str:
@@ -76,7 +76,7 @@ def shown(dsn: str) -> str:
     return f"postgresql://{hosts}{address.path}{schema}"
 
 
-class Host(NamedTuple):
+class ServerHost(NamedTuple):
     """One server of an address."""
 
     name: str
@@ -88,10 +88,10 @@ class Host(NamedTuple):
         return f"{name}:{self.port}" if self.port else name
 
 
-class Address(NamedTuple):
+class DatabaseAddress(NamedTuple):
     """The parts of `postgresql://…` that Treadle reads itself, as libpq reads them. Secret."""
 
-    hosts: tuple[Host, ...]
+    hosts: tuple[ServerHost, ...]
     """In the order they are written. None: the client's own default."""
     path: str
     options: dict[str, list[str]]
@@ -99,7 +99,7 @@ class Address(NamedTuple):
     """The address with its hosts left out: user, password, database and options."""
 
 
-def address_of(dsn: str) -> Address:
+def address_of(dsn: str) -> DatabaseAddress:
     """Raises StorePlaceError, which quotes nothing: any part of an address that cannot be read may be a password."""
     parts = _ADDRESS.fullmatch(dsn)
     if parts is None or (parts["user"] or "").count("@") > 1:
@@ -110,10 +110,12 @@ def address_of(dsn: str) -> Address:
     except ValueError:
         raise _unreadable() from None
     query = f"?{parts['query']}" if parts["query"] else ""
-    return Address(hosts, parts["path"], options, f"{parts['scheme']}{parts['user'] or ''}{parts['path']}{query}")
+    return DatabaseAddress(
+        hosts, parts["path"], options, f"{parts['scheme']}{parts['user'] or ''}{parts['path']}{query}"
+    )
 
 
-def _hosts(text: str) -> tuple[Host, ...]:
+def _hosts(text: str) -> tuple[ServerHost, ...]:
     """`h1,h2:5433,[::1]:5434`. Raises ValueError."""
     found = []
     for one in text.split(","):
@@ -121,17 +123,17 @@ def _hosts(text: str) -> tuple[Host, ...]:
         port = int(host["port"]) if host is not None and host["port"] else None
         if host is None or (port is not None and not 0 < port < 65_536):
             raise ValueError("neither a host nor a host with its port")
-        found.append(Host(unquote(host["name"].strip("[]")), port))
+        found.append(ServerHost(unquote(host["name"].strip("[]")), port))
     return tuple(found)
 
 
-def _hosts_of(options: dict[str, list[str]]) -> tuple[Host, ...]:
+def _hosts_of(options: dict[str, list[str]]) -> tuple[ServerHost, ...]:
     """`?host=h1,h2&port=5432,5433`. One port is for all of them. Raises ValueError."""
     names = [name for name in options.get("host", [""])[-1].split(",") if name]
     ports = [int(port) if port else None for port in options.get("port", [""])[-1].split(",")]
     if len(ports) not in (1, len(names)) and names:
         raise ValueError("as many ports as hosts, or one")
-    return tuple(Host(name, ports[place if len(ports) > 1 else 0]) for place, name in enumerate(names))
+    return tuple(ServerHost(name, ports[place if len(ports) > 1 else 0]) for place, name in enumerate(names))
 
 
 def _unreadable() -> StorePlaceError:

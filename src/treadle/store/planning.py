@@ -37,7 +37,7 @@ SLICE = 64
 """Events packed at once: so few that they seldom reach the size at which values leave, so many that slicing is free."""
 
 
-class Decided(msgspec.Struct):
+class RunDecisions(msgspec.Struct):
     """All decisions of a batch about one run."""
 
     commit: Commit
@@ -57,13 +57,13 @@ class Decided(msgspec.Struct):
         return first
 
 
-class Plan:
+class BatchPlan:
     """A batch, packed. See the module's docstring."""
 
     def __init__(self, batch: Batch, payload_max: int) -> None:
         self._payload_max = payload_max
         self.batch = batch
-        self.runs: dict[RunId, Decided] = {}
+        self.runs: dict[RunId, RunDecisions] = {}
         self.timers: dict[tuple[RunId, TimerId], int | None] = {}
         self.gates: dict[tuple[RunId, TokenId], GateRow | None] = {}
         self.claims: dict[tuple[RunId, TokenId], str | None] = {}
@@ -96,7 +96,7 @@ class Plan:
         decided = self.runs.get(commit.run)
         seq = commit.expected_seq
         if decided is None:
-            decided = self.runs[commit.run] = Decided(commit, seq, [])
+            decided = self.runs[commit.run] = RunDecisions(commit, seq, [])
         elif decided.last != seq:
             raise stale(commit.run, decided.last, seq)
         if seq == 0 and not (commit.events and isinstance(commit.events[0], RunStarted)):
@@ -147,7 +147,7 @@ class Plan:
         else:
             self.claims[run, effect.token] = effect.by
 
-    def _block(self, run: RunId, decided: Decided) -> bytes:
+    def _block(self, run: RunId, decided: RunDecisions) -> bytes:
         """A fan-out's many small events are packed in slices: only in a slice that is large one of them can be. They
         hardly differ: 10,000 branches are 3.5 MB, compressed 0.5."""
         events = decided.events

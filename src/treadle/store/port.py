@@ -72,7 +72,7 @@ class Commit(Struct, frozen=True):
     """Somebody executes an attempt of it without a lease of its own: what a new owner must look after first."""
 
 
-class Answer(Struct, frozen=True):
+class InboxAnswer(Struct, frozen=True):
     """What became of a request."""
 
     request: str
@@ -92,7 +92,7 @@ class Batch(Struct, frozen=True):
     """Outbox rows given up, with the reason."""
     revived: Sequence[int] = ()
     """Parked rows to try again."""
-    answers: Sequence[Answer] = ()
+    answers: Sequence[InboxAnswer] = ()
 
 
 class OutboxRow(Struct, frozen=True):
@@ -188,7 +188,7 @@ class RunQuery(Struct, frozen=True):
     limit: int = 1_000
 
 
-class Request(Struct, frozen=True):
+class InboxRequest(Struct, frozen=True):
     """What somebody outside the owning engine asks for: a command, or another try for a dead letter."""
 
     id: str
@@ -201,7 +201,7 @@ class Request(Struct, frozen=True):
     """The parked outbox row to try again, where there is no command."""
 
 
-class Document(Struct, frozen=True):
+class StoredDocument(Struct, frozen=True):
     """One immutable version of something named: a workflow, a schedule. Of a kind that begins with `_` only the newest
     version is kept: it is something an engine remembers, not something people go back to."""
 
@@ -256,17 +256,17 @@ class Store(Protocol):
     async def release(self, fence: Fence) -> None:
         """Gives a shard back before its lease expires; a fence that is no longer the newest changes nothing."""
 
-    async def submit(self, request: Request) -> Answer | None:
+    async def submit(self, request: InboxRequest) -> InboxAnswer | None:
         """Keeps a request until it is answered; the answer if it has one already."""
 
-    async def inbox(self, shard: int | Sequence[int], limit: int = 1_000) -> list[Request]:
+    async def inbox(self, shard: int | Sequence[int], limit: int = 1_000) -> list[InboxRequest]:
         """Requests without an answer, oldest first."""
 
-    async def put_document(self, kind: str, name: str, hash: str, body: Json) -> Document:
+    async def put_document(self, kind: str, name: str, hash: str, body: Json) -> StoredDocument:
         """Keeps a version; putting what is already the newest gives that version again. A body of None ends the
         name: it is a version like others, and `documents` without a version does not list it."""
 
-    async def documents(self, kind: str, name: str | None = None, version: int | None = None) -> list[Document]:
+    async def documents(self, kind: str, name: str | None = None, version: int | None = None) -> list[StoredDocument]:
         """The newest of every name, of one name, or exactly one version; without a body of None."""
 
     async def put_blob(self, run: RunId, content: bytes) -> str:

@@ -94,7 +94,7 @@ class Beside(NamedTuple):
 
 
 @runtime_checkable
-class Rows(Protocol):
+class CheckableStore(Protocol):
     """What `fsck` asks of a store beside its verbs."""
 
     async def beside(self, runs: Sequence[RunId]) -> Beside:

@@ -110,7 +110,7 @@ class QueueRow(Struct, frozen=True):
 
 
 @runtime_checkable
-class Work(Protocol):
+class WorkStore(Protocol):
     """The port. Every verb is one transaction."""
 
     async def claim(

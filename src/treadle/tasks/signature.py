@@ -30,7 +30,7 @@ WHOLE = "input"
 NOTHING = inspect.Parameter.empty
 
 
-class Misfit(Exception):
+class InputMisfit(Exception):
     """A value that does not fit its parameter, in words, with the place inside the value."""
 
 
@@ -57,9 +57,9 @@ class Parameter(Struct, frozen=True):
                 return self.default
             if isinstance(value, float) and value.is_integer():  # JSON has one kind of number
                 return self.convert(int(value))
-            raise Misfit(_said(problem)) from None
+            raise InputMisfit(_said(problem)) from None
         except (TypeError, ValueError) as problem:  # a model's own validation
-            raise Misfit(str(problem)) from None
+            raise InputMisfit(str(problem)) from None
 
     @property
     def fields(self) -> Mapping[str, bool] | None:

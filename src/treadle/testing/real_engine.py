@@ -26,7 +26,7 @@ from treadle.model.ids import RunId, TimerId
 from treadle.runtime.core import Core
 from treadle.runtime.gathering import Decided
 from treadle.runtime.ports import Report
-from treadle.store.port import Answer, Fence, OutboxRow
+from treadle.store.port import Fence, InboxAnswer, OutboxRow
 from treadle.testing.agenda import Agenda, Happening
 from treadle.testing.doorway import Doorway, as_store
 from treadle.testing.engine import LEASE_MS
@@ -107,8 +107,8 @@ class RealEngine:
         self.executor.heard(run, command)
         return rejection
 
-    def _ask(self, question: Coroutine[Any, Any, Answer]) -> Rejection | None:
-        answer: Answer = self._live(question)
+    def _ask(self, question: Coroutine[Any, Any, InboxAnswer]) -> Rejection | None:
+        answer: InboxAnswer = self._live(question)
         return answer.rejection
 
     def act(self, action: Callable[[], None]) -> None:
@@ -162,7 +162,7 @@ class RealEngine:
             crash = self._blown.result()
             answer = task.result() if task.done() and not task.cancelled() and task.exception() is None else None
             crash.committed = answer is not None
-            crash.rejection = answer.rejection if isinstance(answer, Answer) else None
+            crash.rejection = answer.rejection if isinstance(answer, InboxAnswer) else None
             raise crash
         if not resting.done():
             raise Stuck(f"the engine did not come to rest within {PATIENCE_S:.0f} s")

@@ -13,7 +13,7 @@ from contextlib import suppress
 
 from tests.torture.journal import Journal
 from treadle.errors import StoreUnavailable
-from treadle.store.port import Answer, Request
+from treadle.store.port import InboxAnswer, InboxRequest
 from treadle.store.postgres import PostgresStore
 
 REPLAYS = "replays.jsonl"
@@ -22,7 +22,7 @@ SHARE = 0.3
 TIMES_MAX = 4
 LATEST_S = 4.0
 
-Submit = Callable[[PostgresStore, Request], Awaitable[Answer | None]]
+Submit = Callable[[PostgresStore, InboxRequest], Awaitable[InboxAnswer | None]]
 
 
 def install(journal: Journal, seed: int) -> None:
@@ -32,7 +32,7 @@ def install(journal: Journal, seed: int) -> None:
     seen: set[str] = set()
     repeating: set[asyncio.Task[None]] = set()
 
-    async def submit(store: PostgresStore, request: Request) -> Answer | None:
+    async def submit(store: PostgresStore, request: InboxRequest) -> InboxAnswer | None:
         answer = await really(store, request)
         if request.id not in seen:
             seen.add(request.id)
@@ -42,7 +42,7 @@ def install(journal: Journal, seed: int) -> None:
                 task.add_done_callback(repeating.discard)
         return answer
 
-    async def repeat(store: PostgresStore, request: Request) -> None:
+    async def repeat(store: PostgresStore, request: InboxRequest) -> None:
         for _ in range(choose.randint(1, TIMES_MAX)):
             await asyncio.sleep(choose.uniform(0, LATEST_S))
             with suppress(StoreUnavailable):

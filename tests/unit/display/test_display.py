@@ -10,7 +10,7 @@ from tests.unit.testing.histories import begun, completed, created, numbered, st
 from treadle.display import GraphView, TimelineView, graph_svg, graph_text, mermaid, timeline_of, timeline_svg
 from treadle.display.drawing import DARK, LIGHT, painted
 from treadle.display.graph_text import graph_json
-from treadle.display.layout import Box, Line, lay_out
+from treadle.display.layout import Box, EdgeLine, lay_out
 from treadle.display.words import WHOLE
 from treadle.graph.compile import compile_graph
 from treadle.language.builder import Flow
@@ -124,8 +124,8 @@ def test_a_notebook_gets_html_and_text() -> None:
 def test_no_box_and_no_label_covers_another(wide: int) -> None:
     top, bottom = Box(80, 30), Box(80, 30)
     middle = [Box(60 + 10 * index, 30) for index in range(wide)]
-    lines = [Line(top, box, (90, 15)) for box in middle] + [Line(box, bottom, (40, 30)) for box in middle]
-    lines += [Line(bottom, top), Line(top, bottom, (70, 15)), Line(top, top)]
+    lines = [EdgeLine(top, box, (90, 15)) for box in middle] + [EdgeLine(box, bottom, (40, 30)) for box in middle]
+    lines += [EdgeLine(bottom, top), EdgeLine(top, bottom, (70, 15)), EdgeLine(top, top)]
     width, height = lay_out([top, *middle, bottom], lines)
     every_box = [top, *middle, bottom, *(station for line in lines for station in line.stations)]
     assert [line.back for line in lines[-3:]] == [True, False, True]

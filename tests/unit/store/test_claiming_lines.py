@@ -8,7 +8,7 @@ import pytest
 
 from treadle.store.fairness import Lane
 from treadle.store.postgres import claiming_lines
-from treadle.store.postgres.claiming_lines import BELIEVED_S, FIRST, LANES, VIEW_S, Head, Line, Position
+from treadle.store.postgres.claiming_lines import BELIEVED_S, FIRST, LANES, VIEW_S, Head, Position, QueueLine
 
 
 class Clock:
@@ -33,13 +33,13 @@ def _head(key: str, position: int, ready: int = 1, priority: int = 1) -> Head:
     return Head(Lane(priority, key, ready), position)
 
 
-def _drawn(line: Line, limit: int = 1) -> list[str] | None:
+def _drawn(line: QueueLine, limit: int = 1) -> list[str] | None:
     drawn = line.draw(limit, {}, Random(1))
     return None if drawn is None else [turn.key for turn in drawn[1]]
 
 
 def test_lines_begin_at_the_lowest_of_their_heads_for_a_while(clock: Clock) -> None:
-    line = Line()
+    line = QueueLine()
     line.looked(FIRST, 0, [((1, "a"), 70), ((2, "b"), 50)])
     assert line.begin_at() == 50
     clock.now += BELIEVED_S
@@ -47,7 +47,7 @@ def test_lines_begin_at_the_lowest_of_their_heads_for_a_while(clock: Clock) -> N
 
 
 def test_the_mark_rises_with_every_look_and_is_forgotten_at_its_time(clock: Clock) -> None:
-    line = Line()
+    line = QueueLine()
     line.looked(FIRST, 0, [((1, "a"), 50)])
     clock.now += BELIEVED_S / 2
     line.looked(FIRST, 50, [((1, "a"), 60)])
@@ -57,7 +57,7 @@ def test_the_mark_rises_with_every_look_and_is_forgotten_at_its_time(clock: Cloc
 
 
 def test_where_many_keys_wait_the_mark_is_known_when_all_were_seen(clock: Clock) -> None:
-    line = Line()
+    line = QueueLine()
     line.looked(FIRST, 0, _page(0, 1_000))
     assert line.begin_at() == 0
     line.looked((1, "k015"), 0, _page(16, 500, 4))
@@ -68,14 +68,14 @@ def test_where_many_keys_wait_the_mark_is_known_when_all_were_seen(clock: Clock)
     ("after", "begin_at"), [((1, "k020"), 0), ((1, "k015"), 7)], ids=["a gap", "hidden by an older mark"]
 )
 def test_lanes_that_were_not_seen_may_begin_anywhere(clock: Clock, after: Position, begin_at: int) -> None:
-    line = Line()
+    line = QueueLine()
     line.looked(FIRST, 0, _page(0, 1_000))
     line.looked(after, begin_at, _page(21, 1_000, 4))
     assert line.begin_at() == 0
 
 
 def test_what_was_seen_is_drawn_from_for_a_moment(clock: Clock) -> None:
-    line = Line()
+    line = QueueLine()
     line.keep([_head("a", 5), _head("later", 1, priority=2)], 1)
     assert [_drawn(line) for _ in range(3)] == [["a"]] * 3
     clock.now += VIEW_S
@@ -83,20 +83,20 @@ def test_what_was_seen_is_drawn_from_for_a_moment(clock: Clock) -> None:
 
 
 def test_nothing_is_drawn_of_lines_that_were_shorter_than_what_is_asked_for(clock: Clock) -> None:
-    line = Line()
+    line = QueueLine()
     line.keep([_head("a", 5, ready=8), _head("b", 6, ready=2)], 8)
     assert _drawn(line, 8) is None
     assert _drawn(line, 2) is not None
 
 
 def test_of_many_keys_each_group_begins_as_much_as_it_has_lanes(clock: Clock) -> None:
-    line = Line()
+    line = QueueLine()
     line.keep([_head(f"k{number}", number) for number in range(LANES)], 1)
     assert sum(_drawn(line) is not None for _ in range(LANES)) == LANES - 1
 
 
 def test_who_missed_looks_for_a_moment(clock: Clock) -> None:
-    line = Line()
+    line = QueueLine()
     line.keep([_head("a", 5)], 1)
     line.missed()
     line.keep([_head("a", 5)], 1)
@@ -107,7 +107,7 @@ def test_who_missed_looks_for_a_moment(clock: Clock) -> None:
 
 
 def test_a_line_goes_on_behind_what_was_taken(clock: Clock) -> None:
-    line = Line()
+    line = QueueLine()
     line.keep([_head("a", 5)], 1)
     drawn = line.draw(1, {}, Random(1))
     assert drawn is not None

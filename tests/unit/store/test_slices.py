@@ -8,7 +8,7 @@ from treadle.model import events as e
 from treadle.model.codec import COMPRESSED, joined, pack_events, uncompressed, unpacking
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
-from treadle.store.planning import SLICE, Plan
+from treadle.store.planning import SLICE, BatchPlan
 from treadle.store.port import Batch, Commit
 from treadle.store.seals import about_block, unseal
 from treadle.store.spill import Resolver
@@ -32,7 +32,7 @@ def test_slices_join_to_what_packing_all_at_once_gives(count: int, slice: int) -
 def test_only_large_values_leave_a_block_of_many_events(big: tuple[int, ...]) -> None:
     started = e.RunStarted(1, 0, RUN, "w", 1, "hash", None)
     every = [started, *events(4 * SLICE, big, first=2)]
-    plan = Plan(Batch([Commit(RUN, 0, tuple(every), (), RunStatus.RUNNING, False)]), 200)
+    plan = BatchPlan(Batch([Commit(RUN, 0, tuple(every), (), RunStatus.RUNNING, False)]), 200)
     ((_, last, kept),) = plan.blocks
     block = unseal(kept, about_block(RUN, last))
     assert block is not None

@@ -19,7 +19,7 @@ from cyclopts import App, Parameter
 from treadle.cli.frame.exits import OK
 from treadle.cli.frame.options import StoreOption
 from treadle.cli.screen.output import Out, say
-from treadle.store.places import Place
+from treadle.store.places import StoreLocation
 
 if TYPE_CHECKING:
     from treadle.runtime.engine import Engine
@@ -107,10 +107,10 @@ def demo(
     from treadle.cli.frame.opening import drive
 
     with tempfile.TemporaryDirectory(prefix="treadle-demo-") as folder:
-        return drive(_play(Place(store or Path(folder, "treadle.db")), interactive))
+        return drive(_play(StoreLocation(store or Path(folder, "treadle.db")), interactive))
 
 
-async def _play(place: Place, interactive: bool) -> int:
+async def _play(place: StoreLocation, interactive: bool) -> int:
     from treadle.cli.watch.follow import watch
     from treadle.language import load_text
     from treadle.runtime.engine import Engine
@@ -131,7 +131,7 @@ async def _play(place: Place, interactive: bool) -> int:
     return code if report.ok else max(code, 1)
 
 
-async def _answer(engine: Engine, run: Run, interactive: bool, place: Place) -> None:
+async def _answer(engine: Engine, run: Run, interactive: bool, place: StoreLocation) -> None:
     """Waits for the gate and answers it; with --interactive, prints the command with which the user answers."""
     from treadle.model.events import GateOpened
 

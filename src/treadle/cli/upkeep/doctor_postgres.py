@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from treadle.cli.screen.output import duration
 from treadle.cli.upkeep.diagnosis import LATE_WARN_MS, Diagnosis, size
-from treadle.store.places import Place
+from treadle.store.places import StoreLocation
 
 if TYPE_CHECKING:
     from treadle.runtime.upkeep import DatabaseHealth, StoreHealth
@@ -24,7 +24,7 @@ PARTITIONS_WARN = 400
 """About a year of daily partitions. A query for a run's whole history is planned over all of them."""
 
 
-async def lines(place: Place) -> list[Diagnosis]:
+async def lines(place: StoreLocation) -> list[Diagnosis]:
     """All checks of a database."""
     from treadle.errors import StorePlaceError, TreadleError
     from treadle.runtime.upkeep import examine_database
@@ -50,7 +50,7 @@ def _rights(health: DatabaseHealth) -> Diagnosis:
     return Diagnosis("rights", "bad", f"this user lacks {', '.join(health.lacking)}", remedy)
 
 
-async def _queues(place: Place) -> list[Diagnosis]:
+async def _queues(place: StoreLocation) -> list[Diagnosis]:
     from treadle.cli.watch.queue_words import why
     from treadle.errors import TreadleError
     from treadle.runtime.connecting import connect

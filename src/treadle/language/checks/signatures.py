@@ -19,7 +19,7 @@ from treadle.language.source import Source
 from treadle.model.definition import Step, Workflow
 from treadle.tasks.decorator import is_importable, name_of
 from treadle.tasks.find import find_function
-from treadle.tasks.signature import Misfit, Parameter, Signature, signature_of
+from treadle.tasks.signature import InputMisfit, Parameter, Signature, signature_of
 from treadle.tasks.trust import Trust
 
 Function = Callable[..., Any]
@@ -175,7 +175,7 @@ def _fits(parameter: Parameter, value: Any, place: Path, signature: Signature, r
         return
     try:
         parameter.convert(value)
-    except Misfit as problem:
+    except InputMisfit as problem:
         message = f"the input `{parameter.name}` of `{signature.shown}`: {problem}"
         reading.problem_in("SIGNATURE", place, message)
 
@@ -191,7 +191,7 @@ def _whole(signature: Signature, supply: Supply, reading: Reading) -> None:
         if len(known) == len(supply.inputs) or _is_scalar(parameter):
             try:
                 parameter.convert(dict.fromkeys(supply.inputs) | known)
-            except Misfit as problem:
+            except InputMisfit as problem:
                 message = f"`{signature.shown}` gets the whole input, an object, as `{parameter.name}`: {problem}"
                 reading.problem_in(
                     "SIGNATURE", supply.at, message, "give the parameter another name to take one input by that name"

@@ -34,12 +34,12 @@ from treadle.errors import StoreConflict
 from treadle.model.events import RunStarted
 from treadle.store.fencing import check_cover, refusal
 from treadle.store.packing import sealed_answer, sealed_assign
-from treadle.store.planning import Decided, Plan, stale
+from treadle.store.planning import BatchPlan, RunDecisions, stale
 from treadle.store.port import Fence, GateRow, OutboxRow
 from treadle.store.postgres.columns import columns, handed, texts
 from treadle.store.postgres.offers import write_work
 from treadle.store.postgres.queries import SQL
-from treadle.store.postgres.transactions import Misfit, Passing
+from treadle.store.postgres.transactions import Passing, TransactionMisfit
 from treadle.store.rows import shard_of
 
 Part = tuple[str, Collection[Sequence[Any]]]
@@ -54,7 +54,7 @@ LONE = ("check_fences", "move_runs", "append_history")
 class Writing:
     """One plan inside one transaction; may be run again in another."""
 
-    def __init__(self, plan: Plan, fences: Sequence[Fence], shards: int) -> None:
+    def __init__(self, plan: BatchPlan, fences: Sequence[Fence], shards: int) -> None:
         self._plan = plan
         self._fences = fences
         self._homes = {run: shard_of(run, shards) for run in plan.runs}
@@ -79,13 +79,13 @@ class Writing:
         return not (self._plan.work or self._plan.held)
 
     async def __call__(self, connection: asyncpg.Connection) -> list[OutboxRow]:
-        """Raises `Misfit`, and the transaction has to be undone."""
+        """Raises `TransactionMisfit`, and the transaction has to be undone."""
         if self._plan.flaw is not None:
-            raise Misfit(self._explained)
+            raise TransactionMisfit(self._explained)
         try:
             _, ids = await connection.fetchrow(self._statement, *self._given)
         except (asyncpg.DivisionByZeroError, asyncpg.UniqueViolationError):
-            raise Misfit(self._explained) from None
+            raise TransactionMisfit(self._explained) from None
         if not self.is_alone:
             await write_work(connection, self._plan, self._homes)
         effects = self._plan.effects
@@ -203,13 +203,13 @@ def _gate(row: GateRow) -> tuple[Any, ...]:
     return row.run, row.token, row.node, row.opened, row.title, sealed_assign(row), row.due, row.claimed_by
 
 
-def _moved(decided: Decided) -> tuple[Any, ...]:
+def _moved(decided: RunDecisions) -> tuple[Any, ...]:
     """A decision without events leaves `changed` to the row."""
     commit, events, seen = decided.commit, decided.events, decided.expected
     return commit.run, seen, seen + len(events), events[-1].at if events else None, commit.status, commit.busy
 
 
-def _run_row(decided: Decided, homes: dict[Any, int]) -> tuple[Any, ...]:
+def _run_row(decided: RunDecisions, homes: dict[Any, int]) -> tuple[Any, ...]:
     started = decided.started
     return (
         decided.commit.run,

@@ -37,8 +37,8 @@ from msgspec.structs import astuple, replace
 
 from treadle.model.effects import OfferWork
 from treadle.model.ids import RunId
-from treadle.store.fairness import Lane, Turn, share
-from treadle.store.postgres.claiming_lines import FIRST, LANES, Head, Line, Position
+from treadle.store.fairness import Lane, LaneShare, share
+from treadle.store.postgres.claiming_lines import FIRST, LANES, Head, Position, QueueLine
 from treadle.store.postgres.columns import columns, texts
 from treadle.store.postgres.queries import SQL
 from treadle.store.postgres.values import effects_of
@@ -77,7 +77,7 @@ class Claiming:
         limit: int,
         ttl_ms: int,
         rules: QueueRules,
-        line: Line,
+        line: QueueLine,
         tell: Tell = tell_log,
     ) -> None:
         self._queue = queue
@@ -142,7 +142,9 @@ class Claiming:
             self._line.missed()
         return await self._claimed(connection, rows)
 
-    async def _draw(self, connection: asyncpg.Connection) -> tuple[list[asyncpg.Record], list[Turn], dict[str, int]]:
+    async def _draw(
+        self, connection: asyncpg.Connection
+    ) -> tuple[list[asyncpg.Record], list[LaneShare], dict[str, int]]:
         """The lanes, whose turn it is, and how many of a key may be at work: as it is now."""
         page = await self._page(connection)
         limit = self._room_of_queue(page[0]) if page else 0
@@ -265,7 +267,7 @@ def _lanes(page: Iterable[asyncpg.Record], rooms: Mapping[str, int] = NO_ROOMS) 
     return [Lane(row["priority"], row["key"], row["count"], rooms.get(row["key"])) for row in page]
 
 
-def _wanted(page: Iterable[asyncpg.Record], turns: Sequence[Turn], caps: Mapping[str, int]) -> list[Wanted]:
+def _wanted(page: Iterable[asyncpg.Record], turns: Sequence[LaneShare], caps: Mapping[str, int]) -> list[Wanted]:
     """In order of priority. Within one by chance: if there turns out to be less room, it is not always the same keys
     that go without."""
     begin = {(row["priority"], row["key"]): row["position"] for row in page}

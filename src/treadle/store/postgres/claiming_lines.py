@@ -16,7 +16,7 @@ from random import Random
 
 from msgspec import Struct
 
-from treadle.store.fairness import Lane, Turn, share
+from treadle.store.fairness import Lane, LaneShare, share
 
 LANES = 16
 """As many keys as a claim draws between: about a third of a millisecond of looking."""
@@ -41,7 +41,7 @@ class Head(Struct, frozen=True):
     """Of the first that waits."""
 
 
-class View(Struct):
+class LaneView(Struct):
     """Lanes of one priority."""
 
     priority: int
@@ -65,7 +65,7 @@ class _Round(Struct):
     lowest: int = NOWHERE
 
 
-class Line:
+class QueueLine:
     """The line of one queue."""
 
     def __init__(self) -> None:
@@ -73,7 +73,7 @@ class Line:
         self._mark = 0
         self._mark_until = 0.0
         self._round: _Round | None = None
-        self._view: View | None = None
+        self._view: LaneView | None = None
         self._missed_until = 0.0
 
     def begin_at(self) -> int:
@@ -108,9 +108,9 @@ class Line:
         drawn = [head for head in heads if head.lane.priority == best]
         starts = LANES - limit if len(heads) >= LANES else ENDLESS
         begin = {head.lane.key: head.position for head in drawn}
-        self._view = View(best, [head.lane for head in drawn], begin, starts, now + VIEW_S)
+        self._view = LaneView(best, [head.lane for head in drawn], begin, starts, now + VIEW_S)
 
-    def draw(self, limit: int, weights: Mapping[str, float], random: Random) -> tuple[View, list[Turn]] | None:
+    def draw(self, limit: int, weights: Mapping[str, float], random: Random) -> tuple[LaneView, list[LaneShare]] | None:
         """Whose turn it is, without looking. None: look."""
         view = self._view
         if view is None or view.starts < limit or time.monotonic() >= view.until:
@@ -126,12 +126,12 @@ class Line:
         self._missed_until = time.monotonic() + VIEW_S
 
 
-class Lines(dict[str, Line]):
+class Lines(dict[str, QueueLine]):
     """Those of a process, by queue."""
 
     sweep_at = 0.0
     """When idle buckets are next looked for."""
 
-    def __missing__(self, queue: str) -> Line:
-        self[queue] = line = Line()
+    def __missing__(self, queue: str) -> QueueLine:
+        self[queue] = line = QueueLine()
         return line

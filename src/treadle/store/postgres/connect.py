@@ -19,10 +19,10 @@ from typing import Any
 import asyncpg
 
 from treadle.errors import StoreGoneBack, StorePlaceError
-from treadle.store.places import Host, shown
+from treadle.store.places import ServerHost, shown
 from treadle.store.postgres.faults import UNPREPARED, WRONG_OPTIONS, misplaced, said
 from treadle.store.postgres.hosts import NEXT, Way, way_to
-from treadle.store.postgres.looking import Line, examine, survey
+from treadle.store.postgres.looking import ServerConnection, examine, survey
 from treadle.store.postgres.queries import SQL
 
 ANSWER_S = 30.0
@@ -38,7 +38,7 @@ LOCK_MS = 5_000
 """Everybody waits behind a migration that waits for a table: rather it gives up and says so."""
 
 
-async def prepare(connection: Line) -> None:
+async def prepare(connection: ServerConnection) -> None:
     """Once for every connection. PostgreSQL has no NUL in a text, people may: it is kept as two other characters.
     asyncpg does not look into arrays: who passes one calls `without_nul` (`columns.columns`, `columns.texts`). What a
     pooler hands out belongs to others, too: their plans are left alone."""
@@ -76,7 +76,7 @@ def settings() -> dict[str, Any]:
     }
 
 
-async def reach(dsn: str, *, is_brief: bool = False, **other: Any) -> Line:
+async def reach(dsn: str, *, is_brief: bool = False, **other: Any) -> ServerConnection:
     """A new connection to the primary among the hosts of the address, with settings beside the usual ones. `is_brief`:
     for a few statements, so that it does not matter whether they can be prepared. Raises what
     `asyncpg.connect` raises for the last of them, StorePlaceError for an address that cannot be meant, StoreGoneBack
@@ -103,7 +103,7 @@ async def reach(dsn: str, *, is_brief: bool = False, **other: Any) -> Line:
         raise
 
 
-async def _first_that_fits(way: Way, chosen: dict[str, Any], is_brief: bool) -> Line:
+async def _first_that_fits(way: Way, chosen: dict[str, Any], is_brief: bool) -> ServerConnection:
     problems: dict[str, Exception] = {}
     if way.witness.seen is None and len(way.hosts) > 1:
         way.learn([(one.is_primary, one.sight) for one in await survey(way) if one.sight is not None])
@@ -115,12 +115,14 @@ async def _first_that_fits(way: Way, chosen: dict[str, Any], is_brief: bool) -> 
     raise _together(problems)
 
 
-async def _connect(way: Way, host: Host | None, chosen: dict[str, Any], is_brief: bool) -> Line:
+async def _connect(way: Way, host: ServerHost | None, chosen: dict[str, Any], is_brief: bool) -> ServerConnection:
     """To this host. Whether a pooler is in between shows on the first connection; if it was made for the other case, it
     is made again."""
     while True:
         expected = way.is_pooled
-        connection: Line = await asyncpg.connect(**{**chosen, **way.settings(host)}, connection_class=Line)
+        connection: ServerConnection = await asyncpg.connect(
+            **{**chosen, **way.settings(host)}, connection_class=ServerConnection
+        )
         try:
             await examine(connection, way, host)
             await _check_schema(connection, way)
@@ -138,7 +140,7 @@ async def _connect(way: Way, host: Host | None, chosen: dict[str, Any], is_brief
             connection.terminate()
 
 
-async def _check_schema(connection: Line, way: Way) -> None:
+async def _check_schema(connection: ServerConnection, way: Way) -> None:
     """A pooler may drop what the address asks for, and everything would land in another schema."""
     if way.schema is not None and connection.is_pooled:
         stands = await connection.fetchval("SHOW search_path")
@@ -159,7 +161,7 @@ def _together(problems: dict[str, Exception]) -> Exception:
     return ConnectionError("; ".join(f"{host}: {said(problem)}" for host, problem in problems.items()))
 
 
-def _drop(opening: asyncio.Task[Line]) -> None:
+def _drop(opening: asyncio.Task[ServerConnection]) -> None:
     """Nobody waits for it any more, whatever it has come to."""
     if not opening.cancelled() and opening.exception() is None:
         with suppress(asyncpg.InterfaceError, OSError):

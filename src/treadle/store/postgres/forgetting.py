@@ -17,7 +17,7 @@ from treadle.store.port import Fence
 from treadle.store.postgres.batches import check_fences
 from treadle.store.postgres.columns import columns, texts
 from treadle.store.postgres.queries import SQL
-from treadle.store.postgres.values import Values, block_of
+from treadle.store.postgres.values import PostgresValues, block_of
 from treadle.store.seals import seal_block
 
 _ROWS_OF_RUNS = ("drop_effects", "drop_timers", "drop_gates", "drop_requests", "drop_work")
@@ -52,7 +52,7 @@ async def _shorten(connection: asyncpg.Connection, runs: list[RunId], day: date)
     for run in runs:
         ends = {event.seq: event for event in (unpack_events(first[run])[0], unpack_events(last[run])[-1])}
         blocks = [(run, seq, pack_events([event])) for seq, event in ends.items()]
-        needed = await Values(connection).fetch([run], [block for _, _, block in blocks])
+        needed = await PostgresValues(connection).fetch([run], [block for _, _, block in blocks])
         await connection.execute(SQL["drop_other_blobs"], run, list(needed))
         kept += [(run, seq, seal_block(run, seq, block)) for run, seq, block in blocks]
     await connection.execute(_drop_history(day), texts(runs))

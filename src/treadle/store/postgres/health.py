@@ -16,7 +16,7 @@ from treadle.store.places import shown
 from treadle.store.postgres.connect import migrations, prepare, reach
 from treadle.store.postgres.faults import misplaced, said
 from treadle.store.postgres.hosts import way_to
-from treadle.store.postgres.looking import Line, Server, survey
+from treadle.store.postgres.looking import Server, ServerConnection, survey
 from treadle.store.postgres.transfer import TABLES, read_mark
 from treadle.store.transfer import Mark
 
@@ -125,7 +125,7 @@ def _server(found: Server) -> ServerHealth:
     return ServerHealth(host=str(found.host), role=role, timeline=timeline, problem=problem)
 
 
-async def _examine(connection: Line, place: str, servers: list[ServerHealth]) -> DatabaseHealth:
+async def _examine(connection: ServerConnection, place: str, servers: list[ServerHealth]) -> DatabaseHealth:
     await connection.fetchval(SQL["clock"])  # the first time costs a plan
     began, asked = time.time(), time.perf_counter()
     clock = await connection.fetchval(SQL["clock"])

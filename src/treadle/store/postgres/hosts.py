@@ -20,7 +20,7 @@ from typing import Any
 import asyncpg
 
 from treadle.errors import StoreGoneBack
-from treadle.store.places import Host, address_of, shown
+from treadle.store.places import ServerHost, address_of, shown
 from treadle.store.postgres.witness import Sight, Witness
 
 CONNECT_S = 10.0
@@ -43,9 +43,9 @@ class Way:
         self.place = shown(dsn)
         self._address = address
         self.hosts = address.hosts or _of_environment(address.options)
-        self._primary: Host | None = None
+        self._primary: ServerHost | None = None
         """The host that took the last connection."""
-        self._refused: set[Host | None] = set()
+        self._refused: set[ServerHost | None] = set()
         self.witness = Witness()
         self.is_pooled: bool | None = None
         """A pooler is in between (PgBouncer), which may give every transaction another connection to the server. Then a
@@ -58,13 +58,13 @@ class Way:
         """The one the address asks for."""
         return self._address.options.get("search_path", [None])[-1]
 
-    def in_order(self) -> list[Host | None]:
+    def in_order(self) -> list[ServerHost | None]:
         """The last primary first, then as they are written. [None]: the client's own default."""
         if not self.hosts:
             return [None]
         return sorted(self.hosts, key=lambda host: host != self._primary)
 
-    def settings(self, host: Host | None) -> dict[str, Any]:
+    def settings(self, host: ServerHost | None) -> dict[str, Any]:
         """How asyncpg is told to reach this host and no other."""
         found: dict[str, Any] = {"dsn": self._dsn, "timeout": CONNECT_S / max(1, len(self.hosts))}
         if self.is_pooled is not False:
@@ -75,13 +75,13 @@ class Way:
             found["port"] = host.port or int(os.environ.get("PGPORT") or 5432)
         return found
 
-    def found(self, host: Host | None, sight: Sight) -> None:
+    def found(self, host: ServerHost | None, sight: Sight) -> None:
         """This one is the primary."""
         self._primary = host
         self._refused.discard(host)
         self.witness.note(sight)
 
-    def refused(self, host: Host | None, objection: str) -> StoreGoneBack:
+    def refused(self, host: ServerHost | None, objection: str) -> StoreGoneBack:
         """This one has gone back."""
         at = f"{host}: " if len(self.hosts) > 1 else ""
         problem = StoreGoneBack(f"{self.place}: {at}{objection}; it is not used: {REMEDY}")
@@ -107,7 +107,7 @@ def way_to(dsn: str) -> Way:
     return Way(dsn)
 
 
-def _of_environment(options: dict[str, list[str]]) -> tuple[Host, ...]:
+def _of_environment(options: dict[str, list[str]]) -> tuple[ServerHost, ...]:
     """PGHOST and PGPORT with several hosts; a single one is left to asyncpg, as is a service."""
     names, ports = os.environ.get("PGHOST", ""), os.environ.get("PGPORT", "")
     if "," not in names or "service" in options or "PGSERVICE" in os.environ:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import asyncpg
 
-from treadle.store.places import Host
+from treadle.store.places import ServerHost
 from treadle.store.postgres.hosts import Way
 from treadle.store.postgres.queries import SQL
 from treadle.store.postgres.witness import Sight
@@ -25,7 +25,7 @@ UNTOLD = (asyncpg.SyntaxOrAccessError, asyncpg.FeatureNotSupportedError, asyncpg
 """This user may not ask, or the server is of a kind that does not know: then only the other proofs hold."""
 
 
-class Line(asyncpg.Connection):  # type: ignore[misc]  # asyncpg comes without types
+class ServerConnection(asyncpg.Connection):  # type: ignore[misc]  # asyncpg comes without types
     """A connection that knows which timeline its server is on, when it was asked, and whether a pooler is in
     between."""
 
@@ -49,7 +49,7 @@ class Line(asyncpg.Connection):  # type: ignore[misc]  # asyncpg comes without t
 class Server(NamedTuple):
     """One host of an address, as `survey` found it."""
 
-    host: Host
+    host: ServerHost
     problem: Exception | None = None
     is_primary: bool = False
     sight: Sight | None = None
@@ -79,7 +79,7 @@ async def look(connection: asyncpg.Connection) -> Found:
     return Found(Sight(system, timeline, position, epochs), is_primary, process != connection.get_server_pid())
 
 
-async def examine(connection: Line, way: Way, host: Host | None) -> None:
+async def examine(connection: ServerConnection, way: Way, host: ServerHost | None) -> None:
     """Notes what a connection leads to. Raises StoreGoneBack if that server lacks what was seen elsewhere, and
     TargetServerAttributeNotMatched if it only reads: behind a pooler, what was said on connecting may be old."""
     before, connection.asked = way.witness.seen, time.monotonic()
@@ -98,7 +98,7 @@ async def survey(way: Way) -> list[Server]:
     return list(await asyncio.gather(*(_visit(way, host) for host in way.hosts)))
 
 
-async def _visit(way: Way, host: Host) -> Server:
+async def _visit(way: Way, host: ServerHost) -> Server:
     try:
         quickly = {"timeout": SURVEY_S, "command_timeout": SURVEY_S, "statement_cache_size": 0}
         connection = await asyncpg.connect(**{**way.settings(host), **quickly}, target_session_attrs="any")

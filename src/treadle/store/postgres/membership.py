@@ -8,14 +8,14 @@ from __future__ import annotations
 import asyncpg
 import msgspec
 
-from treadle.store.members import Backlog, Lease, Node, Standing
+from treadle.store.members import Backlog, Lease, Member, Standing
 from treadle.store.postgres.queries import SQL
 
-_nodes = msgspec.json.Decoder(list[Node]).decode
+_nodes = msgspec.json.Decoder(list[Member]).decode
 _leases = msgspec.json.Decoder(list[Lease]).decode
 
 
-async def beat(connection: asyncpg.Connection, node: Node, ttl_ms: int) -> Standing:
+async def beat(connection: asyncpg.Connection, node: Member, ttl_ms: int) -> Standing:
     """How things stand once the node and its leases have been kept alive."""
     lacks = msgspec.json.encode(node.lacks).decode()
     given = (node.name, node.coordinates, node.queues, node.behind, lacks, node.process)

@@ -9,12 +9,12 @@ import asyncpg
 
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
-from treadle.store.planning import Plan
+from treadle.store.planning import BatchPlan
 from treadle.store.postgres.columns import columns
 from treadle.store.postgres.queries import SQL
 
 
-async def write_work(connection: asyncpg.Connection, plan: Plan, homes: Mapping[RunId, int]) -> None:
+async def write_work(connection: asyncpg.Connection, plan: BatchPlan, homes: Mapping[RunId, int]) -> None:
     """Offers of runs that stand still stand still from the beginning."""
     gone = sorted(key for key, offer in plan.work.items() if offer is None)
     if gone:

@@ -19,13 +19,13 @@ import asyncpg
 
 from treadle.store.postgres.connect import prepare, reach
 from treadle.store.postgres.hosts import way_to
-from treadle.store.postgres.looking import Line
+from treadle.store.postgres.looking import ServerConnection
 
 IDLE_S = 300.0
 """A connection nobody has needed for so long is closed: each is a process at the server. One is always kept."""
 CLOSE_S = 5.0
 
-_Turn = asyncio.Future[Line | None]
+_Turn = asyncio.Future[ServerConnection | None]
 """A connection, or None: there is room for a new one."""
 
 
@@ -36,7 +36,7 @@ class Pool:
         self._dsn = dsn
         self._witness = way_to(dsn).witness
         self._most = most
-        self._spare: list[tuple[Line, float]] = []
+        self._spare: list[tuple[ServerConnection, float]] = []
         """With since when. The last one given back is the first to be taken: the others may go one day."""
         self._open = 0
         """Spare, taken, being opened or closed."""
@@ -46,7 +46,7 @@ class Pool:
         self._closing = False
         self._all_back: asyncio.Future[None] | None = None
 
-    async def take(self, hurry: bool = False) -> Line:
+    async def take(self, hurry: bool = False) -> ServerConnection:
         """Raises what `asyncpg.connect` raises, and InterfaceError once the pool is closed. `hurry`: before all who are
         not: a heartbeat must not wait behind a thousand histories."""
         if self._closing:
@@ -72,21 +72,21 @@ class Pool:
             raise
         return given if given is not None and not given.is_closed() else await self._connect()
 
-    def give_back(self, connection: Line) -> None:
+    def give_back(self, connection: ServerConnection) -> None:
         """Its user has nothing under way on it."""
         if not connection.is_closed() and connection.is_outdated(self._witness.timeline):
             self.throw_away(connection)
         else:
             self._pass_on(None if connection.is_closed() else connection)
 
-    def throw_away(self, connection: Line) -> None:
+    def throw_away(self, connection: ServerConnection) -> None:
         """Nobody knows what is under way on it. The server is told to stop it (asyncpg does, before it closes): a
         statement that waits for a lock would be carried out when nobody expects it any more."""
         ending = asyncio.get_running_loop().create_task(self._end(connection))
         self._ending.add(ending)
         ending.add_done_callback(self._ending.discard)
 
-    async def _end(self, connection: Line) -> None:
+    async def _end(self, connection: ServerConnection) -> None:
         await _closed(connection)
         self._pass_on(None)
 
@@ -102,7 +102,7 @@ class Pool:
         for connection, _ in spare:
             await _closed(connection)
 
-    async def _connect(self) -> Line:
+    async def _connect(self) -> ServerConnection:
         """A new one; there is room for it."""
         try:
             connection = await reach(self._dsn)
@@ -116,7 +116,7 @@ class Pool:
             raise
         return connection
 
-    def _pass_on(self, connection: Line | None) -> None:
+    def _pass_on(self, connection: ServerConnection | None) -> None:
         """A connection, or the room for one, to whoever is next: nobody can slip in between."""
         turn = self._next()
         if turn is not None:
@@ -144,7 +144,7 @@ class Pool:
         return None
 
 
-async def _closed(connection: Line) -> None:
+async def _closed(connection: ServerConnection) -> None:
     try:
         await connection.close(timeout=CLOSE_S)
     except (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError):

@@ -16,9 +16,9 @@ from treadle.errors import StoreDamaged
 from treadle.model.events import Event
 from treadle.model.ids import RunId, TimerId, TokenId
 from treadle.store.packing import unpack, unpack_wish
-from treadle.store.port import Document, GateRow, OutboxRow, Request, RunQuery, RunRow, TimerRow
+from treadle.store.port import GateRow, InboxRequest, OutboxRow, RunQuery, RunRow, StoredDocument, TimerRow
 from treadle.store.postgres.queries import SQL
-from treadle.store.postgres.values import DATABASE, Values, block_of, checked, effects_of
+from treadle.store.postgres.values import DATABASE, PostgresValues, block_of, checked, effects_of
 from treadle.store.rows import each, run_rows
 from treadle.store.seals import (
     Tell,
@@ -77,7 +77,7 @@ async def history(
         known = next(((row[0], row[1]) for row in rows if row[0] < first or row[1] > last), None)
         if known is not None:
             recent.seen(known[1])
-    values = Values(connection)
+    values = PostgresValues(connection)
     unpacked = await values.decode(values.events, [run], blocks)
     return [event for block in unpacked for event in block if event.seq > after][:limit]
 
@@ -155,9 +155,9 @@ async def timers(
     return [TimerRow(RunId(run), TimerId(timer), due) for run, timer, due in rows]
 
 
-async def inbox(connection: asyncpg.Connection, shards: Sequence[int], limit: int, tell: Tell) -> list[Request]:
+async def inbox(connection: asyncpg.Connection, shards: Sequence[int], limit: int, tell: Tell) -> list[InboxRequest]:
     """Damaged requests stay in the line, and more are asked for by as many as they are."""
-    found: list[Request] = []
+    found: list[InboxRequest] = []
     wanted = limit
     while True:
         rows = await connection.fetch(SQL["waiting_requests"], shards, wanted)
@@ -168,7 +168,7 @@ async def inbox(connection: asyncpg.Connection, shards: Sequence[int], limit: in
             except Unreadable:
                 tell(request_damaged(DATABASE, run, id))
                 continue
-            found.append(Request(id, RunId(run), command, at, workflow, revive))
+            found.append(InboxRequest(id, RunId(run), command, at, workflow, revive))
         if len(rows) < wanted or len(found) >= limit:
             return found[:limit]
         wanted += len(rows) - len(found)
@@ -176,7 +176,7 @@ async def inbox(connection: asyncpg.Connection, shards: Sequence[int], limit: in
 
 async def documents(
     connection: asyncpg.Connection, kind: str, name: str | None, version: int | None, tell: Tell
-) -> list[Document]:
+) -> list[StoredDocument]:
     """A damaged version is left out of a list, and refused to who asks for it by name."""
     if name is None and version is None:
         rows = await connection.fetch(SQL["newest_documents"], kind)
@@ -197,12 +197,12 @@ async def documents(
     return [one for one in found if one.body is not None]
 
 
-def document(kind: str, name: str, version: int, hash: str, body: bytes | None) -> Document:
+def document(kind: str, name: str, version: int, hash: str, body: bytes | None) -> StoredDocument:
     """One version as it is kept. Raises `StoreDamaged`."""
     if body is None:
-        return Document(kind, name, version, hash, None)
+        return StoredDocument(kind, name, version, hash, None)
     try:
-        return Document(kind, name, version, hash, read(body, about_document(kind, name, version, hash), unpack))
+        return StoredDocument(kind, name, version, hash, read(body, about_document(kind, name, version, hash), unpack))
     except Unreadable:
         raise document_damaged(DATABASE, kind, name, version) from None
 

@@ -46,20 +46,20 @@ from typing import Any
 
 from treadle.model.events import Event
 from treadle.model.ids import RunId
-from treadle.store.members import Backlog, Node, Standing
+from treadle.store.members import Backlog, Member, Standing
 from treadle.store.packing import pack, sealed_wish
-from treadle.store.planning import Plan
+from treadle.store.planning import BatchPlan
 from treadle.store.port import (
-    Answer,
     Batch,
-    Document,
     Fence,
     GateRow,
+    InboxAnswer,
+    InboxRequest,
     Json,
     OutboxRow,
-    Request,
     RunQuery,
     RunRow,
+    StoredDocument,
     TimerRow,
 )
 from treadle.store.postgres import membership, reading, transfer, upkeep, writing
@@ -147,7 +147,7 @@ class PostgresStore(PostgresWork):
     async def _commit(self, batch: Batch, fences: Sequence[Fence]) -> list[OutboxRow]:
         if self._days.is_due:
             await self._days.look()
-        written = Writing(Plan(batch, self._payload_max), fences, self.shards)
+        written = Writing(BatchPlan(batch, self._payload_max), fences, self.shards)
         if written.is_alone:
             return await self._connections.write_alone(written)
         return await self._connections.write(written)
@@ -160,13 +160,13 @@ class PostgresStore(PostgresWork):
     async def release(self, fence: Fence) -> None:
         await self._connections.write_alone(lambda connection: writing.release(connection, fence))
 
-    async def submit(self, request: Request) -> Answer | None:
+    async def submit(self, request: InboxRequest) -> InboxAnswer | None:
         command, shard = sealed_wish(request), self.shard_of(request.run)
         return await self._connections.write_alone(
             lambda connection: writing.submit(connection, request, shard, command)
         )
 
-    async def put_document(self, kind: str, name: str, hash: str, body: Json) -> Document:
+    async def put_document(self, kind: str, name: str, hash: str, body: Json) -> StoredDocument:
         packed = pack(body) if body is not None else None
         return await self._connections.write(
             lambda connection: writing.put_document(connection, kind, name, hash, packed)
@@ -183,7 +183,7 @@ class PostgresStore(PostgresWork):
 
     # Membership
 
-    async def beat(self, node: Node, ttl_ms: int) -> Standing:
+    async def beat(self, node: Member, ttl_ms: int) -> Standing:
         if self._days.is_due:
             await self._days.look()
         return await self._connections.write_alone(lambda connection: membership.beat(connection, node, ttl_ms))
@@ -223,10 +223,10 @@ class PostgresStore(PostgresWork):
     async def timers(self, shard: int | Sequence[int], until: int | None = None, limit: int = 1_000) -> list[TimerRow]:
         return await self._connections.read(lambda connection: reading.timers(connection, each(shard), until, limit))
 
-    async def inbox(self, shard: int | Sequence[int], limit: int = 1_000) -> list[Request]:
+    async def inbox(self, shard: int | Sequence[int], limit: int = 1_000) -> list[InboxRequest]:
         return await self._connections.read(lambda connection: reading.inbox(connection, each(shard), limit, self.tell))
 
-    async def documents(self, kind: str, name: str | None = None, version: int | None = None) -> list[Document]:
+    async def documents(self, kind: str, name: str | None = None, version: int | None = None) -> list[StoredDocument]:
         return await self._connections.read(
             lambda connection: reading.documents(connection, kind, name, version, self.tell)
         )

@@ -24,7 +24,7 @@ from treadle.errors import StoreUnavailable
 from treadle.store.postgres.connect import tidy
 from treadle.store.postgres.faults import LOST, RETRIED, is_verdict, misplaced, unavailable
 from treadle.store.postgres.hosts import Way, way_to
-from treadle.store.postgres.looking import Line, examine
+from treadle.store.postgres.looking import ServerConnection, examine
 from treadle.store.postgres.pool import Pool
 
 TRIES = 10
@@ -49,7 +49,7 @@ class Passing(Exception):
 _RETRIED = (*RETRIED, Passing)
 
 
-class Misfit(Exception):
+class TransactionMisfit(Exception):
     """A transaction found that the database is not as it expected. What exactly is asked once its writes are undone."""
 
     def __init__(self, explain: Callable[[asyncpg.Connection], Awaitable[BaseException]]) -> None:
@@ -128,7 +128,7 @@ class Connections:
         try:
             try:
                 return await work(connection)
-            except Misfit as misfit:
+            except TransactionMisfit as misfit:
                 asked = True
                 raise await misfit.explain(connection) from None
         except _RETRIED:
@@ -144,7 +144,7 @@ class Connections:
                 result = await work(connection)
                 committing = True
                 await connection.execute("COMMIT")
-            except Misfit as misfit:
+            except TransactionMisfit as misfit:
                 await tidy(connection)
                 raise await misfit.explain(connection) from None
             return result
@@ -153,7 +153,7 @@ class Connections:
         except Exception as problem:
             self._tell(problem, outcome_unknown=committing)
 
-    async def _take(self, hurry: bool) -> Line:
+    async def _take(self, hurry: bool) -> ServerConnection:
         """Writes come first: they are few, and everybody waits for them."""
         try:
             connection = await self._pool.take(hurry)
@@ -176,7 +176,7 @@ class Connections:
             raise problem
         raise made from problem
 
-    async def _mend(self, connection: Line) -> None:
+    async def _mend(self, connection: ServerConnection) -> None:
         """Something went wrong, and was said: whether the connection is still fit for the next user."""
         connection.asked = 0.0
         try:

@@ -43,7 +43,7 @@ class _Missing(Exception):
     """A value that left has not been fetched yet."""
 
 
-class Values:
+class PostgresValues:
     """Decoders of one answer: values that left are fetched for all its records at once, layer by layer."""
 
     def __init__(self, connection: asyncpg.Connection) -> None:
@@ -108,7 +108,7 @@ async def effects_of(
             try:
                 effect = read(row["effect"], about, _plain_effect)
             except _Missing:
-                values = Values(connection)
+                values = PostgresValues(connection)
                 (effect,) = await values.decode(values.effect, [run], [read(row["effect"], about, bytes)])
         except Unreadable:
             id = row.get("id")

@@ -9,7 +9,7 @@ import asyncpg
 
 from treadle.model.ids import RunId
 from treadle.store.packing import unpack, unpack_answer
-from treadle.store.port import Answer, Document, Fence, Request
+from treadle.store.port import Fence, InboxAnswer, InboxRequest, StoredDocument
 from treadle.store.postgres.columns import count, texts
 from treadle.store.postgres.queries import SQL
 from treadle.store.postgres.reading import document
@@ -32,7 +32,9 @@ async def release(connection: asyncpg.Connection, fence: Fence) -> None:
     await connection.execute(SQL["release_lease"], fence.shard, fence.owner, fence.epoch)
 
 
-async def submit(connection: asyncpg.Connection, request: Request, shard: int, command: bytes) -> Answer | None:
+async def submit(
+    connection: asyncpg.Connection, request: InboxRequest, shard: int, command: bytes
+) -> InboxAnswer | None:
     """The first request with an id is kept; its answer, if it has one."""
     given = (request.run, request.id, shard, request.workflow, request.at, command)
     packed = await connection.fetchval(SQL["submit_request"], *given)
@@ -44,7 +46,9 @@ async def submit(connection: asyncpg.Connection, request: Request, shard: int, c
         raise request_damaged(DATABASE, request.run, request.id) from None
 
 
-async def put_document(connection: asyncpg.Connection, kind: str, name: str, hash: str, body: bytes | None) -> Document:
+async def put_document(
+    connection: asyncpg.Connection, kind: str, name: str, hash: str, body: bytes | None
+) -> StoredDocument:
     """A new version, unless the newest is the same. Whoever finds its number taken looks again."""
     while True:
         newest = await connection.fetchrow(SQL["newest_document"], kind, name)
@@ -56,7 +60,7 @@ async def put_document(connection: asyncpg.Connection, kind: str, name: str, has
             break
     if kind.startswith("_"):
         await connection.execute(SQL["drop_older_documents"], kind, name, version)
-    return Document(kind, name, version, hash, unpack(body) if body is not None else None)
+    return StoredDocument(kind, name, version, hash, unpack(body) if body is not None else None)
 
 
 async def put_blob(connection: asyncpg.Connection, run: RunId, digest: str, content: bytes) -> None:

@@ -25,15 +25,15 @@ from treadle.model.states import RUN_ENDED
 from treadle.store import planning
 from treadle.store.fencing import check_cover, refusal
 from treadle.store.packing import sealed_answer, sealed_assign
-from treadle.store.planning import Decided, stale
+from treadle.store.planning import RunDecisions, stale
 from treadle.store.port import Fence, GateRow, OutboxRow
 from treadle.store.sqlite.queries import SQL
-from treadle.store.sqlite.threads import Misfit
+from treadle.store.sqlite.threads import JobMisfit
 
 Row = tuple[Any, ...]
 
 
-class Plan(planning.Plan):
+class SqliteBatchPlan(planning.BatchPlan):
     """A packed batch that can be written to a file. See the module's docstring."""
 
     def write(self, connection: apsw.Connection, fences: Sequence[Fence]) -> list[OutboxRow]:
@@ -44,7 +44,7 @@ class Plan(planning.Plan):
         if not (batch.commits or batch.done or batch.parked or batch.revived or batch.answers):
             probe(connection, fences)
         if self.flaw is not None:
-            raise Misfit(self._explained)
+            raise JobMisfit(self._explained)
         many = connection.executemany
         if batch.done:
             many(SQL["effect_done"], [(row,) for row in batch.done])
@@ -81,9 +81,9 @@ class Plan(planning.Plan):
             moved = _matched(connection, steady, "step_run", "turn_run")
             moved += _matched(connection, ending, "turn_run", "step_run")
         except apsw.ConstraintError as problem:
-            raise Misfit(self._explained) from problem
+            raise JobMisfit(self._explained) from problem
         if moved != len(steady) + len(ending):
-            raise Misfit(self._explained)
+            raise JobMisfit(self._explained)
 
     def _explained(self, connection: apsw.Connection) -> Exception:
         """Which decision did not fit, now that every row says again where it stood."""
@@ -146,7 +146,7 @@ def check_fences(connection: apsw.Connection, fences: Sequence[Fence]) -> None:
                 raise refused
 
 
-def _moved(decided: Decided) -> dict[str, Any]:
+def _moved(decided: RunDecisions) -> dict[str, Any]:
     """The parameters of `step_run` and `turn_run`. A decision without events leaves `changed` to the row."""
     commit = decided.commit
     return {
@@ -169,14 +169,14 @@ def _matched(connection: apsw.Connection, rows: Sequence[dict[str, Any]], first:
     return connection.total_changes() - before
 
 
-def _create(connection: apsw.Connection, begun: list[Decided]) -> None:
+def _create(connection: apsw.Connection, begun: list[RunDecisions]) -> None:
     connection.executemany(SQL["create_run"], [_run_row(decided) for decided in begun])
     tags = [(tag, decided.commit.run) for decided in begun for tag in decided.started.tags]
     if tags:
         connection.executemany(SQL["tag_run"], tags)
 
 
-def _run_row(decided: Decided) -> Row:
+def _run_row(decided: RunDecisions) -> Row:
     started = decided.started
     return (
         decided.commit.run,

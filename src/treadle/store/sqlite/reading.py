@@ -18,7 +18,7 @@ from treadle.model.effects import Effect
 from treadle.model.events import Event
 from treadle.model.ids import RunId, TimerId, TokenId
 from treadle.store.packing import unpack, unpack_answer, unpack_wish, unpacking_effects
-from treadle.store.port import Answer, Document, GateRow, OutboxRow, Request, RunQuery, RunRow, TimerRow
+from treadle.store.port import GateRow, InboxAnswer, InboxRequest, OutboxRow, RunQuery, RunRow, StoredDocument, TimerRow
 from treadle.store.rows import SHARD, each, run_rows
 from treadle.store.seals import (
     Tell,
@@ -61,7 +61,7 @@ _FIELDS = (
 """Of a query, each with a condition of its name."""
 
 
-class Values:
+class SqliteValues:
     """Decoders of one connection: values that were kept elsewhere are fetched through it."""
 
     def __init__(self, connection: apsw.Connection) -> None:
@@ -86,7 +86,9 @@ def get_blob(connection: apsw.Connection, digest: bytes) -> bytes | None:
     return content
 
 
-def history(connection: apsw.Connection, values: Values, run: RunId, after: int, limit: int | None) -> list[Event]:
+def history(
+    connection: apsw.Connection, values: SqliteValues, run: RunId, after: int, limit: int | None
+) -> list[Event]:
     """A page reads the blocks it needs and no more: those behind it may be many."""
     events: list[Event] = []
     blocks = connection.execute(SQL["read_history"], (run, after))
@@ -153,7 +155,7 @@ def find_gates(connection: apsw.Connection, run: RunId | None, limit: int, tell:
 
 
 def outbox(
-    connection: apsw.Connection, values: Values, after: int, limit: int, parked: bool, tell: Tell
+    connection: apsw.Connection, values: SqliteValues, after: int, limit: int, parked: bool, tell: Tell
 ) -> list[OutboxRow]:
     found: list[OutboxRow] = []
     rows = connection.execute(SQL["read_parked" if parked else "read_outbox"], (after,))
@@ -170,7 +172,7 @@ def outbox(
 
 
 def effect_of(
-    connection: apsw.Connection, values: Values, id: int, run: RunId, packed: bytes, tell: Tell
+    connection: apsw.Connection, values: SqliteValues, id: int, run: RunId, packed: bytes, tell: Tell
 ) -> Effect | None:
     """What a row of the outbox says; None, and somebody is told, if it is damaged."""
     try:
@@ -187,8 +189,8 @@ def timers(connection: apsw.Connection, until: int | None, limit: int) -> list[T
     return [TimerRow(RunId(run), TimerId(timer), due) for run, timer, due in rows]
 
 
-def inbox(connection: apsw.Connection, limit: int, tell: Tell) -> list[Request]:
-    found: list[Request] = []
+def inbox(connection: apsw.Connection, limit: int, tell: Tell) -> list[InboxRequest]:
+    found: list[InboxRequest] = []
     rows = connection.execute(SQL["waiting_requests"])
     try:
         for id, run, workflow, at, packed in rows:
@@ -197,7 +199,7 @@ def inbox(connection: apsw.Connection, limit: int, tell: Tell) -> list[Request]:
             except Unreadable:
                 tell(request_damaged(connection.filename, run, id))
                 continue
-            found.append(Request(id, RunId(run), command, at, workflow, revive))
+            found.append(InboxRequest(id, RunId(run), command, at, workflow, revive))
             if len(found) >= limit:
                 break
     finally:
@@ -205,7 +207,7 @@ def inbox(connection: apsw.Connection, limit: int, tell: Tell) -> list[Request]:
     return found
 
 
-def answer_to(connection: apsw.Connection, request: str) -> Answer | None:
+def answer_to(connection: apsw.Connection, request: str) -> InboxAnswer | None:
     rows: Rows = connection.execute(SQL["read_answer"], (request,)).fetchall()
     for run, packed in rows:
         if packed is not None:
@@ -218,7 +220,7 @@ def answer_to(connection: apsw.Connection, request: str) -> Answer | None:
 
 def documents(
     connection: apsw.Connection, kind: str, name: str | None, version: int | None, tell: Tell
-) -> list[Document]:
+) -> list[StoredDocument]:
     """A damaged version is left out of a list, and refused to who asks for it by name."""
     rows: Rows
     if name is None and version is None:
@@ -243,11 +245,11 @@ def documents(
 
 def document(
     connection: apsw.Connection, kind: str, name: str, version: int, hash: str, body: bytes | None
-) -> Document:
+) -> StoredDocument:
     """One version as it is kept. Raises `StoreDamaged`."""
     if body is None:
-        return Document(kind, name, version, hash, None)
+        return StoredDocument(kind, name, version, hash, None)
     try:
-        return Document(kind, name, version, hash, read(body, about_document(kind, name, version, hash), unpack))
+        return StoredDocument(kind, name, version, hash, read(body, about_document(kind, name, version, hash), unpack))
     except Unreadable:
         raise document_damaged(connection.filename, kind, name, version) from None

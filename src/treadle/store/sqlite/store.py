@@ -55,22 +55,22 @@ from treadle.model.events import Event
 from treadle.model.ids import RunId
 from treadle.store.packing import pack, sealed_wish
 from treadle.store.port import (
-    Answer,
     Batch,
-    Document,
     Fence,
     GateRow,
+    InboxAnswer,
+    InboxRequest,
     Json,
     OutboxRow,
-    Request,
     RunQuery,
     RunRow,
+    StoredDocument,
     TimerRow,
 )
 from treadle.store.rows import SHARD, digest_of, each
 from treadle.store.seals import Seals, Tell, tell_log
 from treadle.store.sqlite import private, reading, transfer, upkeep, writing
-from treadle.store.sqlite.batches import Plan
+from treadle.store.sqlite.batches import SqliteBatchPlan
 from treadle.store.sqlite.beforehand import check_file, check_log
 from treadle.store.sqlite.connect import connect, migrate
 from treadle.store.sqlite.faults import damaged_text, unavailable
@@ -114,7 +114,7 @@ class SqliteStore:
                 transfer.check_whole(self._here, path)
             behind = opened.enter_context(closing(connect(path, read_only=read_only)))
             opened.pop_all()
-        self._values = reading.Values(behind)
+        self._values = reading.SqliteValues(behind)
         self._reader = Reader(behind, str(path), "treadle-reader", loop)
         self._writer = Writer(owned, str(path), "treadle-writer", loop) if owned is not None else None
 
@@ -155,7 +155,7 @@ class SqliteStore:
     # Writing
 
     def commit(self, batch: Batch, *fences: Fence) -> Awaitable[list[OutboxRow]]:
-        plan = Plan(batch, self._payload_max)
+        plan = SqliteBatchPlan(batch, self._payload_max)
         work = partial(plan.write, fences=fences)
         return self._writes.at_once(work) if len(batch.commits) <= BRIEF else self._writes.do(work)
 
@@ -166,11 +166,11 @@ class SqliteStore:
     async def release(self, fence: Fence) -> None:
         await self._write(lambda connection: writing.release(connection, fence))
 
-    async def submit(self, request: Request) -> Answer | None:
+    async def submit(self, request: InboxRequest) -> InboxAnswer | None:
         command = sealed_wish(request)
         return await self._write(lambda connection: writing.submit(connection, request, command))
 
-    async def put_document(self, kind: str, name: str, hash: str, body: Json) -> Document:
+    async def put_document(self, kind: str, name: str, hash: str, body: Json) -> StoredDocument:
         packed = pack(body) if body is not None else None
         return await self._write(lambda connection: writing.put_document(connection, kind, name, hash, packed))
 
@@ -209,12 +209,12 @@ class SqliteStore:
             return []
         return await self._read(lambda connection: reading.timers(connection, until, limit))
 
-    async def inbox(self, shard: int | Sequence[int], limit: int = 1_000) -> list[Request]:
+    async def inbox(self, shard: int | Sequence[int], limit: int = 1_000) -> list[InboxRequest]:
         if SHARD not in each(shard):
             return []
         return await self._read(lambda connection: reading.inbox(connection, limit, self.tell))
 
-    async def documents(self, kind: str, name: str | None = None, version: int | None = None) -> list[Document]:
+    async def documents(self, kind: str, name: str | None = None, version: int | None = None) -> list[StoredDocument]:
         return await self._read(lambda connection: reading.documents(connection, kind, name, version, self.tell))
 
     async def get_blob(self, digest: str) -> bytes | None:

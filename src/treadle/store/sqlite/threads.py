@@ -40,7 +40,7 @@ T = TypeVar("T")
 Work = Callable[[apsw.Connection], T]
 
 
-class Misfit(Exception):
+class JobMisfit(Exception):
     """A job found that the file is not as it expected. What exactly is asked once its writes are undone."""
 
     def __init__(self, explain: Callable[[apsw.Connection], Exception]) -> None:
@@ -269,7 +269,7 @@ class Writer(Reader):
             if isinstance(problem, apsw.Error) and self._translated(problem) is not problem:
                 raise
             execute("ROLLBACK" if alone else "ROLLBACK TO job")
-            job.failed(problem.explain(self._connection) if isinstance(problem, Misfit) else problem)
+            job.failed(problem.explain(self._connection) if isinstance(problem, JobMisfit) else problem)
         if not alone:
             execute("RELEASE job")
 

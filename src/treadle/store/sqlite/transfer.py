@@ -31,7 +31,7 @@ from treadle.store.sqlite.connect import connect, migrate
 from treadle.store.sqlite.faults import SEALED, unavailable
 from treadle.store.sqlite.ownership import Ownership
 from treadle.store.sqlite.queries import SQL as VERBS
-from treadle.store.sqlite.reading import Values, effect_of
+from treadle.store.sqlite.reading import SqliteValues, effect_of
 from treadle.store.transfer import BYTES_MAX, ROWS_MAX, SHELVES, After, Beside, Mark, Page, refusal
 
 SQL = statements.read("treadle.store.sqlite", "transfer.sql")
@@ -199,7 +199,7 @@ def beside(connection: apsw.Connection, runs: Sequence[RunId], tell: Tell) -> Be
         found.timers.setdefault(run, {})[timer] = due
     for run, token in connection.execute(SQL["gates_of_runs"], (wanted,)):
         found.gates.setdefault(run, set()).add(token)
-    values = Values(connection)
+    values = SqliteValues(connection)
     rows: list[tuple[Any, ...]] = connection.execute(SQL["outbox_of_runs"], (wanted,)).fetchall()
     for id, run, packed, parked in rows:
         effect = effect_of(connection, values, id, run, packed, tell)

@@ -6,7 +6,7 @@ import apsw
 
 from treadle.model.ids import RunId
 from treadle.store.packing import unpack
-from treadle.store.port import Answer, Document, Fence, Request
+from treadle.store.port import Fence, InboxAnswer, InboxRequest, StoredDocument
 from treadle.store.seals import about_document, seal
 from treadle.store.sqlite.queries import SQL
 from treadle.store.sqlite.reading import answer_to, document
@@ -33,14 +33,14 @@ def release(connection: apsw.Connection, fence: Fence) -> None:
     connection.execute(SQL["release_lease"], (fence.shard, fence.owner, fence.epoch))
 
 
-def submit(connection: apsw.Connection, request: Request, command: bytes) -> Answer | None:
+def submit(connection: apsw.Connection, request: InboxRequest, command: bytes) -> InboxAnswer | None:
     """The first request with an id is kept; asking again finds what became of it."""
     row = (request.id, request.run, request.workflow, request.at, command)
     connection.execute(SQL["keep_request"], row)
     return answer_to(connection, request.id)
 
 
-def put_document(connection: apsw.Connection, kind: str, name: str, hash: str, body: bytes | None) -> Document:
+def put_document(connection: apsw.Connection, kind: str, name: str, hash: str, body: bytes | None) -> StoredDocument:
     """A new version, unless the newest is the same."""
     newest = connection.execute(SQL["newest_document"], (kind, name)).fetchone()
     if newest is not None and newest[1] == hash:
@@ -50,7 +50,7 @@ def put_document(connection: apsw.Connection, kind: str, name: str, hash: str, b
     connection.execute(SQL["put_document"], (kind, name, version, hash, kept))
     if kind.startswith("_"):
         connection.execute(SQL["drop_older_documents"], (kind, name, version))
-    return Document(kind, name, version, hash, unpack(body) if body is not None else None)
+    return StoredDocument(kind, name, version, hash, unpack(body) if body is not None else None)
 
 
 def put_blob(connection: apsw.Connection, run: RunId, digest: str, content: bytes) -> None:
