@@ -1,1 +1,1 @@
-"""What a step can do: one file per action kind, one small protocol, one registry."""
+"""The actions of steps: one file per kind of action, one small protocol, one registry."""

@@ -1,7 +1,7 @@
 """`artifact_write {name, content_type?, content}` and `artifact_read {name}`: the run's named blobs.
 
-Text is kept as UTF-8, any other JSON as JSON; reading gives back what was written. What a foreign writer
-stored that is neither comes back as base64, and says so under `encoding`.
+Text is kept as UTF-8, any other JSON as JSON; reading gives back what was written. Content of another writer that is
+neither comes back as base64, with `encoding` beside it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ArtifactWriteKind:
 
 
 class ArtifactReadKind:
-    """Reads what this attempt has written under the name, else what the run has."""
+    """Reads the artifact that this attempt has written under the name, else the run's."""
 
     name = "artifact_read"
 

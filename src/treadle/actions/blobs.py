@@ -14,7 +14,7 @@ from treadle.model.requests import WriteArtifact
 
 
 class Artifacts(Protocol):
-    """What the artifact actions need of a store. May block: it is only called from `Work`."""
+    """The verbs of a store that the artifact actions use. They may block: they are only called from `Work`."""
 
     def put(self, content: bytes) -> str:
         """Stores bytes, returns their digest."""
@@ -23,14 +23,14 @@ class Artifacts(Protocol):
         """The bytes of a digest."""
 
     def find(self, name: str) -> WriteArtifact | None:
-        """What the run has bound to a name."""
+        """The artifact that the run has bound to a name."""
 
     def names(self) -> list[str]:
         """Every name bound so far, for messages."""
 
 
 def digest_of(content: bytes) -> str:
-    """The address of some bytes; the algorithm is part of it, so that it can change one day."""
+    """The digest of some bytes. It names the algorithm, so that the algorithm can change one day."""
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
@@ -56,5 +56,5 @@ class MemoryArtifacts:
         return sorted(self._bound)
 
     def bind(self, written: WriteArtifact) -> None:
-        """The run has accepted an attempt that wrote this."""
+        """Binds a name: the run has accepted an attempt that wrote the artifact."""
         self._bound[written.name] = written

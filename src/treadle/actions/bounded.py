@@ -1,13 +1,13 @@
 """Templates rendered within bounds: fuel, memory, time, and size of the text. A bomb fails its attempt, nothing else.
 
-minijinja bounds the number of instructions, not what one of them takes: forty that double a string are a terabyte, and
-an allocation that fails ends the process. So a template is rendered here only if it merely puts values into a text,
-whose size can be told beforehand. Every other one is rendered in a child process with a limit on its memory
-(`template_child.py`), which is kept for the next. Measured on a busy machine: 0.03 ms here, 1 ms in a child that is
-there, 200 ms in a new one.
+minijinja bounds the number of instructions, not the memory of one instruction: forty that double a string make a
+terabyte, and a failed allocation ends the process. So a template is rendered in this process only if it merely puts
+values into a text, whose size is known beforehand. Every other template is rendered in a child process with limited
+memory (`template_child.py`), which is kept for the next rendering. Measured on a busy machine: 0.03 ms here, 1 ms in an
+idle child, 200 ms in a new one.
 
-Owns the children. Promises that `render` never takes more than the limits and that a child which dies takes one
-rendering with it. Blocks while a child works: call it where blocking is allowed.
+Owns the children. Promises that `render` never takes more than the limits, and that the death of a child fails only one
+rendering. Blocks while a child works: call it where blocking is allowed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ IDLE_MAX = 2
 _NAME = r"[A-Za-z_]\w*"
 _PLACE = rf"{_NAME}(?:\.\w+|\[(?:\d+|'[^'\\]*'|\"[^\"\\]*\")\])*"
 _HOLE = re.compile(rf"\{{\{{-?\s*{_PLACE}\s*(?:\|\s*(?:upper|lower|trim|title|capitalize|length|safe)\s*)*-?\}}\}}")
-"""`{{ input.name | upper }}`: a value and what at most doubles its length."""
+"""`{{ input.name | upper }}`: a value, and filters that at most double its length."""
 
 _ENVIRONMENT = Environment(undefined_behavior="strict", fuel=FUEL, keep_trailing_newline=True)
 
@@ -54,7 +54,7 @@ class BrokenTemplate(TaskFailure):
 
 
 def render(template: str, name: str, variables: dict[str, Json]) -> str:
-    """The text; raises BrokenTemplate, or TaskFailure of the kind LIMIT_EXCEEDED."""
+    """The rendered text. Raises BrokenTemplate, or TaskFailure of the kind LIMIT_EXCEEDED."""
     if is_small(template, variables):
         try:
             text: str = _ENVIRONMENT.render_str(template, name, **variables)
@@ -73,14 +73,14 @@ def is_small(template: str, variables: dict[str, Json]) -> bool:
 
 
 class Children:
-    """The processes that render, as many as renderings go on at once."""
+    """The child processes that render: one for each rendering under way."""
 
     def __init__(self) -> None:
         self._idle: list[subprocess.Popen[bytes]] = []
         self._lock = Lock()
 
     def render(self, template: str, name: str, variables: dict[str, Json]) -> str:
-        """In a child, which is ended if it takes too long."""
+        """Renders in a child process, which is killed if it takes too long."""
         asked = json.dumps({"template": template, "name": name, "variables": variables}).encode()
         child = self._taken()
         last_call = Timer(SECONDS, child.kill)
@@ -94,7 +94,7 @@ class Children:
         return _text(answer)
 
     def close(self) -> None:
-        """Ends those that are idle; the next rendering begins a new one."""
+        """Ends the idle children; the next rendering starts a new one."""
         with self._lock:
             idle, self._idle = self._idle, []
         for child in idle:
@@ -126,7 +126,7 @@ CHILDREN = Children()
 
 
 def _exchange(child: subprocess.Popen[bytes], asked: bytes) -> dict[str, Json] | None:
-    """The child's answer; None if it has died of the question."""
+    """The child's answer; None if the child died while it rendered."""
     assert child.stdin is not None
     assert child.stdout is not None
     try:

@@ -18,11 +18,12 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from treadle.actions.net import AddressGate, NetPolicy, literal
 
 CONNECTIONS_MAX = 200
-"""At a time, all peers together: far above what one engine's places for work need, below common limits of files."""
+"""Connections at once, to all peers together: far more than one engine's attempts need, fewer than the usual limit of
+open files."""
 
 
 class GatedResolver(AbstractResolver):
-    """Any resolver, judged."""
+    """A resolver whose answers pass the gate."""
 
     def __init__(self, gate: AddressGate, inner: AbstractResolver) -> None:
         self._gate = gate
@@ -43,7 +44,7 @@ class GatedResolver(AbstractResolver):
 
 
 class GatedClient:
-    """Hands out the session. Tests give a resolver of their own."""
+    """Owns the session. Tests pass a resolver of their own."""
 
     def __init__(self, policy: NetPolicy | None = None, resolver: AbstractResolver | None = None) -> None:
         self.policy = policy or NetPolicy()

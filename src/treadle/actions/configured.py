@@ -1,8 +1,9 @@
-"""The config of a kind that reaches outside, settled: sources evaluated, secrets in place.
+"""The evaluated config of a kind that reaches outside: sources are evaluated, secrets are in place.
 
-Owns the order: secrets are fetched for what the author wrote, then each setting is evaluated. `headers`, `query`, `env`
-are maps from names to sources, `argv` is a list of sources; any other setting is one source (1.6), and inside its JSON
-only `{secret: …}` is looked at. What the config does not say comes from the step's input, where nothing is a reference.
+Owns the order: first the secrets that the author wrote are fetched, then each setting is evaluated. `headers`, `query`,
+`env` are maps from names to sources, `argv` is a list of sources; any other setting is one source (1.6), in whose JSON
+only `{secret: …}` is a reference. A setting that the config lacks comes from the step's input, where nothing is a
+reference.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def _is_source(written: Json) -> bool:
 async def with_secrets(
     call: Call, provider: SecretProvider, work: Callable[[Settled], Awaitable[Done | Failed]]
 ) -> Done | Failed:
-    """Does `work` with the settled config; nothing it returns, raises or logs shows a secret."""
+    """Calls `work` with the evaluated config. Nothing it returns, raises or logs shows a secret."""
     redactor = Redactor(())
     token = current.set(redactor)
     try:

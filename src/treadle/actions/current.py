@@ -1,9 +1,9 @@
-"""What user code may ask about the attempt it runs in, without a parameter for it.
+"""The attempt that user code runs in, for code that has no parameter for it.
 
     def resize(order):
         for page in order["pages"]:
             if current_attempt().cancelled.is_set():
-                return None                      # nobody wants the result any more
+                return None                      # the result is no longer wanted
             …
 
 Owns the context variable. Promises that it follows the code into coroutines, threads and processes.
@@ -33,7 +33,7 @@ class CurrentAttempt(Struct, eq=False):
     @property
     def cancelled(self) -> Event:
         """Set when the attempt was stopped or the action has timed out; never unset."""
-        with _ONE_AT_A_TIME:  # asked for by the thread at work and by who stops it
+        with _ONE_AT_A_TIME:  # the working thread and the one that stops it may both ask first
             if self._cancelled is None:
                 self._cancelled = Event()
             return self._cancelled
@@ -42,7 +42,7 @@ class CurrentAttempt(Struct, eq=False):
 _ONE_AT_A_TIME = Lock()
 
 CURRENT: ContextVar[CurrentAttempt | None] = ContextVar("treadle_attempt", default=None)
-"""Set by whoever executes the attempt."""
+"""The attempt of this context; set by its executor."""
 
 
 def current_attempt() -> CurrentAttempt:

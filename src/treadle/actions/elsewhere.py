@@ -1,7 +1,7 @@
-"""Kinds that are known but not executed inside a task here: those that reach outside, and those that suspend.
+"""Kinds that are known but cannot be executed inside a task here: those that reach outside, and those that suspend.
 
-They answer with an error that names the kind and the remedy, so a scenario that forgot a mock fails on its
-first run and says why.
+They fail with an error that names the kind and the remedy. So a scenario without the mock it needs fails on its first
+run and says why.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ SUSPENDING = ("human", "wait", "signal", "workflow_call", "webhook")
 
 
 class OutsideKind:
-    """Needs the outside world, which a scenario does not have, nor a node that is not set up for it."""
+    """A kind that reaches outside, in a scenario or on a node that is not set up for it."""
 
     def __init__(self, name: str, node: Callable[[], str] = str) -> None:
         self.name = name
         self._node = node
-        """Who executes; nobody in a scenario."""
+        """The name of the node that executes; empty in a scenario."""
 
     def run(self, call: Call) -> Failed:
         if self._node():
@@ -38,7 +38,7 @@ class OutsideKind:
         )
 
     def missing(self, _config: dict[str, Any]) -> Missing:
-        """Always: where it can be carried out another kind has taken its place."""
+        """Always returns the kind: where it can be executed, another class is registered in its place."""
         setting = CONFIGURED.get(self.name, self.name)
         return Missing(f"action kind {self.name!r}", "it is not set up here", f"set `{setting}` (treadle.toml)")
 
@@ -48,7 +48,7 @@ class OutsideKind:
 
 
 class SuspendingKind:
-    """Lets the token wait, which only the run itself can do."""
+    """A kind that suspends: only the run itself can let a token wait."""
 
     def __init__(self, name: str) -> None:
         self.name = name

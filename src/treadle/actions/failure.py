@@ -1,4 +1,4 @@
-"""Exceptions → errors: the border where what user code raises becomes a value.
+"""Exceptions → errors: an exception of user code becomes a value.
 
 Owns the classification (2.6): infrastructure trouble is retryable, everything else is a business failure. A
 function that knows better raises `TaskFailure` or `Retryable`. Everything user code raises fails its attempt, whether
@@ -27,8 +27,8 @@ MESSAGE_MAX = 2_000
 
 
 def is_interrupt(problem: BaseException) -> bool:
-    """Whether a KeyboardInterrupt is a person's: Python raises that one in the main thread, while nobody else has taken
-    the signal. `asyncio.run` has, and turns Ctrl-C into a cancellation; then it was user code that raised it."""
+    """Whether a KeyboardInterrupt comes from Ctrl-C: Python raises that one in the main thread, unless the signal has
+    another handler. `asyncio.run` installs one and turns Ctrl-C into a cancellation; then user code raised it."""
     return (
         isinstance(problem, KeyboardInterrupt)
         and threading.current_thread() is threading.main_thread()
@@ -37,7 +37,7 @@ def is_interrupt(problem: BaseException) -> bool:
 
 
 def error_of(problem: BaseException) -> Error:
-    """What an exception out of an action means."""
+    """The error that an exception of an action stands for."""
     return replace(_classified(problem), traceback=traceback_of(problem))
 
 
@@ -61,7 +61,7 @@ def _classified(problem: BaseException) -> Error:
 
 
 def _details(details: Any) -> Any:
-    """Details are a courtesy: that they are not JSON must not hide the failure itself."""
+    """The details as JSON; dropped if they are not JSON, so that the failure itself is not hidden."""
     try:
         return plain(details)
     except NotPlain:

@@ -1,7 +1,7 @@
 """`cancel_group`, `add_siblings`, `close_group`: acting on a sibling group of the token's lineage.
 
-Inside a longer task they are requests, applied with the task's result; whether the group is there and still
-open is the run's to decide then. So their output here tells what was asked, not what came of it.
+Inside a longer task they are requests, applied with the task's result. The run decides then whether the group exists
+and is still open. So the output of these actions tells what was requested, not the effect.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class HttpKind:
         return with_secrets(call, self._secrets, self._exchange)
 
     async def close(self) -> None:
-        """The engine ends."""
+        """Closes the client: the engine ends."""
         await self._client.close()
 
     async def _exchange(self, settled: Settled) -> Done | Failed:
@@ -68,7 +68,7 @@ class HttpKind:
             raise classified(problem, request.url.host or "the peer") from None
 
     def _check_destination(self, settled: Settled, request: HttpRequest) -> None:
-        """A secret bound to hosts goes to no other (somebody else's credential with an address of one's own)."""
+        """Refuses to send a secret that is bound to hosts to any other host, such as one that the author controls."""
         for name in settled.secrets:
             hosts = self._secret_hosts.get(name)
             if hosts is not None and request.url.host not in hosts:
@@ -114,7 +114,7 @@ async def _answer(
 
 
 def classified(problem: Exception, host: str) -> Exception:
-    """What trouble of aiohttp's means: infrastructure, unless the peer is not who it should be."""
+    """The failure for an exception of aiohttp: infrastructure, unless the peer's certificate is wrong."""
     cause: BaseException | None = problem
     while cause is not None:
         if isinstance(cause, AddressRefused):

@@ -23,13 +23,13 @@ _ABSENT: Any = object()
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}\Z")
 _BAD_VALUE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _OURS = frozenset(["host", "content-length", "transfer-encoding", "connection", "upgrade", "te", "trailer"])
-"""Said by the client itself: an author who sets them could make two peers disagree about where a request ends."""
+"""Headers that the client sets itself: an author's could make two peers disagree about where a request ends."""
 _CREDENTIALS = frozenset(["authorization", "cookie", "proxy-authorization", "x-api-key", "idempotency-key"])
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class HttpRequest:
-    """Method, address, headers, body; in the clear, so it never prints itself."""
+    """Method, address, headers, body. It contains secrets in the clear, so its repr shows nothing."""
 
     method: str
     url: URL
@@ -46,7 +46,7 @@ class HttpRequest:
         return str(self.url.origin()) if self.private_url else f"{self.url.origin()}{self.url.path}"
 
     def follow(self, status: int, location: str, gate: AddressGate) -> HttpRequest:
-        """The next hop; raises `Refused` or TaskFailure."""
+        """The request of the next hop. Raises `AddressRefused` or TaskFailure."""
         check_spelling(location)
         try:
             target = gate.check_url(self.url.join(URL(location)))
@@ -67,7 +67,7 @@ class HttpRequest:
 
 
 def build_request(settled: Settled, gate: AddressGate) -> HttpRequest:
-    """The request a call describes; raises `Refused` or TaskFailure, naming the setting."""
+    """The request that a call describes. Raises `AddressRefused` or TaskFailure, naming the setting."""
     written = settled.get("headers")
     headers = {name: _header(name, value) for name, value in _map("headers", written).items() if value is not None}
     content = settled.get("body", _ABSENT)

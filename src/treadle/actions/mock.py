@@ -1,4 +1,4 @@
-"""`mock {output?, error?, after_ms?}`: an outcome on demand, for tests. Also what a scenario's mocks become.
+"""`mock {output?, error?, after_ms?}`: an outcome on demand, for tests. The mocks of a scenario become this kind, too.
 
 `{cel: …}` may stand anywhere in `output`; beside the step's context it sees `_branch`
 (docs/reference/scenarios.md, Mocks).

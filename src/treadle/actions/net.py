@@ -29,7 +29,7 @@ _NUMERIC = re.compile(r"(?:0[xX][0-9a-fA-F]*|[0-9]+)\Z")
 _HOST = re.compile(r"[A-Za-z0-9_.-]{1,253}\Z")
 _AUTHORITY = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?//([^/?#]*)")
 _PATH = re.compile(r"[^?#]{0,60}")
-"""What of an address may be shown: its query may hold what is nobody else's business."""
+"""The part of an address that may be shown: its query may hold secrets."""
 _GLOBAL_6 = ip_network("2000::/3")
 _NEVER_PUBLIC = tuple(
     map(
@@ -53,14 +53,14 @@ class AddressRefused(TreadleError):
 
 
 class NetPolicy(Struct, frozen=True, kw_only=True):
-    """What the operator lets actions reach."""
+    """The addresses that the operator lets actions reach, and the limits of every exchange."""
 
     allow: tuple[str, ...] = ()
-    """Not public, and allowed all the same."""
+    """Addresses that are not public and are allowed nevertheless."""
     max_bytes: int = 16 * 1024 * 1024
-    """Ceiling of every answer, whatever an action asks for: an answer becomes part of a run's history."""
+    """Most bytes of an answer, whatever an action's config says: an answer becomes part of a run's history."""
     timeout_ms: int = 300_000
-    """Longest exchange, whatever an action asks for: a peer that trickles must not hold a place for ever."""
+    """Longest exchange, whatever an action's config says: a slow peer must not occupy an attempt for ever."""
     redirects_max: int = 5
 
     def __post_init__(self) -> None:
@@ -199,7 +199,7 @@ def unwrapped(address: Address) -> Address:
 
 
 def is_public(address: Address) -> bool:
-    """Whether it is out on the internet, and nobody's inside, for an address already unwrapped."""
+    """Whether an address, already unwrapped, is on the public internet."""
     if any(address in network for network in _NEVER_PUBLIC if network.version == address.version):
         return False
     if isinstance(address, IPv6Address) and address not in _GLOBAL_6:

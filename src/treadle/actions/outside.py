@@ -1,6 +1,6 @@
 """The kinds that reach outside, for an engine or a worker: one call installs them, one closes them.
 
-`Registry()` alone stays offline: in a scenario `http` and `shell` must be mocked. Whoever executes for real says
+`Registry()` alone stays offline: in a scenario `http` and `shell` must be mocked. An engine or a worker calls
 
     outside = install_outside(registry, OutsideSettings(net=NetPolicy(allow=("10.0.0.0/8",))))
     …
@@ -25,7 +25,7 @@ from treadle.actions.shell import ShellKind, ShellPolicy
 
 
 class Subscription(Struct, frozen=True, kw_only=True):
-    """Somebody who wants to hear of events: `custom.<type>` of `emit`, `gate.opened`, `gate.reminded`."""
+    """An address that events are sent to: `custom.<type>` of `emit`, `gate.opened`, `gate.reminded`."""
 
     url: str
     types: tuple[str, ...] = ("*",)
@@ -35,7 +35,7 @@ class Subscription(Struct, frozen=True, kw_only=True):
 
 
 class OutsideSettings(Struct, frozen=True, kw_only=True):
-    """What the operator decides about everything that leaves the engine."""
+    """The operator's settings for everything that leaves the engine."""
 
     net: NetPolicy = field(default_factory=NetPolicy)
     shell: ShellPolicy = field(default_factory=ShellPolicy)
@@ -43,22 +43,22 @@ class OutsideSettings(Struct, frozen=True, kw_only=True):
     secret_hosts: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Secret → the only hosts it may be sent to by `http`."""
     signing_secret: str | None = None
-    """Name of the secret that signs webhooks which name none of their own."""
+    """Name of the secret that signs webhooks without one of their own."""
     subscriptions: tuple[Subscription, ...] = ()
     public_url: str | None = None
-    """Where workers reach this engine's API: the base of callback addresses."""
+    """Address at which workers reach this engine's API: the start of callback addresses."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """What was installed; the courier of webhooks uses the same client."""
+    """The installed kinds' client and settings; the courier of webhooks uses the same client."""
 
     settings: OutsideSettings
     client: GatedClient
 
 
 def install_outside(registry: Registry, settings: OutsideSettings | None = None) -> Outside:
-    """Puts the real `http` and `shell` in place of the offline ones; a kind that somebody else registered stays."""
+    """Puts the real `http` and `shell` in place of the offline ones; a kind registered by the user stays."""
     settings = settings or OutsideSettings()
     client = GatedClient(settings.net)
     for kind in (

@@ -1,7 +1,7 @@
-"""Any value a function may return → plain JSON, fresh, that every store can keep.
+"""Any value that a function may return → a fresh copy in plain JSON, which every store can keep.
 
-Promises that nothing in the result is shared with the argument, and refuses, naming the place, what would be
-lost or would break a commit later: NaN and infinities, integers beyond 64 bits, lone surrogates, cycles.
+Promises that the result shares nothing with the argument. Refuses, naming the place, values that would be lost or would
+break a commit later: NaN and infinities, integers beyond 64 bits, lone surrogates, cycles.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 from treadle.errors import TreadleError
 
 INT_MIN, INT_MAX = -(2**63), 2**64 - 1
-"""What msgpack, in which history is written, can hold."""
+"""The integers that msgpack can hold, in which history is written."""
 
 
 class NotPlain(TreadleError, ValueError):

@@ -1,8 +1,8 @@
 """The protocol between a step and its action: `Call` goes in, a `Reply` comes out.
 
-Owns the words both sides speak. Promises that failure is a value (`Failed`) and that waiting is a value too
-(`Later`, `Work`, an awaitable), so a kind never sleeps and never blocks by itself: whoever drives the attempt
-decides on which clock, in which thread. Must not know any kind, nor how a task is run.
+Owns the types of both sides. Promises that failure is a value (`Failed`) and that waiting is a value too (`Later`,
+`Work`, an awaitable). So a kind never sleeps and never blocks by itself: the executor of the attempt chooses the clock
+and the thread. Must not know any kind, nor how a task is run.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Json = Any
 
 
 class AttemptFacts(Struct, frozen=True, kw_only=True):
-    """What is true of one attempt, whatever its task does."""
+    """The facts of one attempt that do not depend on its task."""
 
     run: RunId
     token: TokenId
@@ -44,7 +44,7 @@ class AttemptFacts(Struct, frozen=True, kw_only=True):
     jitter: Callable[[], float] | None = None
     """Draws from [-1, 1) for backoff; None switches jitter off, as scenarios do."""
     emit: Callable[[str, Json], None] | None = None
-    """Tells whoever watches that part of the work is done (a type, data); never blocks. None: nobody watches."""
+    """Reports partial results to watchers as (type, data); never blocks. None: nobody watches."""
 
     @property
     def key(self) -> str:
@@ -59,7 +59,7 @@ class AttemptFacts(Struct, frozen=True, kw_only=True):
         return self.about() if self.about is not None else {"id": self.run, "workflow": self.workflow}
 
     def portable(self) -> AttemptFacts:
-        """The same for another process: without what belongs to this one."""
+        """A copy for another process, without the fields that cannot leave this one."""
         return replace(self, artifacts=None, jitter=None, emit=None, about=None)
 
 
@@ -68,7 +68,7 @@ TOLD = frozenset(("_run", "_visit"))
 
 
 class TaskView:
-    """What the expressions of a task see: the given roots, and `_run` and `_visit` when they are asked for."""
+    """The data that expressions of a task see: the given roots, and `_run` and `_visit`, made when they are read."""
 
     __slots__ = ("_facts", "_roots")
 
@@ -93,7 +93,7 @@ class TaskView:
 
 
 class Call(Struct, frozen=True, kw_only=True):
-    """One try of one step's action: all that a kind may know."""
+    """One try of one step's action, with everything a kind may know."""
 
     config: dict[str, Json]
     input: Json
@@ -105,7 +105,7 @@ class Call(Struct, frozen=True, kw_only=True):
     state: Json = {}
     output: Json = {}
     requests: tuple[AnyRequest, ...] = ()
-    """What earlier steps of this try already asked of the run."""
+    """Requests to the run that earlier steps of this try have made."""
     timeout_ms: int | None = None
 
     @property
@@ -114,7 +114,7 @@ class Call(Struct, frozen=True, kw_only=True):
         return f"{self.facts.key}:{self.step}"
 
     def roots(self) -> dict[str, Json]:
-        """What a config's expressions see: `input` is the step's, `state` and `output` are the task's."""
+        """The data that a config's expressions see: `input` is the step's, `state` and `output` are the task's."""
         return {"input": self.input, "state": self.state, "output": self.output}
 
     def view(self) -> TaskView:
@@ -128,7 +128,7 @@ class Done(Struct, frozen=True):
     output: Json
     requests: tuple[AnyRequest, ...] = ()
     is_plain: bool = False
-    """The output has been through `plain` and nobody else has it: it need not be copied again."""
+    """Whether the output is a fresh result of `plain`, which need not be copied again."""
 
 
 class Failed(Struct, frozen=True):
@@ -138,7 +138,7 @@ class Failed(Struct, frozen=True):
 
 
 class Later(Struct, frozen=True):
-    """`then`, but only after so many milliseconds."""
+    """The reply `then`, given after a delay in milliseconds."""
 
     ms: int
     then: Done | Failed
@@ -152,8 +152,8 @@ class Work(Struct, frozen=True):
 
 
 class Warming(Struct, frozen=True):
-    """Asynchronous work that has to get ready first: `work` is given what starts the action's clock, and calls it when
-    it is ready. Importing a library for seconds must not use up the timeout of the first action that needs it."""
+    """Asynchronous work that has to prepare first. `work` gets a function that starts the action's clock, and calls it
+    when it is ready: importing a library for seconds must not use up the timeout of the first action that needs it."""
 
     work: Callable[[Callable[[], None]], Awaitable[Done | Failed]]
 
@@ -162,14 +162,14 @@ class Warming(Struct, frozen=True):
 
 
 def _no_clock() -> None:
-    """Nobody counts the time."""
+    """The function for a caller that has no clock to start."""
 
 
 Reply = Done | Failed | Later | Work | Warming | Awaitable[Done | Failed]
 
 
 class Missing(Struct, frozen=True):
-    """What a process would need to carry out an action, and has not."""
+    """A thing that a process lacks to execute an action, such as a function."""
 
     what: str
     """`function 'judge'`"""
@@ -184,10 +184,10 @@ class ActionKind(Protocol):
 
     @property
     def name(self) -> str:
-        """What `kind:` says in a definition."""
+        """The name of the kind: the value of `kind:` in a definition."""
 
     def run(self, call: Call) -> Reply:
-        """Does it, or says how; an exception counts as `Failed` (see `failure.error_of`)."""
+        """Executes the action, or returns how to. An exception counts as `Failed` (see `failure.error_of`)."""
 
 
 def failed(message: str, kind: str = "TASK_FAILED", *, retryable: bool = False, details: Json = None) -> Failed:

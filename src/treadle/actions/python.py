@@ -1,8 +1,8 @@
 """`python {function, process?}`: calls a registered function, or `package.module:function` of an allowed module.
 
-How its signature takes the step's input, and what annotations make of it, is said in `tasks/signature.py`: what
-does not fit is a SCHEMA failure that names parameter and place. It may be async. It gets a copy of the input, and
-its result must be JSON (dataclasses and models are converted).
+`tasks/signature.py` converts the step's input to arguments; an input that does not fit is a SCHEMA failure that names
+the parameter and the place. The function may be async. It gets a copy of the input, and its result must be JSON
+(dataclasses and models are converted).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["Function", "PythonKind", "UnknownFunction", "find_function"]
 
 
 class PythonKind:
-    """Finds the function when it is called, so that one registered later is found too."""
+    """Looks the function up for each call, so that a function registered later is found, too."""
 
     name = "python"
 
@@ -37,12 +37,11 @@ class PythonKind:
     ) -> None:
         self._functions = functions
         self._trust = trust
-        """What the operator allows now; asked for every attempt, so that versions deployed before are bound by it."""
+        """The operator's list of allowed modules. It is read for every attempt, so that it binds old versions, too."""
         self._where = where
-        """Which node would have needed a function it does not have, and what to do about it; empty: no node executes
-        this, but a scenario."""
+        """The node's name and the remedy, for the message about a function it lacks; empty in a scenario."""
         self._read: dict[str, tuple[Function, Signature | None]] = {}
-        """Registered functions with their signatures, as last seen."""
+        """Registered functions with their signatures, cached."""
 
     def run(self, call: Call) -> Reply:
         name = call.config["function"]
@@ -51,8 +50,8 @@ class PythonKind:
             try:
                 function = find_function(name, self._functions, self._trust())
             except UnknownFunction as problem:
-                # On a node it is the operator's mistake, not the workflow's: another one may have it, or this one
-                # after a restart.
+                # On a node this is the operator's mistake, not the workflow's: another node may have the function, or
+                # this one after a restart.
                 where = self._where()
                 return failed(f"{problem}{where}", "NOT_FOUND", retryable=bool(where))
             signature = signature_of(function)
@@ -74,7 +73,7 @@ class PythonKind:
             find_function(name, self._functions, self._trust())
         except UnknownFunction as problem:
             return Missing(f"function {name!r}", str(problem), "start it with `--functions MODULE`")
-        except Exception:  # its module is there, and broken: the attempt says how
+        except Exception:  # its module exists and is broken: the attempt reports how
             return None
         return None
 
@@ -83,7 +82,7 @@ _UNREAD: tuple[None, None] = (None, None)
 
 
 def _bound(function: Function, signature: Signature | None, call: Call) -> Bound | Failed:
-    """The function with its arguments. Its signature alone decides how, not what the input holds today."""
+    """The function with its arguments. The signature alone decides how they are passed, not the value of the input."""
     if signature is None:  # some builtins have none
         return partial(function, plain(call.input))
     known = call.facts.portable() if call.config.get("process") else call.facts
@@ -140,7 +139,7 @@ def _misfit_of_whole(signature: Signature, only: Parameter, given: Json, problem
 def _called(bound: Bound) -> Done | Failed:
     try:
         return Done(_as_output(bound()), is_plain=True)
-    except BaseException as problem:  # user code that exits must not take the engine with it
+    except BaseException as problem:  # user code that exits must not end the engine
         if is_interrupt(problem):
             raise
         return Failed(error_of(problem))
@@ -149,7 +148,10 @@ def _called(bound: Bound) -> Done | Failed:
 async def _awaited(bound: Bound) -> Done | Failed:
     try:
         return Done(_as_output(await bound()), is_plain=True)
-    except (CancelledError, GeneratorExit):  # the task's, not the function's: whoever runs it tells which
+    except (
+        CancelledError,
+        GeneratorExit,
+    ):  # the cancellation of the task, not an exception of the function: the executor tells which
         raise
     except BaseException as problem:
         if is_interrupt(problem):

@@ -1,4 +1,4 @@
-"""The second line of defence: known secret values are taken out of whatever an attempt leaves behind.
+"""The second line of defence: known secret values are removed from everything that an attempt leaves behind.
 
 Owns the forms a value may come back in: as it is, JSON-escaped, URL-encoded, in hexadecimal, and in base64, alone or
 inside a longer encoded text (`user:secret` of Basic authentication). Promises that `scrubbed` output holds none of
@@ -25,13 +25,13 @@ from treadle.model.errors import Error
 Json = Any
 
 _QUERY_SAFE = "/?:@!$'()*,"
-"""What URL libraries leave as it is inside a query."""
+"""Characters that URL libraries do not encode inside a query."""
 _SHORTEST_FRAGMENT = 5
-"""Of a base64 form without its borders: shorter ones would hit innocent text."""
+"""Least length of a base64 form without its borders: a shorter one would match innocent text."""
 
 
 class Redactor:
-    """Knows the secrets of one attempt."""
+    """Removes the secrets of one attempt from texts and values."""
 
     __slots__ = ("_forms",)
 
@@ -40,14 +40,14 @@ class Redactor:
         self._forms = sorted(forms, key=len, reverse=True)  # a form may contain another
 
     def text(self, text: str) -> str:
-        """The text without any of them."""
+        """The text without any of the secrets."""
         for form in self._forms:
             if form in text:
                 text = text.replace(form, HIDDEN)
         return text
 
     def undecided(self, text: str) -> int:
-        """How many characters at the end of a text may be the beginning of one of them."""
+        """How many characters at the end of a text may be the beginning of a secret."""
         longest = min(len(text), len(self._forms[0]) - 1) if self._forms else 0
         for size in range(longest, 0, -1):
             if any(form.startswith(text[-size:]) for form in self._forms):
@@ -55,7 +55,7 @@ class Redactor:
         return 0
 
     def value(self, value: Json) -> Json:
-        """The same through lists and maps, keys included."""
+        """A JSON value without any of the secrets, keys included."""
         if not self._forms:
             return value
         if isinstance(value, str):
@@ -67,12 +67,12 @@ class Redactor:
         return value
 
     def error(self, error: Error) -> Error:
-        """An error whose message and details are clean."""
+        """An error whose message and details are scrubbed."""
         told = self.text(error.traceback) if error.traceback is not None else None
         return replace(error, message=self.text(error.message), details=self.value(error.details), traceback=told)
 
     def reply(self, reply: Done | Failed) -> Done | Failed:
-        """What an attempt comes to, clean."""
+        """The reply of an attempt, scrubbed."""
         if isinstance(reply, Failed):
             return Failed(self.error(reply.error))
         return Done(self.value(reply.output), reply.requests)

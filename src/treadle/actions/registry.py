@@ -1,7 +1,7 @@
-"""Which action kinds and which functions there are.
+"""The kinds of actions and the functions that an engine, a worker or a scenario has.
 
-Promises that the built-in kinds are there from the start and that every look-up of something unknown names
-what is nearest. A kind may be replaced (a test's fake `http`) or added by anybody:
+Promises that the built-in kinds are registered from the start, and that the error for an unknown name names the nearest
+known one. A kind may be replaced (a test's fake `http`) or added:
 
     class Shout:
         name = "shout"
@@ -43,7 +43,7 @@ class UnknownKind(TreadleError, LookupError):
 
 
 class Registry:
-    """The kinds and functions one engine, worker or scenario knows."""
+    """The kinds and functions of one engine, worker or scenario."""
 
     def __init__(self) -> None:
         self.functions: dict[str, Function] = {}
@@ -80,7 +80,7 @@ class Registry:
             raise UnknownKind(f"there is no action kind {name!r}{nearest(name, self._kinds)}") from None
 
     def missing(self, task: Task) -> Missing | None:
-        """The first thing a task needs that is not here."""
+        """The first thing that a task needs and this process lacks."""
         for step in task.steps:
             try:
                 kind = self.kind(step.action.kind)
@@ -101,8 +101,8 @@ class Registry:
         )
 
     async def warm(self, kinds: Iterable[str]) -> None:
-        """Gets these kinds ready, as far as they have something to import first. An attempt meets what goes wrong once
-        more, and says so."""
+        """Prepares these kinds, if they have something to import first. Errors are ignored: an attempt meets them again
+        and reports them."""
         for name in kinds:
             warm = getattr(self._kinds.get(name), "warm", None)
             if warm is not None:
@@ -110,14 +110,14 @@ class Registry:
                     await warm()
 
     async def close(self) -> None:
-        """Closes what the kinds hold open; they may be used again afterwards."""
+        """Closes the connections and processes of the kinds, which may be used again afterwards."""
         for kind in self._kinds.values():
             close = getattr(kind, "close", None)
             if close is not None:
                 await close()
 
     def resolve(self, name: str) -> ActionKind:
-        """The kind of that name, or one that fails when it is run: a scenario may still mock the step."""
+        """The kind of that name. For an unknown one, a kind that fails when it is run: a scenario may mock the step."""
         known = self._kinds.get(name)
         if known is not None:
             return known
@@ -132,7 +132,8 @@ class _Unregistered:
         self.name = name
         self._message = message
         self._is_here = is_here
-        """Another node may have it; in a scenario it is the author's mistake."""
+        """The failure of an unknown kind. On a node it is retryable, because another node may have it; in a scenario
+    it is the author's mistake."""
 
     def run(self, call: Call) -> Failed:
         return failed(f"step {call.step!r}: {self._message}", "NOT_FOUND", retryable=self._is_here)

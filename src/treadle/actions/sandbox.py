@@ -30,14 +30,14 @@ READABLE = (
     *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64"),
     *("/etc/alternatives", "/etc/ld.so.cache", "/etc/ssl", "/etc/ca-certificates", "/etc/localtime"),
 )
-"""Of the system, what programs need to start. Not the engine's database, not anybody's home."""
+"""The folders of the system that programs need to start. Not the engine's database, no home folders."""
 PROBE_S = 10.0
 OWN = "/tmp/work"
-"""Where a program works that was given no directory: on a file system of the sandbox's own."""
+"""Working directory of a program that was given none: on the sandbox's own file system."""
 NOBODY = 65_534
-"""Whom programs of an engine that is root run as, unless the policy says otherwise: the user who owns nothing."""
+"""User id of programs if the engine is root and the policy names none: `nobody`, who owns no files."""
 SPACE = 4
-"""Times the memory of a process that it may map: runtimes reserve far more than they use."""
+"""Address space of a process, as a multiple of its memory: runtimes reserve far more than they use."""
 
 _PRLIMIT = shutil.which("prlimit", path="/usr/bin:/bin:/usr/local/bin") or "/usr/bin/prlimit"
 """By its full name: an action may set the PATH."""
@@ -48,7 +48,7 @@ _REMEDY = (
 
 
 class SandboxLimits(Struct, frozen=True, kw_only=True):
-    """What programs inside may use."""
+    """Limits of the programs in a sandbox."""
 
     processes: int
     memory: int
@@ -97,7 +97,7 @@ def _limited(limits: SandboxLimits) -> list[str]:
 
 
 def other_user(user: int | None) -> int | None:
-    """Whom bubblewrap is started as; None: as the engine, which is not root."""
+    """The user that bubblewrap is started as; None: the user of the engine, which is not root."""
     if os.geteuid() != 0:
         return None
     if user == 0:
@@ -106,7 +106,7 @@ def other_user(user: int | None) -> int | None:
 
 
 class Bubblewrap:
-    """Finds bwrap and tries it once."""
+    """Finds bwrap and tests it once."""
 
     def __init__(self, program: str, limits: SandboxLimits, user: int | None = None) -> None:
         self._program = program
@@ -115,7 +115,7 @@ class Bubblewrap:
         self._found: str | None = None
 
     async def path(self) -> str:
-        """Where bwrap is, proven to work; raises TaskFailure with the remedy."""
+        """The path of bwrap, which was tested. Raises TaskFailure with the remedy."""
         if self._found is None:
             found = shutil.which(self._program)
             if found is None:
@@ -127,7 +127,7 @@ class Bubblewrap:
         return self._found
 
     async def _probe(self, bwrap: str) -> None:
-        """Starts one, and looks from inside whether the kernel's settings are out of reach."""
+        """Starts a sandbox, and checks from inside that the kernel's settings cannot be written."""
         proof = ["/bin/sh", "-c", "test ! -w /proc/sys/kernel/core_pattern || echo /proc/sys can be written >&2"]
         command = wrapped(bwrap, proof, work=None, chdir=OWN, readable=READABLE, network=False, limits=self._limits)
         try:
@@ -159,5 +159,5 @@ class Bubblewrap:
 
 
 def as_user(user: int | None) -> dict[str, Any]:
-    """How a process is started as another user, without any group of the engine's."""
+    """Arguments that start a process as another user, without any group of the engine."""
     return {} if user is None else {"user": user, "group": user, "extra_groups": []}

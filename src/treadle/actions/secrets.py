@@ -28,7 +28,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}\Z")
 
 
 class SecretProvider(Protocol):
-    """Where secrets come from. Third parties write a class with this one member."""
+    """A source of secrets. Third parties write a class with this one member."""
 
     async def get(self, name: str) -> str | None:
         """The value, or None if there is no such secret. An OSError counts as worth another try."""
@@ -45,7 +45,7 @@ class EnvironmentSecrets:
 
 
 def environment_secrets() -> list[Secret]:
-    """What the environment holds for actions, to be taken out of texts that are kept."""
+    """The values of all secrets in the environment, to be removed from texts that are kept."""
     prefix = "TREADLE_SECRET_"
     found = [(name, value) for name, value in os.environ.items() if name.startswith(prefix)]
     return [Secret(name, value) for name, value in found if len(value) >= SHORTEST]
@@ -65,7 +65,7 @@ class FileSecrets:
 
 
 class DictSecrets:
-    """For tests."""
+    """Secrets from a dictionary, for tests."""
 
     def __init__(self, values: Mapping[str, str]) -> None:
         self._values = dict(values)
@@ -75,7 +75,7 @@ class DictSecrets:
 
 
 class Secret:
-    """A value that does not show itself: not in text, not in repr, not in a pickle."""
+    """A secret value that is not shown in text, in a repr or in a pickle."""
 
     __slots__ = ("_value", "name")
 
@@ -152,7 +152,7 @@ def filled(config: Json, secrets: Mapping[str, Secret]) -> Json:
 
 
 def revealed(value: Json) -> Json:
-    """The same value with every `Secret` in the clear. The last act before sending."""
+    """The value with every `Secret` in the clear. To be called last before sending."""
     if isinstance(value, Secret):
         return value.reveal()
     if isinstance(value, dict):

@@ -1,9 +1,8 @@
 """Reading an action's config at run time.
 
-A config value is a source (1.6): `$.input.x` is a path, `{cel: …}` is computed, anything else is itself. What
-the config does not say comes from the step's input under the same name. The config wins: a step without
-`input_mapping` sees the whole task input, and a key that happens to be called `name` in there must not rename
-an artifact.
+A config value is a source (1.6): `$.input.x` is a path, `{cel: …}` is computed, anything else is itself. A setting that
+the config lacks comes from the step's input under the same name. The config wins: a step without `input_mapping` sees
+the whole task input, and a key that happens to be called `name` in there must not rename an artifact.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""`shell {argv, cwd?, env?, stdin?, ok_exit_codes?}`: a program, as a list of arguments.
+"""`shell {argv, cwd?, env?, stdin?, ok_exit_codes?}`: runs a program with a list of arguments.
 
-Off unless the operator enables it. No shell reads anything: data reaches the program as arguments, environment or
-input, never as text to be interpreted. Secrets go by `env` or `stdin` only; everybody can read arguments. The
-environment is empty but for what the policy passes through and the action sets.
+Off unless the operator enables it. No shell interprets anything: data reaches the program as arguments, environment or
+input. Secrets are passed by `env` or `stdin` only, because every user of the machine can read arguments. The
+environment holds only the variables that the policy passes through and those that the action sets.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 class ShellPolicy(Struct, frozen=True, kw_only=True):
-    """What the operator allows. Nothing, unless `enabled`."""
+    """The operator's rules for programs. None may run unless `enabled`."""
 
     enabled: bool = False
     sandbox: Literal["bubblewrap", "none"] = "bubblewrap"
     allow: tuple[str, ...] | None = None
-    """Programs, by name or path; None: any. What an allowed program can start in turn is up to the sandbox."""
+    """Allowed programs, by name or path; None: any. An allowed program may start any other that the sandbox has."""
     strings: bool = False
     """Whether a text may stand for `argv`; it is then given to `/bin/sh -c`."""
     env: tuple[str, ...] = ()
-    """Variables of the engine that programs see. Others they do not."""
+    """Variables of the engine that programs see; they see no others."""
     cwd: str | None = None
     """The one directory programs may work in, writable; None: a fresh one per attempt, gone afterwards."""
     path: str = PATH
     readable: tuple[str, ...] = READABLE
-    """In the sandbox: what can be read."""
+    """In the sandbox: folders that can be read."""
     network: bool = False
     """In the sandbox: whether there is a network."""
     output_max: int = 1024 * 1024
@@ -62,10 +62,10 @@ class ShellPolicy(Struct, frozen=True, kw_only=True):
     disk_max: int = 256 * 1024 * 1024
     """In the sandbox: bytes of `/tmp` and of the fresh directory together; `cwd` is the operator's own file system."""
     user: int | None = None
-    """Whom programs in the sandbox run as when the engine is root: a user's number; None: nobody (65534). `cwd` must be
-    theirs to write."""
+    """User id of programs in the sandbox when the engine is root; None: `nobody` (65534). That user must be able to
+    write to `cwd`."""
     grace_ms: int = 2_000
-    """Between SIGTERM and SIGKILL."""
+    """Time between SIGTERM and SIGKILL."""
     bwrap: str = "bwrap"
 
 

@@ -22,9 +22,9 @@ from typing import Any
 from treadle.actions.sandbox import as_user
 
 POLL_S = 0.01
-"""How often a group that was told to end is looked at: there is no signal for "the last one has gone"."""
+"""How often a group that was told to end is checked: the system does not tell when its last process has ended."""
 DRAIN_S = 1.0
-"""How long output that is already on its way may take once the group has gone."""
+"""How long output may still arrive after the group has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class ProcessEnd:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Program:
-    """What to run; its environment and input may hold secrets, so it never prints itself."""
+    """The program to run. Its environment and input may hold secrets, so its repr shows nothing."""
 
     argv: list[str]
     env: dict[str, str]
@@ -49,7 +49,7 @@ class Program:
     output_max: int = 1024 * 1024
     grace_s: float = 2.0
     user: int | None = None
-    """Whom it runs as; None: as the engine."""
+    """The user it runs as; None: the engine's."""
 
 
 class _Watch(asyncio.SubprocessProtocol):
@@ -124,7 +124,7 @@ async def _uninterrupted(work: Coroutine[Any, Any, None]) -> None:
 
 
 async def _end_group(group: int, watch: _Watch, grace_s: float) -> None:
-    """SIGTERM, the grace period, SIGKILL; returns when the leader has been reaped and nobody of the group runs."""
+    """SIGTERM, the grace period, SIGKILL. Returns when the leader has been reaped and no process of the group runs."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + grace_s
     if _signalled(group, signal.SIGTERM):
@@ -137,7 +137,7 @@ async def _end_group(group: int, watch: _Watch, grace_s: float) -> None:
 
 
 def _signalled(group: int, number: int) -> bool:
-    """Whether there was anybody to hear it. Zombies hear too, until they are reaped."""
+    """Sends a signal. Returns whether the group had a process; zombies count until they are reaped."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
         return True
@@ -145,7 +145,7 @@ def _signalled(group: int, number: int) -> bool:
 
 
 def _runs(group: int) -> bool:
-    """Whether anybody of the group still runs. A dead one that its new parent has not reaped does not count."""
+    """Whether a process of the group still runs. A dead one that its new parent has not reaped does not count."""
     if not _signalled(group, 0):
         return False
     proc = Path("/proc")
@@ -158,5 +158,5 @@ def _is_member(process: Path, group: int) -> bool:
     try:
         state, _parent, its_group = (process / "stat").read_text().rpartition(")")[2].split()[:3]
     except OSError:
-        return False  # gone meanwhile
+        return False  # it has ended meanwhile
     return int(its_group) == group and state not in "ZX"

@@ -40,7 +40,7 @@ def render(template: str, call: Call, name: str = "template") -> str:
 
 
 def variables_of(template: str, call: Call) -> dict[str, Any]:
-    """What a template sees; `_run` and `_visit` are made only for one that mentions them."""
+    """The variables of a template; `_run` and `_visit` are made only for a template that mentions them."""
     own = call.input if isinstance(call.input, dict) else {}
     told = {name: call.facts.root(name) for name in TOLD if name in template}
     variables: dict[str, Any] = plain({**call.roots(), **told, **own})

@@ -1,9 +1,9 @@
-"""The far side of `bounded.py`: a process that renders templates and does nothing else.
+"""The child process of `bounded.py`: it renders templates and does nothing else.
 
-A template can ask for more memory than there is in a handful of instructions (a string that doubles itself), and the
-library then ends its process. So the process is this one, with a limit on its memory, and not the engine's. Reads
-requests from its standard input, `{template, name, variables}` as JSON behind four bytes of length, and answers on its
-standard output in the same way. Run as a script: it must import nothing of Treadle's, to begin quickly.
+A template can ask for more memory than the machine has in a handful of instructions (a string that doubles itself), and
+the library then ends its process. So templates are rendered in this process, with a limit on its memory, and not in the
+engine's. It reads requests from its standard input, `{template, name, variables}` as JSON behind four bytes of length,
+and answers on its standard output in the same way. Run as a script: it imports nothing of Treadle, to start quickly.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from minijinja import Environment, TemplateError
 
 
 def main(memory: int, fuel: int, text_max: int) -> None:
-    """Answers until the other side is gone."""
+    """Answers requests until the engine closes the pipe."""
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     environment = Environment(undefined_behavior="strict", fuel=fuel, keep_trailing_newline=True)

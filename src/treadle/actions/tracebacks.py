@@ -1,9 +1,9 @@
-"""The traceback of what user code raised, as it is kept with a failed attempt.
+"""The traceback of an exception of user code, as it is kept with a failed attempt.
 
-Owns what of it is kept: frames of user code and libraries, without the engine's own and without values of variables;
-causes and contexts; at most `LENGTH_MAX` characters, the end rather than the beginning, because that is where it
-happened. Known secrets are taken out: those of the attempt, and those the environment holds for actions. None where
-the exception came out of the engine alone. Making it runs no user code but the exception's own text.
+Owns the choice of what is kept: frames of user code and libraries, not those of the engine, and no values of variables;
+causes and contexts; at most the last `LENGTH_MAX` characters, because the error is at the end. Known secrets are
+removed: those of the attempt, and those in the environment for actions. There is no traceback if all frames are the
+engine's. Making it runs no user code except the exception's `__str__`.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _HEAD = "Traceback (most recent call last):\n"
 
 
 def traceback_of(problem: BaseException) -> str | None:
-    """The text to keep; None: there is nothing in it that an author could read."""
+    """The text to keep; None if no frame of it would help an author."""
     try:
         told = TracebackException.from_exception(problem, compact=True)
         if not _trim(told, CHAIN_MAX):
             return None
         text = "".join(told.format()).rstrip("\n")
-    except BaseException:  # the text of somebody's exception; there is a failure to report all the same
+    except BaseException:  # the `__str__` of a user's exception failed; the failure is reported nevertheless
         return None
     text = _clean(text.encode(errors="replace").decode())
     if len(text) <= LENGTH_MAX:
@@ -39,7 +39,7 @@ def traceback_of(problem: BaseException) -> str | None:
 
 
 def _trim(told: TracebackException | None, depth: int) -> bool:
-    """Takes the engine's frames out, here and behind; whether a frame is left."""
+    """Removes the engine's frames, also from causes and contexts. Returns whether a frame is left."""
     if told is None:
         return False
     kept = [frame for frame in told.stack if not frame.filename.startswith(_ENGINE)]

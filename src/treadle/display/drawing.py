@@ -38,14 +38,14 @@ STYLE = """
 
 
 def painted(style: str) -> str:
-    """A style with its colours, light and dark. As plain values: what is no browser (librsvg, and all that draws with
-    it) knows no variables and would paint everything black; it leaves out the block for dark screens."""
+    """A style with its colours, light and dark. The colours are plain values: programs that are no browsers (librsvg
+    and its users) know no CSS variables and would paint everything black. They skip the block for dark screens."""
     light, dark = (Template(style).substitute(palette) for palette in (LIGHT, DARK))
     return f"{light}@media (prefers-color-scheme:dark){{{dark}}}"
 
 
 def text_of(value: str) -> str:
-    """Author's text inside an element or attribute. Characters XML forbids are shown as a mark."""
+    """An author's text, escaped for an element or attribute. Characters that XML forbids become a mark."""
     clean = "".join(c if c >= " " and c not in "\ufffe\uffff" and not "\ud800" <= c <= "\udfff" else "�" for c in value)
     return escape(clean, quote=True)
 

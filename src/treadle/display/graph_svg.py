@@ -42,7 +42,7 @@ def graph_svg(graph: ExecutionGraph) -> str:
 
 
 def _numbered(graph: ExecutionGraph, lines: dict[str, EdgeLine]) -> list[tuple[int, GraphTransition]]:
-    """Every edge; back edges numbered among themselves, so that each swings out further."""
+    """Draws every edge. Back edges are numbered among themselves, so that each swings out further."""
     found, count = [], 0
     for t in graph.transitions.values():
         found.append((count, t))
@@ -62,7 +62,7 @@ def _label_size(t: GraphTransition) -> tuple[float, float]:
 
 
 def _ports(lines: dict[str, EdgeLine]) -> dict[str, tuple[float, float]]:
-    """Where on its source and target an edge begins and ends: spread out, in the order of what they lead to."""
+    """The points at which edges leave and enter their nodes: spread out, in the order of the nodes they lead to."""
     starts: dict[str, float] = {}
     ends: dict[str, float] = {}
     for side, chosen in (("source", starts), ("target", ends)):

@@ -1,4 +1,4 @@
-"""A workflow as lines of text: each node with what it does, below it where tokens go from there."""
+"""A workflow as lines of text: each node with its action, and below it its transitions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from treadle.graph.execution_graph import ExecutionGraph, GraphNode
 
 
 def graph_text(graph: ExecutionGraph, most: int = TEXT_MAX) -> str:
-    """● a start, ◉ an end, ⇒ several tokens, → one, ⇢ on a trigger. `most`: characters of what a node or edge says."""
+    """● a start, ◉ an end, ⇒ several tokens, → one, ⇢ on a trigger. `most`: characters of a node's or edge's label."""
     rows: list[tuple[str, str]] = []
     for node in _from_top(graph):
         mark = "●" if node in graph.start else "◉" if node.terminal else "○"
@@ -55,5 +55,5 @@ def _from_top(graph: ExecutionGraph) -> list[GraphNode]:
 
 
 def _line(text: str) -> str:
-    """Nothing an author writes may steer the reader's terminal."""
+    """An author's text without characters that control the reader's terminal."""
     return "".join(c if c.isprintable() else "�" for c in text)

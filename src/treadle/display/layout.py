@@ -1,4 +1,4 @@
-"""Where nodes and edges go: a layered drawing from top to bottom.
+"""The layout of a drawing: places of nodes and edges, in layers from top to bottom.
 
     back edges set aside (depth first) → ranks (longest path) → stations on long and labelled edges
     → order within a rank (barycentres, both ways) → places (as near to the neighbours as others allow)
@@ -19,7 +19,7 @@ SWEEPS = 8
 
 @dataclass(slots=True)
 class Box:
-    """Something with a size and, in the end, a place: a node, or a station of an edge. `x`, `y` is the middle."""
+    """A node, or a station of an edge: it has a size, and `lay_out` gives it a place. `x`, `y` is its middle."""
 
     width: float
     height: float
@@ -51,7 +51,7 @@ GAP_X, GAP_Y = 26.0, 22.0
 
 
 def lay_out(boxes: Sequence[Box], lines: Sequence[EdgeLine]) -> tuple[float, float]:
-    """Gives every box its place, with the origin at the top left; the size of the drawing."""
+    """Gives every box its place, with the origin at the top left. Returns the size of the drawing."""
     if not boxes:
         return 0.0, 0.0
     _set_back_edges_aside(boxes, lines)

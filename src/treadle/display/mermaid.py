@@ -38,5 +38,5 @@ def _arrow(t: GraphTransition) -> str:
 
 
 def _safe(text: str) -> str:
-    """Whatever is no letter, digit, space or harmless sign, as Mermaid's numbered entity."""
+    """The text, with a numbered entity for every character that is no letter, digit, space or harmless sign."""
     return "".join(c if c.isalnum() or c in " .,_-+=×…/≤" else f"#{ord(c)};" for c in text)

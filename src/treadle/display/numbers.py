@@ -1,7 +1,4 @@
-"""Many numbers in few words.
-
-Owns how shards are written, in tables and in logs.
-"""
+"""Lists of numbers written as ranges, for the shards of a node in tables and in logs."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 
 def ranges(numbers: Sequence[int]) -> str:
-    """`0-3, 8-15`; they come in order."""
+    """`0-3, 8-15`. The numbers must be sorted."""
     return ", ".join(_ranges(numbers)) if numbers else ""
 
 

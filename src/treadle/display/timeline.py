@@ -1,4 +1,4 @@
-"""A run's history as bars over time: each visit, what it did when, and what it waited for. Reads events only."""
+"""A run's history as bars over time: when each visit was pending, executing or waiting. Reads events only."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _ENDS = {
 
 
 def timeline_of(events: Iterable[e.Event], now: int | None = None) -> Timeline:
-    """The timeline of a history; what still lives lasts until `now`, or until the last event."""
+    """The timeline of a history. Live visits last until `now`, or until the last event."""
     run = Timeline("", 0, 0, "created", [])
     bars: dict[int, Bar] = {}
     for event in events:
@@ -106,7 +106,7 @@ def _read(event: e.Event, bars: dict[int, Bar]) -> None:
         bar.attempt = event.attempt
         _enter(bar, event.at, "executing")
     elif isinstance(event, e.TokenWaiting):
-        bar.state = "live"  # also one that had ended, when an operator's retry brings it back
+        bar.state = "live"  # also a visit that had ended: an operator's retry brings it back
         _enter(bar, event.at, "waiting", str(event.reason.value))
     elif isinstance(event, e.TokenRetryScheduled):
         bar.state = "live"

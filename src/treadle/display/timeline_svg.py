@@ -1,4 +1,4 @@
-"""A timeline as an SVG picture: a row for each visit, colours for how it ended, hatching for what it waited for."""
+"""A timeline as an SVG picture: a row for each visit, one colour for each outcome, another for waiting."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from treadle.display.timeline import Bar, Span, Timeline
 from treadle.display.words import clip, duration
 
 ROWS_MAX = 150
-"""More is no picture any more; the rest is counted below."""
+"""Rows of a picture: a taller one cannot be read. The other visits are counted below it."""
 ROW, PLOT, TOP = 22.0, 640.0, 46.0
 BAR_MIN = 3.0
-"""What took no time is still seen."""
+"""The least width of a bar: a visit that took no time is still seen."""
 STYLE = """
 .t .completed{fill:$green}.t .failed,.t .timed_out{fill:$red}.t .cancelled{fill:$grey}
 .t .live{fill:$blue}.t .pending{fill:$grey;opacity:.35}.t .waiting{fill:$amber;opacity:.45}

@@ -1,4 +1,4 @@
-"""What a notebook shows: objects that draw themselves."""
+"""Objects that draw themselves in a notebook: a workflow's graph and a run's timeline."""
 
 from __future__ import annotations
 

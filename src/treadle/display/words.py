@@ -1,6 +1,6 @@
-"""What to write on a node and on an edge, whichever way it is drawn.
+"""The labels of nodes and edges, the same in every kind of drawing.
 
-Owns the words and their lengths. Everything here is an author's text, unescaped: whoever draws it escapes it.
+Owns the words and their lengths. Labels contain authors' text, unescaped: the drawing module must escape it.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from treadle.model import definition as d
 
 Kind = Literal["pass", "task", "human", "waits", "calls", "native"]
 TEXT_MAX = 34
-"""Characters of one line; more would make one long condition decide how wide the picture is."""
+"""Characters of one line: without a limit, one long condition would decide the width of the picture."""
 
 QUEUE_MAX = 16
-"""Characters of a queue's name, beside what a node does."""
+"""Characters of a queue's name, beside a node's action."""
 
 _WAITS = frozenset({"wait", "signal", "webhook"})
 
 
 WHOLE = 1 << 30
-"""As many characters as there are: for a pipe, where nothing is too wide."""
+"""No limit on the characters of a line: for a pipe, where nothing is too wide."""
 
 
 def clip(text: str, most: int = TEXT_MAX) -> str:
-    """One line, not too long."""
+    """The text as one line, cut to `most` characters."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 1] + "…"
 
@@ -45,7 +45,7 @@ def duration(ms: float) -> str:
 
 
 def kind_of(node: GraphNode) -> Kind:
-    """Which shape a node has."""
+    """The shape of a node, by its kind of action."""
     if node.task is None:
         return "pass"
     if node.suspends == "human":
@@ -58,7 +58,7 @@ def kind_of(node: GraphNode) -> Kind:
 
 
 def describe(node: GraphNode, most: int = TEXT_MAX) -> str:
-    """What a node does, and in which queue, in a few words; empty for one that passes through."""
+    """A node's action and its queue in a few words; empty for a node without an action."""
     if node.task is None:
         return ""
     queue = (
@@ -113,7 +113,7 @@ def badges(node: GraphNode) -> list[str]:
 
 
 def joins(node: GraphNode, graph: ExecutionGraph, most: int = TEXT_MAX) -> list[str]:
-    """What a node waits for before it is visited."""
+    """The tokens that a node waits for before it is visited."""
     found = [clip(_site(site), most) for site in graph.sites if site.target is node]
     return found + ([_node_join(node.definition.join)] if node.definition.join is not None else [])
 

@@ -1,4 +1,4 @@
-"""Plain typed functions as tasks: `@task`, how a function is found by name, and what its signature takes."""
+"""Plain typed functions as tasks: the decorator `@task`, finding a function by its name, and its signature."""
 
 from treadle.tasks.decorator import TaskOptions, name_of, options_of, task
 from treadle.tasks.find import UnknownFunction, UntrustedFunction, find_function

@@ -3,11 +3,11 @@
     @task(retry=3, timeout="30s", compensate=refund)
     def charge(order: Order, currency: str = "EUR") -> Receipt: ...
 
-The decorator returns the very function it was given, with a note attached: nothing is wrapped, so it is called,
-typed, pickled and stepped through as before. The note says how a node that uses it behaves unless the node says
-otherwise. A decorated function always takes its inputs by name, also a single one called `input`.
+The decorator returns the same function, with a note attached: nothing is wrapped, so it is called, typed, pickled and
+stepped through as before. The note holds the defaults of a node that uses the function. A decorated function always
+takes its inputs by name, also a single one called `input`.
 
-Owns durations in words and how a function is called in a definition. Must not know how a task is run.
+Owns durations in words and the name of a function in a definition. Must not know how a task is run.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)\s*")
 
 
 class TaskOptions(Struct, frozen=True):
-    """What `@task(…)` said; the fields of a node that uses the function, and of its action."""
+    """The arguments of `@task(…)`: defaults for the node that uses the function, and for its action."""
 
     retry: dict[str, Any] | None = None
     timeout_ms: int | None = None
@@ -58,7 +58,7 @@ def task(
     process: bool = False,
     compensate: Function | None = None,
 ) -> Any:
-    """Marks a function, sync or async, as a task. It stays what it is and can be called without an engine.
+    """Marks a function, sync or async, as a task. The function is not changed and can be called without an engine.
 
     `retry` is a number of tries or a policy (`treadle.language.parts.retry`); `timeout` is milliseconds or a text such
     as "30s" or "1h 30m"; `queue` sends it to that queue's workers; `process` runs it in a process of its own, for work
@@ -78,27 +78,28 @@ def task(
 
 
 def options_of(function: Any) -> TaskOptions | None:
-    """What the decorator noted; None for a function that was not decorated."""
+    """The note of the decorator; None for a function that was not decorated."""
     found = getattr(function, _NOTE, None)
     return found if isinstance(found, TaskOptions) else None
 
 
 def is_importable(function: Function) -> bool:
-    """Whether another process finds it as `module:qualname`: not one of a notebook, a script or another function."""
+    """Whether another process finds the function as `module:qualname`. Not if a notebook, a script or another function
+    defines it."""
     return getattr(function, "__module__", None) not in (None, "__main__") and "<" not in getattr(
         function, "__qualname__", "<"
     )
 
 
 def name_of(function: Function) -> str:
-    """How a definition names it: `module:qualname`, or its bare name when it must be registered to be found."""
+    """The function's name in a definition: `module:qualname`, or its bare name if it must be registered to be found."""
     if is_importable(function):
         return f"{function.__module__}:{function.__qualname__}"
     return str(getattr(function, "__name__", type(function).__name__))
 
 
 def duration_ms(text: str | int) -> int:
-    """`"30s"` → 30000. Milliseconds stay what they are. Raises ValueError."""
+    """`"30s"` → 30000. A number is taken as milliseconds. Raises ValueError."""
     if isinstance(text, int):
         return text
     parts = _DURATION.findall(text)
@@ -108,7 +109,7 @@ def duration_ms(text: str | int) -> int:
 
 
 def _refuse_unmappable(function: Function) -> None:
-    """Inputs come by name; a parameter without one could never be given."""
+    """Refuses positional-only parameters: inputs come by name."""
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
             raise TypeError(f"{name_of(function)}: the parameter `{parameter}` has no name an input could be mapped to")

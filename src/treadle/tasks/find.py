@@ -1,8 +1,8 @@
-"""Finds a function by the name a definition gives it: registered, or `package.module:function` of an allowed module.
+"""Finds a function by its name in a definition: a registered name, or `package.module:function` of an allowed module.
 
-Which modules and which of their functions are allowed is said in `trust.py`. Promises that a name which leads nowhere
-says where it was looked for and what is nearest, and that a refused one names the operator's setting; nothing is
-imported for it.
+`trust.py` decides which modules and functions are allowed. Promises that the error for an unknown name says where it
+was looked for and which name is nearest, and that the error for a refused name names the operator's setting. A refused
+module is not imported.
 """
 
 from __future__ import annotations
@@ -18,23 +18,24 @@ from treadle.tasks.decorator import Function
 from treadle.tasks.trust import SETTING, Trust, exists
 
 LISTED = 5
-"""Registered names a message lists: enough to see a slip, few enough to read."""
+"""Registered names that a message lists: enough to see a typing error, few enough to read."""
 
 
 class UnknownFunction(TreadleError, LookupError):
-    """No function of that name; the message says where it was looked for and what is nearest."""
+    """There is no function of that name. The message says where it was looked for and which name is nearest."""
 
 
 class BrokenModule(TreadleError):
-    """Importing the module of a function raised what is no `Exception`: `SystemExit`, most likely."""
+    """Importing the module of a function raised something that is no `Exception`: `SystemExit`, most likely."""
 
 
 class UntrustedFunction(UnknownFunction):
-    """The name leads to something the operator has not allowed workflows to call."""
+    """The operator has not allowed workflows to call the function of that name."""
 
 
 def find_function(name: str, functions: Mapping[str, Function], trust: Trust | None = None) -> Function:
-    """The registered function of that name, or the one of an allowed module. Without `trust`: the project's own."""
+    """The registered function of that name, or the one of an allowed module. Without `trust`, the project's own modules
+    are allowed."""
     if name in functions:
         return functions[name]
     module, colon, attribute = name.partition(":")
@@ -51,9 +52,9 @@ def find_function(name: str, functions: Mapping[str, Function], trust: Trust | N
     except ImportError as problem:
         text = f"function {name!r} cannot be imported: {problem}"
         raise UnknownFunction(f"{text}. {_looked(functions, trust)}") from problem
-    except (Exception, KeyboardInterrupt):  # the module is there, and broken
+    except (Exception, KeyboardInterrupt):  # the module exists and is broken
         raise
-    except BaseException as problem:  # a module that exits must not take along the process that imports it
+    except BaseException as problem:  # a module that exits must not end the process that imports it
         raise BrokenModule(f"the module {module!r} ends while it is imported: {problem!r}") from problem
     found = _inside(name, inside, attribute.split("."))
     if not callable(found):
@@ -66,7 +67,7 @@ def find_function(name: str, functions: Mapping[str, Function], trust: Trust | N
 
 
 def _inside(name: str, inside: ModuleType, path: list[str]) -> Any:
-    """What an attribute path leads to. Never through another module, nor through what Python keeps to itself."""
+    """The object at the end of an attribute path, which must not pass through other modules or private names."""
     found: Any = inside
     for number, part in enumerate(path):
         if number and (isinstance(found, ModuleType) or part.startswith("_")):

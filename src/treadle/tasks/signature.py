@@ -1,9 +1,9 @@
-"""What a function takes, read once from its signature, and how JSON becomes its arguments.
+"""The inputs of a function, read once from its signature, and the conversion of JSON to its arguments.
 
-A function takes its inputs by name. Only one that is not decorated and whose single parameter is called `input` takes
-the step's whole input, whatever that is. `facts`, if it has such a parameter, is never mapped. An annotated parameter
-gets what its annotation says: Structs, dataclasses, TypedDicts, enums, Literals, dates and models are made from JSON.
-An annotation msgspec cannot convert to, or that cannot be resolved, is left to the function.
+A function takes its inputs by name. Only a function that is not decorated and whose single parameter is called `input`
+takes the step's whole input. A parameter `facts` is never mapped. An annotated parameter gets a value of its
+annotation: Structs, dataclasses, TypedDicts, enums, Literals, dates and models are made from JSON. An annotation that
+msgspec cannot convert to, or that cannot be resolved, is ignored: the function gets the JSON value.
 
 Null for a parameter with a default that does not admit null means "not given": a path that leads nowhere is null.
 """
@@ -26,12 +26,12 @@ from treadle.tasks.decorator import Function, options_of
 Json = Any
 FACTS = "facts"
 WHOLE = "input"
-"""The name of a single parameter that is given the step's whole input."""
+"""The name of a single parameter that takes the step's whole input."""
 NOTHING = inspect.Parameter.empty
 
 
 class InputMisfit(Exception):
-    """A value that does not fit its parameter, in words, with the place inside the value."""
+    """A value does not fit its parameter. The message names the place inside the value."""
 
 
 class Parameter(Struct, frozen=True):
@@ -47,7 +47,7 @@ class Parameter(Struct, frozen=True):
         return self.default is NOTHING
 
     def convert(self, value: Json) -> Any:
-        """The argument. Raises Misfit."""
+        """The value converted to the argument. Raises InputMisfit."""
         if self.type is Any:
             return value
         try:
@@ -63,7 +63,7 @@ class Parameter(Struct, frozen=True):
 
     @property
     def fields(self) -> Mapping[str, bool] | None:
-        """The keys of an object that fits it, each with whether it is required; None if it is no record."""
+        """The keys of a record type, each with whether it is required; None for any other type."""
         info = shapes.type_info(self.type)
         if isinstance(info, shapes.StructType) and not info.array_like:
             return {field.encode_name: field.required for field in info.fields}
@@ -81,16 +81,16 @@ class Signature(Struct, frozen=True):
 
     parameters: dict[str, Parameter]
     whole: bool
-    """Its one parameter, `input`, takes the step's input as it is."""
+    """Whether its one parameter, `input`, takes the step's whole input."""
     anything: bool
-    """It has `**kwargs`: an input of any name fits."""
+    """Whether it has `**kwargs`: then an input of any name fits."""
     facts: bool
     nameless: tuple[str, ...]
     """Parameters that can be given by position only."""
     shown: str
-    """As Python writes it."""
+    """The signature as Python writes it."""
     asynchronous: bool = False
-    """It is an `async def`."""
+    """Whether it is an `async def`."""
 
     def takes(self, names: Iterable[str]) -> bool:
         """Whether inputs of exactly these names can be given."""
@@ -144,7 +144,7 @@ def _parameter(each: inspect.Parameter, function: Function) -> Parameter:
 
 
 def _resolved(annotation: Any, function: Function) -> Any:
-    """The annotation as a type; one that cannot be resolved here must not take the others with it."""
+    """The annotation as a type. One that cannot be resolved must not spoil those of the other parameters."""
     if annotation is NOTHING:
         return Any
     inner = inspect.unwrap(getattr(function, "__func__", function))
@@ -152,12 +152,12 @@ def _resolved(annotation: Any, function: Function) -> Any:
     try:
         alone = SimpleNamespace(__annotations__={"it": annotation})
         return typing.get_type_hints(alone, names, _closure(inner), include_extras=True)["it"]
-    except Exception:  # whatever evaluating somebody's annotation may raise
+    except Exception:  # evaluating a user's annotation may raise anything
         return Any
 
 
 def _closure(function: Any) -> dict[str, Any]:
-    """Names a local function sees around it, as far as it uses them itself."""
+    """The names of enclosing functions that a local function uses itself."""
     try:
         return dict(inspect.getclosurevars(function).nonlocals)
     except (TypeError, ValueError):
@@ -174,7 +174,7 @@ def _is_convertible(wanted: Any) -> bool:
 
 
 def _has_foreign(info: Any, seen: set[int]) -> bool:
-    """Whether some part is a class of which msgspec knows nothing."""
+    """Whether some part of a type is a class that msgspec does not know."""
     if isinstance(info, shapes.CustomType):
         return not hasattr(info.cls, "model_validate")
     if id(info) in seen:
@@ -193,7 +193,7 @@ def _has_foreign(info: Any, seen: set[int]) -> bool:
 
 
 def _model(wanted: type, value: Any) -> Any:
-    """A class that validates itself, as pydantic's do."""
+    """Whether a class validates its own values, as pydantic's models do."""
     make: Any = getattr(wanted, "model_validate", None)
     if make is None:
         raise NotImplementedError
@@ -201,6 +201,6 @@ def _model(wanted: type, value: Any) -> Any:
 
 
 def _said(problem: msgspec.ValidationError) -> str:
-    """msgspec's sentence, in lower case: it goes on after a name."""
+    """msgspec's sentence, in lower case, because it follows the name of the parameter."""
     text = str(problem)
     return text[:1].lower() + text[1:]

@@ -35,28 +35,28 @@ _PACKAGES = frozenset({"site-packages", "dist-packages"})
 
 
 class Trust:
-    """What one operator allows: names of modules, and folders (`.`, or with a slash)."""
+    """The operator's list of allowed modules: names, and folders (`.`, or with a slash)."""
 
     def __init__(self, allow: Iterable[str] = (PROJECT,)) -> None:
         self.allow = tuple(allow)
         self._modules = tuple(entry for entry in self.allow if not _is_folder(entry))
         self._folders = tuple(folder for entry in self.allow if _is_folder(entry) for folder in _folders(entry))
         self._known: set[str] = set()
-        """Modules that were allowed once: where a file lies need not be asked for every attempt."""
+        """Modules that were found to be allowed: their files need not be looked up for every attempt."""
 
     def allows(self, module: str) -> bool:
-        """Whether workflows may call functions of a module. Imports at most packages around it that are allowed."""
+        """Whether workflows may call functions of a module. Imports at most those of its packages that are allowed."""
         if module not in self._known and not self._looks_allowed(module):
             return False
         self._known.add(module)
         return True
 
     def covers(self, module: str) -> bool:
-        """Whether a loaded module lies in one of the folders: it is the project's own, not merely allowed by name."""
+        """Whether a loaded module lies in one of the folders, rather than being allowed by name only."""
         return bool(self._folders) and self._is_inside(module)
 
     def refusal(self, inside: ModuleType, path: list[str], found: Any) -> str | None:
-        """Why something found in an allowed module is not for workflows; None: it is."""
+        """Why workflows may not call an object of an allowed module; None if they may."""
         if len(path) == 1 and (path[0] in getattr(inside, "__all__", ()) or options_of(found) is not None):
             return None
         if any(part.startswith("_") for part in path):
@@ -70,7 +70,7 @@ class Trust:
         return None
 
     def __str__(self) -> str:
-        """As a message lists it."""
+        """The list as messages show it."""
         words = [f"the module {name!r}" for name in self._modules]
         words += [f"the folder {folder}" for folder in self._folders]
         return ", ".join(words) or "nothing"
@@ -109,7 +109,7 @@ def exists(module: str) -> bool:
 
 
 def _home(found: Any) -> Any:
-    """The module something is defined in. A C type's own method has none; its class does."""
+    """The module that defines an object. A method of a C type has none; then the module of its class."""
     owner = getattr(found, "__self__", None)
     if getattr(found, "__module__", None) is None and isinstance(owner, type):
         return owner.__module__ if getattr(found, "__name__", None) in vars(owner) else None
@@ -128,7 +128,7 @@ def _folders(entry: str) -> Iterator[Path]:
 
 
 def _folder_of_program() -> Path | None:
-    """Where the running script lies; of `python -m shop.main` the folder of `shop`. None for an installed program."""
+    """The folder of the running script; of `python -m shop.main` that of `shop`. None for an installed program."""
     main = sys.modules.get("__main__")
     file = getattr(main, "__file__", None)
     if file is None:
@@ -141,7 +141,7 @@ def _folder_of_program() -> Path | None:
 
 
 def _places(module: str) -> list[Path]:
-    """The module's file; of a package without one (a namespace) its folders. Nothing for one that has neither."""
+    """The module's file; for a namespace package, which has none, its folders; else nothing."""
     loaded = sys.modules.get(module)
     if loaded is not None:
         file, folders = getattr(loaded, "__file__", None), getattr(loaded, "__path__", ())
@@ -157,7 +157,7 @@ def _places(module: str) -> list[Path]:
 
 
 def _is_installed(path: Path, folder: Path) -> bool:
-    """Whether a file below a folder belongs to Python or to a package somebody installed, not to the folder."""
+    """Whether a file below a folder belongs to Python or to an installed package, not to the folder."""
     if not _PACKAGES.isdisjoint(path.relative_to(folder).parts):
         return True
     names = ("stdlib", "platstdlib", "purelib", "platlib", "scripts")

@@ -1,1 +1,1 @@
-"""Language models as actions: the kind `llm`. `kind.py` is the way in; only `provider.py` needs the extra."""
+"""Language models as actions: the kind `llm`. `kind.py` is the entry; only `provider.py` needs the extra packages."""

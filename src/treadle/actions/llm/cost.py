@@ -1,4 +1,4 @@
-"""What an answer has cost: tokens times the operator's price. A price nobody gave is no cost, rather than a guess."""
+"""The cost of an answer: tokens times the operator's price. Without a price there is no cost, rather than a guess."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class LlmKind:
             await pool.aclose()
 
     async def warm(self) -> None:
-        """Imports what the operator's profiles need, before somebody waits for it."""
+        """Imports what the operator's profiles need, before an attempt waits for it."""
         provider = await _provider()
         for name in {profile.provider for profile in self._settings.profiles}:
             await asyncio.to_thread(provider.warm, name)
@@ -129,7 +129,7 @@ class _Teller:
 
 
 def install_llm(registry: Registry, settings: LlmSettings, secrets: SecretProvider | None = None) -> LlmKind:
-    """Registers the kind; whoever calls closes what it gets when the engine stops."""
+    """Registers the kind. The caller must close the returned kind when the engine stops."""
     kind = LlmKind(settings, secrets or EnvironmentSecrets())
     registry.register(kind)
     return kind

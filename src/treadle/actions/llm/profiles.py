@@ -1,4 +1,4 @@
-"""Provider profiles: what the operator says once about a provider, so that a workflow only names it.
+"""Provider profiles: the operator describes a provider once, and a workflow only names the profile.
 
 Owns the settings of the kind `llm`. Promises that no secret is in them: `api_key` is the *name* of a secret. Must not
 know any provider's client.
@@ -14,7 +14,8 @@ from treadle.actions.failure import TaskFailure
 from treadle.actions.nearest import nearest
 
 TIMEOUT_MS = 600_000
-"""Without a byte from the provider. Reasoning models think for minutes before the first one; both SDKs wait as long."""
+"""Time without a byte from the provider. Reasoning models think for minutes before the first one; both SDKs wait as
+long."""
 
 
 class Price(Struct, frozen=True, forbid_unknown_fields=True):
@@ -31,19 +32,19 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     provider: Literal["openai", "anthropic"] = "openai"
     """The protocol: `openai` is chat completions, which most local servers and gateways speak too."""
     base_url: str | None = None
-    """None is the provider's own address."""
+    """The provider's address; None: its public one."""
     api_key: str | None = None
-    """The name of a secret. None: the server wants no key."""
+    """The name of a secret; None: the server needs no key."""
     model: str
-    """The model, where the action names none."""
+    """The model of actions that name none."""
     models: tuple[str, ...] = ()
-    """Which other models an action may name; empty: any."""
+    """Other models that an action may name; empty: any."""
     temperature: float | None = None
     max_tokens: int | None = None
     price: Price | None = None
-    """Of `model`; without a price there is no `cost`."""
+    """The price of `model`; without a price there is no `cost`."""
     prices: dict[str, Price] = {}
-    """Of other models."""
+    """The prices of other models, by name."""
     structured: Literal["auto", "native", "tool", "prompt"] = "auto"
     """How JSON is asked for: `native` response format, a forced `tool`, by instructions in the `prompt`. `auto` is
     native for openai and tool for anthropic."""
@@ -62,12 +63,12 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         raise TaskFailure(f"profile {self.name!r} does not allow the model {wanted!r}{nearest(wanted, self.models)}")
 
     def price_of(self, model: str) -> Price | None:
-        """What that model costs, if the operator has said so."""
+        """The price of a model; None if the operator has given none."""
         return self.prices.get(model) or (self.price if model == self.model else None)
 
 
 class LlmSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything the operator says about language models."""
+    """The operator's settings for language models."""
 
     profiles: tuple[Profile, ...] = ()
     default: str | None = None

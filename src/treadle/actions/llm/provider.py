@@ -1,4 +1,4 @@
-"""The border to pydantic-ai, which only this module and those of the providers know.
+"""The adapter to pydantic-ai, which only this module and those of the providers import.
 
 Owns the translation of questions and answers, and the classes of trouble. Promises one request per call (no client
 retries: retries are ours, and durable) and a connection that is closed when the caller is cancelled. It takes
@@ -42,10 +42,10 @@ from treadle.expression.words import clip
 
 Json = Any
 TROUBLE = (exceptions.AgentRunError, exceptions.UserError, httpx2.TransportError)
-"""What `ask` may raise; `failure` says what it means."""
+"""Exceptions that `ask` may raise; `failure` turns them into errors."""
 
 _NO_KEY = "no-key"
-"""Both clients would look into the environment for a key they are not given."""
+"""The key of a server that needs none: without one, both clients would look for a key in the environment."""
 _CONNECT_S = 10.0
 _TOOL = "answer"
 _WORDS_MAX = 500
@@ -87,7 +87,7 @@ def _model(profile: Profile, model: str, key: str, http: httpx2.AsyncClient) -> 
 
 
 def _messages(turns: tuple[Message, ...]) -> list[ModelMessage]:
-    """Neighbours of one side belong to one message: that is how both protocols want them."""
+    """Joins adjacent messages of the same role into one, as both protocols require."""
     messages: list[ModelMessage] = []
     for turn in turns:
         if turn.role == "assistant":
@@ -155,7 +155,7 @@ def _exchange(response: ModelResponse, question: Question) -> Exchange:
 
 
 def failure(problem: Exception, question: Question) -> Failed:
-    """What trouble means: infrastructure (retryable) or business (2.6), with what the provider said about it."""
+    """The failure for an exception: infrastructure (retryable) or business (2.6), with the provider's message."""
     status = problem.status_code if isinstance(problem, exceptions.ModelHTTPError) else None
     details: dict[str, Json] = {"profile": question.profile.name, "model": question.model}
     if status is not None:

@@ -1,8 +1,8 @@
 """From an action's config to a question: profile chosen, templates rendered, schema compiled.
 
 Promises that only text the *author* wrote is a template: a prompt or message that comes from the step's input is data
-and is sent as it is. Which profile and model to use is the config's to say (it may be a source); an input that happens
-to have a key `model` chooses nothing.
+and is sent as it is. Only the config (which may be a source) chooses the profile and the model; a key `model` in the
+input chooses nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Message(Struct, frozen=True):
 
 
 class Question(Struct, frozen=True, kw_only=True):
-    """All that a provider has to know, in nobody's dialect."""
+    """A question to a model, independent of the provider's protocol."""
 
     profile: Profile
     model: str

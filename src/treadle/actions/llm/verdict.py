@@ -1,4 +1,4 @@
-"""From what a provider said to the action's reply: whole or cut off, given or refused, JSON of the schema or not.
+"""From a provider's answer to the action's reply: complete or cut off, given or refused, JSON of the schema or not.
 
 Owns the error kinds an author can route on: `LLM_REFUSED`, `LLM_CUT_OFF`, `SCHEMA`. Promises that half an answer is
 never taken for a whole one.
@@ -24,7 +24,7 @@ _FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
 
 
 class Exchange(Struct, frozen=True, kw_only=True):
-    """What came back, in nobody's dialect."""
+    """An answer of a model, independent of the provider's protocol."""
 
     text: str
     structured: Json | UnsetType = UNSET
@@ -83,6 +83,6 @@ def _details(output: dict[str, Json]) -> dict[str, Json]:
 
 
 def _unfenced(text: str) -> str:
-    """Models asked for JSON in words like to wrap it in a code fence."""
+    """The text without a code fence: models that are asked for JSON in words often wrap it in one."""
     fenced = _FENCE.match(text)
     return fenced[1] if fenced else text

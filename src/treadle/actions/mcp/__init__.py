@@ -1,1 +1,1 @@
-"""Tools of MCP servers as actions: the kind `mcp`. `kind.py` is the way in; only `session.py` needs the extra."""
+"""Tools of MCP servers as actions: the kind `mcp`. `kind.py` is the entry; only `session.py` needs the extra."""

@@ -94,7 +94,7 @@ async def _border() -> ModuleType:
 
 
 def install_mcp(registry: Registry, settings: McpSettings, secrets: SecretProvider | None = None) -> McpKind:
-    """Registers the kind; whoever calls closes what it gets when the engine stops."""
+    """Registers the kind. The caller must close the returned kind when the engine stops."""
     kind = McpKind(settings, secrets or EnvironmentSecrets())
     registry.register(kind)
     return kind

@@ -1,4 +1,4 @@
-"""MCP servers: which there are and how they are reached. A workflow only names one.
+"""MCP servers: the operator describes how each is reached, and a workflow only names one.
 
 Owns the settings of the kind `mcp`. Promises that no secret is in them: values of `env` and `headers` are text or
 `{secret: NAME, prefix?}`. Must not know the protocol.
@@ -30,7 +30,7 @@ class McpServer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Sent with every request to the address: `Authorization: {secret: NAME, prefix: "Bearer "}`."""
     cwd: str | None = None
     tools: tuple[str, ...] = ()
-    """Which tools actions may call; empty: all."""
+    """Tools that actions may call; empty: all."""
     connect_timeout_ms: int = 30_000
     """Programs that are started by a package runner may have to download first."""
     log: str | None = None
@@ -47,7 +47,7 @@ class McpServer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class McpSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything the operator says about MCP."""
+    """The operator's settings for MCP."""
 
     servers: tuple[McpServer, ...] = ()
 

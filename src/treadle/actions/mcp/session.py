@@ -1,4 +1,4 @@
-"""The border to the MCP SDK: the only module that knows it, loaded when the first tool is called.
+"""The adapter to the MCP SDK: the only module that imports it, loaded when the first tool is called.
 
 A session is opened once per server and shared by all calls: starting a program takes seconds, and MCP is made for many
 calls in flight. The SDK wants a session closed by the task that opened it, so each has a task of its own, its keeper:
@@ -43,7 +43,7 @@ class Session:
     def __init__(self, server: McpServer, env: dict[str, str], headers: dict[str, str]) -> None:
         self.server = server
         self.credentials = (env, headers)
-        """With which it was opened: a session with old ones is not used again."""
+        """The secrets it was opened with: a session with old ones is not used again."""
         self._client: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
         self._closing = asyncio.Event()
         self._keeper = asyncio.get_running_loop().create_task(self._keep(), name=f"mcp {server.name}")
@@ -83,7 +83,7 @@ class Session:
         except Exception as problem:
             if not self._client.done():
                 self._client.set_exception(_first(problem))
-                self._client.exception()  # a caller that was cancelled meanwhile will not fetch it
+                self._client.exception()  # a caller that was cancelled meanwhile does not fetch the result
         finally:
             self._client.cancel()
 
