@@ -113,3 +113,14 @@ def test_the_map_of_the_tests_names_every_folder() -> None:
         if file.parent.name != "tests"
     }
     assert sorted(folder for folder in folders if f"`{folder}/" not in page) == []
+
+
+def test_pages_name_the_person_or_the_process() -> None:
+    """ "Whoever" leaves the reader to guess; CONTRIBUTING says how sentences are written."""
+    problems = [
+        f"{source.shown(file)}:{number} {line.strip()[:100]}"
+        for file in source.files("docs", suffix=".md")
+        for number, line in enumerate(source.text(file).splitlines(), 1)
+        if re.search(r"\bwhoever\b|\bwhat of\b", line, re.IGNORECASE)
+    ]
+    assert not problems, source.report("riddles:", problems, "name the person or the process, then say what it does")
