@@ -3,6 +3,7 @@
     2.5, 1.10, 6.2      a section of docs/reference/definition.md or docs/reference/execution.md
     A7                  an addition that the patterns need, in section 4.1 of docs/reference/execution.md
     WCP-9               a row of docs/reference/patterns.md
+    W2                  a row of the workloads in bench/README.md
     decision 0015       a file of docs/decisions
 
 Pages of a contract or of a study are not in the repository, so a reader could not look them up: they are not cited.
@@ -26,6 +27,7 @@ PATTERN_ROW = re.compile(r"^\| (\d+) \| \[", re.MULTILINE)
 
 SECTION = re.compile(r"(?<![\w.$/\[=~<>+-])(?:[1-6]\.[1-9]\d?|A\d{1,2})(?![\w\]/]|\.\d)")
 PATTERN = re.compile(r"\bWCP-(\d+)\b")
+WORKLOAD = re.compile(r"\bW\d\b")
 DECISION = re.compile(r"(?:\b[Dd]ecisions? |\bADR[ -]|docs/decisions/)(\d{4})\b")
 ELSEWHERE = re.compile(r"\b[Ss]pec (?:page )?[\dA]|\b[Pp]age [1-6]\b|\([RS]\d{1,2}\b|, S\d{1,2}\b|§")
 
@@ -39,7 +41,7 @@ COMMENT = re.compile(r"(?:^|\s)# .*")
 BRACKETED = re.compile(r"\((?=(?:[1-6]\.\d|A\d))[^()]*\)")
 
 
-ANY = re.compile("|".join(pattern.pattern for pattern in (SECTION, PATTERN, DECISION, ELSEWHERE)))
+ANY = re.compile("|".join(pattern.pattern for pattern in (SECTION, PATTERN, WORKLOAD, DECISION, ELSEWHERE)))
 
 
 class Line(NamedTuple):
@@ -70,7 +72,8 @@ def lines_of_code(file: Path) -> Iterator[Line]:
 def lines_of_page(file: Path) -> Iterator[Line]:
     """Of a page what it cites in brackets: its other numbers are measures and versions."""
     for line in lines_of(file, 1, source.text(file)):
-        for cited in [*BRACKETED.finditer(line.text), *DECISION.finditer(line.text)]:
+        cites = [*BRACKETED.finditer(line.text), *DECISION.finditer(line.text), *WORKLOAD.finditer(line.text)]
+        for cited in cites:
             yield Line(line.place, cited[0])
 
 
@@ -99,6 +102,11 @@ def patterns() -> set[str]:
 
 
 @functools.cache
+def workloads() -> set[str]:
+    return set(re.findall(r"^\| (W\d) \|", source.text(source.ROOT / "bench" / "README.md"), re.MULTILINE))
+
+
+@functools.cache
 def decisions() -> set[str]:
     return {file.name[:4] for file in source.files("docs/decisions")}
 
@@ -113,6 +121,7 @@ def leads_nowhere(text: str) -> list[str]:
         and not UNIT_AFTER.match(text[match.end() :])
     ]
     found += [match[0] for match in PATTERN.finditer(text) if match[1] not in patterns()]
+    found += [match[0] for match in WORKLOAD.finditer(text) if match[0] not in workloads()]
     found += [match[0] for match in DECISION.finditer(text) if match[1] not in decisions()]
     return found + [match[0] for match in ELSEWHERE.finditer(text)]
 
@@ -148,6 +157,8 @@ def test_every_citation_leads_to_a_heading() -> None:
         ("a hostile document (S" + "10)", ["(S" + "10"]),
         ("`foreach` (spec" + " 1.4)", ["spec" + " 1"]),
         ("WCP-44 is no pattern", ["WCP-44"]),
+        ("W2 is a workload", []),
+        ("W9 is none", ["W9"]),
         ("decision " + "0999", ["decision " + "0999"]),
         ("Python 3.12 takes 3.5 MB, Linux 5.14 took 4.5 ns", []),
     ],
