@@ -193,9 +193,9 @@ MUTANTS = [
     ),
     Mutant(
         "cancelled-for-another-reason-comes-back",
-        "cancel.py",
-        "d.emit(e.TokenCancelled(d.seq, d.now, token.id, by, reason, None, d.because))",
-        "d.emit(e.TokenCancelled(d.seq, d.now, token.id, by, reason, None, -1))",
+        "recording_tokens.py",
+        "e.TokenCancelled(self.seq, self.now, token, by, reason, arrival, self.because)",
+        "e.TokenCancelled(self.seq, self.now, token, by, reason, arrival, -1)",
     ),
     Mutant(
         "held-arrival-is-executed-again",

@@ -96,7 +96,7 @@ class ShellKind:
         with self._directory(settled.get("cwd")) as (work, cwd):
             if self._policy.sandbox == "bubblewrap":
                 argv = await self._boxed(argv, work, cwd)
-                program = Program(argv, env, "/", stdin, limit, grace_s, other_user(self._policy.user))
+                program = Program(argv, env, "/", stdin, limit, grace_s, user=other_user(self._policy.user))
             else:
                 program = Program(argv, env, cwd, stdin, limit, grace_s)
             ended = await run_program(program)

@@ -110,7 +110,7 @@ def _struct(fields: _Fields) -> Tree:
 def _fold(fields: _Fields) -> Tree:
     over, start, test, step, result = (_tree(fields[number][0]) for number in (2, 4, 5, 6, 7))
     variables = tuple(_text(fields, number) for number in (1, 8) if number in fields)
-    return Fold(variables, over, _text(fields, 3), start, test, step, result)
+    return Fold(variables, over, _text(fields, 3), start=start, test=test, step=step, result=result)
 
 
 _READERS = {3: _constant, 4: _name, 5: _select, 6: _call, 7: _list, 8: _struct, 9: _fold}

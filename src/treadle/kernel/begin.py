@@ -14,7 +14,6 @@ from treadle.kernel.members import COMPENSATION, PENDING, RUNNING
 from treadle.kernel.state import Token
 from treadle.kernel.view import branch_of
 from treadle.model import effects as x
-from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.states import RunStatus, Waiting
 
@@ -62,16 +61,16 @@ def dispatch(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
     first."""
     attempt = token.attempt + 1
     if node.prompt:
-        d.emit(e.TokenDispatched(d.seq, d.now, token.id, attempt, value))
-        d.emit(e.TokenStarted(d.seq, d.now, token.id, attempt))
+        d.token_dispatched(token.id, attempt, value)
+        d.token_started(token.id, attempt)
         d.effects.append(x.RunTask(token.id, attempt, node.ref, value))
         return
     queue = node.definition.queue
     slot = slot_of(d, token, node) if node.definition.concurrency is not None else None
-    d.emit(e.TokenDispatched(d.seq, d.now, token.id, attempt, value, queue))
+    d.token_dispatched(token.id, attempt, value, queue=queue)
     if queue is None and slot is None:
-        d.emit(e.TokenStarted(d.seq, d.now, token.id, attempt))
-    d.effects.append(x.RunTask(token.id, attempt, node.ref, value, queue, None, slot))
+        d.token_started(token.id, attempt)
+    d.effects.append(x.RunTask(token.id, attempt, node.ref, value, queue=queue, slot=slot))
     if node.deadline_ms is not None:  # the coordinator's own clock: it notices a worker that never answers
         timers.start(d, d.now + node.deadline_ms, "attempt", token)
 
@@ -90,20 +89,9 @@ def slot_of(d: Deciding, token: Token, node: GraphNode) -> x.Slot | None:
 
 def _pass(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
     """No task: straight through, or wait if only triggers lead out."""
-    d.emit(e.TokenStarted(d.seq, d.now, token.id, token.attempt + 1, None, value))
+    d.token_started(token.id, token.attempt + 1, input=value)
     if node.triggers and not node.success:
-        d.emit(
-            e.TokenWaiting(
-                d.seq,
-                d.now,
-                token.id,
-                Waiting.TRIGGER,
-                None,
-                None,
-                None,
-                {"triggers": [t.id for t in node.triggers]},
-            )
-        )
+        d.token_waiting(token.id, Waiting.TRIGGER, detail={"triggers": [t.id for t in node.triggers]})
         return
     complete.complete_visit(d, token, token.output if token.output is not None else value)
 
@@ -118,7 +106,7 @@ def _admitted(d: Deciding, token: Token, node: GraphNode) -> bool:
     if state is None or (not state.holders and not state.queue):
         return True
     detail = {"mutex": mutex.name, "held_by": list(state.holders)}
-    d.emit(e.TokenWaiting(d.seq, d.now, token.id, Waiting.MUTEX, None, None, None, detail))
+    d.token_waiting(token.id, Waiting.MUTEX, detail=detail)
     return False
 
 
@@ -128,7 +116,7 @@ def admit_next(d: Deciding) -> bool:
     for state in d.state.mutexes.values():
         if state.queue and not state.holders and d.running:
             token = state.queue[0]
-            d.emit(e.TokenResumed(d.seq, d.now, token, "mutex"))
+            d.token_resumed(token, "mutex")
             d.ready.append(token)
             admitted = True
     return admitted

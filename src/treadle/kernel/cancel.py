@@ -13,7 +13,6 @@ from treadle.kernel.deciding import Deciding
 from treadle.kernel.group_state import Group
 from treadle.kernel.state import Token
 from treadle.model import effects as x
-from treadle.model import events as e
 from treadle.model.ids import ArrivalId, Frame, Frames, GroupId, TokenId
 from treadle.model.states import GateState, TokenState, Waiting
 
@@ -24,7 +23,7 @@ def cancel_token(d: Deciding, token: Token, by: str, reason: str | None = None) 
     stop_outside(d, token)
     if token.id in d.state.deferred:
         records.record_deferred(d, token)
-    d.emit(e.TokenCancelled(d.seq, d.now, token.id, by, reason, None, d.because))
+    d.token_cancelled(token.id, by, reason)
     d.touch(frames)
 
 
@@ -71,7 +70,7 @@ def cancel_units(d: Deciding, unit_ids: Iterable[int], by: str, reason: str | No
 def withdraw_cursor(d: Deciding, group: Group, by: str) -> None:
     """Branches that have not begun never will."""
     if standing.unspawned(group) or group.open:
-        d.emit(e.GroupClosed(d.seq, d.now, group.id, by, True, d.because))
+        d.group_closed(group.id, by, withdrawn=True)
         d.mark(group.id)  # it cannot grow any more: a quorum may have become unreachable
 
 
@@ -83,7 +82,7 @@ def _cancel_arrival(d: Deciding, identity: int, by: str, reason: str | None) -> 
     if token is not None and len(token.arrivals) == 1:
         cancel_token(d, token, by, reason)
     else:  # it stands alone, or its visit waits elsewhere too
-        d.emit(e.TokenCancelled(d.seq, d.now, TokenId(0), by, reason, identity, d.because))
+        d.token_cancelled(TokenId(0), by, reason, arrival=identity)
         d.touch(arrival.frames)
 
 
@@ -120,7 +119,7 @@ def close_joins(d: Deciding, groups: list[GroupId]) -> None:
             if site.status == "open":
                 if site.timer is not None:
                     d.effect(x.ClearTimer(site.timer))
-                d.emit(e.JoinDead(d.seq, d.now, d.graph.sites[site.index].target.ref, identity, None, d.because))
+                d.join_dead(d.graph.sites[site.index].target.ref, identity)
 
 
 def cancel_group_units(

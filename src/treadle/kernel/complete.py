@@ -16,9 +16,7 @@ from treadle.kernel.route import Origin, RoutingFailed, choose, no_match
 from treadle.kernel.state import Token
 from treadle.kernel.view import TokenView
 from treadle.kernel.writing import BadOutput, apply_output
-from treadle.model import events as e
 from treadle.model.errors import Error
-from treadle.model.ids import ArrivalId
 
 Json = Any
 
@@ -46,7 +44,7 @@ def complete_visit(d: Deciding, token: Token, output: Json, tries: int = 0) -> N
         terminate(d, token, output, tries, node.definition.terminates)
         return
     holds = token.mutex if node.definition.mutex is not None and node.definition.mutex.keep else None
-    origin = Origin(token.id, node, token.path, token.frames, token.loops, None, holds, True, output)
+    origin = Origin(token.id, node, token.path, token.frames, token.loops, holds=holds, attached=True, output=output)
     try:
         firings = _chosen(d, token, origin)
     except RoutingFailed as failed:
@@ -54,7 +52,7 @@ def complete_visit(d: Deciding, token: Token, output: Json, tries: int = 0) -> N
         return
     except RunFails:  # over a limit: nothing follows, but the visit itself has succeeded and may have to be undone
         leave_behind(d, token, output)
-        d.emit(e.TokenCompleted(d.seq, d.now, token.id, output, tries))
+        d.token_completed(token.id, output, tries)
         raise
     leave_behind(d, token, output)
     _leave(d, token, origin, firings, output, tries)
@@ -74,7 +72,7 @@ def _hop(d: Deciding, token: Token, t: GraphTransition, output: Json, tries: int
     forbids it, and nothing has happened."""
     if d.state.visits >= d.graph.definition.limits.max_tokens_per_run:
         return False
-    d.emit(e.TokenCompleted(d.seq, d.now, token.id, output, tries))
+    d.token_completed(token.id, output, tries)
     deliver.follow(d, t, token, token.frames)
     if token.frames:
         d.touch(token.frames)
@@ -94,17 +92,12 @@ def _meet(d: Deciding, token: Token, t: GraphTransition, output: Json, tries: in
     if state.status != "open":
         return False
     value = deliver.contribution(d, site, token.id, output, frames, group) if site.merge_source is not None else None
-    arrival = ArrivalId(d.state.last_arrival + 1)
     ref = t.target.ref
-    d.emit(
-        e.JoinArrived(
-            d.seq, d.now, arrival, token.id, ref, t.id, token.path, frames, group.id, None, value, token.loops
-        )
-    )
+    d.join_arrived(token.id, ref, t.id, token.path, frames, group=group.id, value=value, loops=token.loops)
     if site.notices:
         deliver.notice_arrival(d, site, state, group)
     awaiting = len(state.live) if group.spawned == group.total else live_branches(d, group, state)
-    d.emit(e.TokenWaiting(d.seq, d.now, token.id, SIBLINGS, None, awaiting, output, {"at": [ref]}, tries))
+    d.token_waiting(token.id, SIBLINGS, awaiting=awaiting, output=output, detail={"at": [ref]}, tries=tries)
     if len(frames) > 1:
         d.touch(frames)
         choose_by_end(d, frames)
@@ -131,7 +124,7 @@ def _leave(d: Deciding, token: Token, origin: Origin, firings: list[fan_out.Firi
     frames = token.frames
     at_join = any(f.transition.site is not None or f.transition.target.definition.join is not None for f in firings)
     if not at_join:
-        d.emit(e.TokenCompleted(d.seq, d.now, token.id, output, tries))
+        d.token_completed(token.id, output, tries)
         fan_out.carry_out(d, origin._replace(attached=False), firings)
     else:
         fan_out.carry_out(d, origin, firings)
@@ -140,9 +133,9 @@ def _leave(d: Deciding, token: Token, origin: Origin, firings: list[fan_out.Firi
         if token.arrivals:
             awaiting = _awaiting(d, token)
             detail = {"at": _places(d, token)}
-            d.emit(e.TokenWaiting(d.seq, d.now, token.id, SIBLINGS, None, awaiting, output, detail, tries))
+            d.token_waiting(token.id, SIBLINGS, awaiting=awaiting, output=output, detail=detail, tries=tries)
         else:
-            d.emit(e.TokenCompleted(d.seq, d.now, token.id, output, tries))
+            d.token_completed(token.id, output, tries)
     if frames:
         d.touch(frames)
         if not firings or at_join:

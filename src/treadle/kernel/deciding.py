@@ -1,9 +1,9 @@
 """One command being decided: the transient record that every rule writes into.
 
-Owns the order of things. A rule *emits* an event, which is folded into the state at once, so the next rule sees it;
-it asks for *effects*; it puts tokens that may begin on `ready`, groups whose joins may have changed on `dirty`, and
-groups that were born empty on `empty`: each of those stands for a token to come and is looked at before anything
-else. `decide` works all three off until nothing is left to decide.
+Owns the order of things. A rule *records* an event (`recording`), which is folded into the state at once, so the next
+rule sees it, and asks for *effects*. It puts tokens that may begin on `ready`, groups whose joins may have changed on
+`dirty`, and groups without a branch on `empty`: each of those stands for a token to come and is looked at before
+anything else. `decide` works all three off until nothing is left to decide.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from heapq import heappop, heappush
 from typing import Protocol
 
 from treadle.graph.execution_graph import ExecutionGraph, GraphNode
-from treadle.kernel.evolve import FOLDS
 from treadle.kernel.members import RUNNING
+from treadle.kernel.recording_runs import RunRecording
 from treadle.kernel.state import RunState, Token
 from treadle.kernel.view import TokenView
 from treadle.model.effects import Effect
 from treadle.model.errors import Error, Rejection
-from treadle.model.events import Event
 from treadle.model.ids import Frame, Frames, GroupId, TokenId
 
 
@@ -54,36 +53,29 @@ class RunFails(Exception):
         """False: it is the failure of a visit or a fan-in, and may be retried."""
 
 
-class Deciding:
+class Deciding(RunRecording):
     """See the module's docstring."""
 
     __slots__ = (
         "_youngest",
-        "because",
         "cancel_groups",
         "catalog",
         "dirty",
         "effects",
         "empty",
-        "events",
         "graph",
         "items",
-        "now",
         "ready",
         "rejection",
-        "seq",
-        "state",
     )
 
     def __init__(
         self, graph: ExecutionGraph, state: RunState, now: int, catalog: Catalog, cancel_groups: CancelGroups
     ) -> None:
+        super().__init__(state, now)
         self.graph = graph
-        self.state = state
-        self.now = now
         self.catalog = catalog
         self.cancel_groups = cancel_groups
-        self.events: list[Event] = []
         self.effects: list[Effect] = []
         self.ready: deque[TokenId] = deque()
         self.dirty: set[GroupId] = set()
@@ -92,18 +84,6 @@ class Deciding:
         self.items: dict[Frame, None] = {}
         """Branches something moved in: node joins are kept per item."""
         self.rejection: Rejection | None = None
-        self.because = 0
-        """The failure that takes down whatever is cancelled now (6.2); 0: no failure does."""
-        self.seq = state.seq + 1
-        """The sequence number of the next event."""
-
-    def emit(self, event: Event) -> None:
-        """Record that something has happened, and make it so."""
-        state = self.state
-        FOLDS[type(event)](state, event)  # `evolve` without its check for gaps: the number was taken from here
-        state.seq = seq = self.seq
-        self.seq = seq + 1
-        self.events.append(event)
 
     def effect(self, effect: Effect) -> None:
         """Ask the world for something, once the decision is durable."""

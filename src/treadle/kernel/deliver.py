@@ -14,11 +14,9 @@ from treadle.kernel.join_merge import contributions
 from treadle.kernel.route import Origin
 from treadle.kernel.state import Token
 from treadle.kernel.view import TokenView, branch_output
-from treadle.model import effects as x
-from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.events import Write
-from treadle.model.ids import ArrivalId, Frames, TimerId, TokenId
+from treadle.model.ids import Frames, TokenId
 
 Json = Any
 
@@ -33,7 +31,7 @@ def deliver(d: Deciding, t: GraphTransition, origin: Origin, frames: Frames, pat
     if t.definition.loop_max_iterations is not None:
         loops = {**(loops or {}), t.id: (loops or {}).get(t.id, 0) + 1}
     if t.site is not None:
-        _arrive(d, t, t.site, origin, frames, path, loops)
+        _arrive(d, t, origin, frames, path, loops)
     else:
         enter(d, t, origin, frames, path, loops)
 
@@ -45,7 +43,7 @@ def enter(
     if t.target.definition.join is not None:
         node_join_arrival.arrive(d, t, origin, frames, path, loops)
     else:
-        create(d, t.target, t, origin, frames, path, loops)
+        create(d, t.target, t, origin, frames=frames, path=path, loops=loops)
 
 
 def create(
@@ -53,6 +51,7 @@ def create(
     node: GraphNode,
     t: GraphTransition | None,
     origin: Origin,
+    *,
     frames: Frames,
     path: str,
     loops: dict[str, int] | None,
@@ -60,28 +59,20 @@ def create(
     merged: list[str] | None = None,
 ) -> TokenId:
     """A new visit of `node`."""
-    identity = TokenId(d.state.last_token + 1)
-    event = e.TokenCreated(
-        d.seq,
-        d.now,
-        identity,
+    mutex = node.definition.mutex
+    identity = d.token_created(
         node.ref,
         path,
         frames,
         t.id if t is not None else None,
         origin.token or None,
+        why=t.condition.text if t is not None and t.condition is not None else None,
+        output=output,
+        last_error=origin.last_error,
+        loops=loops,
+        holds=mutex.name if mutex is not None and mutex.keep and origin.holds == mutex.name else None,
+        merged=merged,
     )
-    if t is not None and t.condition is not None:
-        event.why = t.condition.text
-    if origin.last_error is not None:
-        event.last_error = origin.last_error
-    event.loops = loops
-    event.output = output
-    event.merged = merged
-    mutex = node.definition.mutex
-    if mutex is not None and mutex.keep and origin.holds == mutex.name:
-        event.holds = mutex.name
-    d.emit(event)
     d.ready.append(identity)
     if node.triggers:
         timers.arm(d, d.state.tokens[identity])
@@ -90,43 +81,35 @@ def create(
 
 def follow(d: Deciding, t: GraphTransition, token: Token, frames: Frames) -> None:
     """`create` for `GraphNode.next`, where there is nothing to hand on but the token's place: the commonest move."""
-    identity = TokenId(d.state.last_token + 1)
     node = t.target
-    event = e.TokenCreated(d.seq, d.now, identity, node.ref, token.path, frames, t.id, token.id)
-    if token.loops is not None:
-        event.loops = token.loops
-    d.emit(event)
+    identity = d.token_created(node.ref, token.path, frames, t.id, token.id, loops=token.loops)
     d.ready.append(identity)
     if node.triggers:
         timers.arm(d, d.state.tokens[identity])
 
 
 def _arrive(
-    d: Deciding,
-    t: GraphTransition,
-    site: JoinSite,
-    origin: Origin,
-    frames: Frames,
-    path: str,
-    loops: dict[str, int] | None,
+    d: Deciding, t: GraphTransition, origin: Origin, frames: Frames, path: str, loops: dict[str, int] | None
 ) -> None:
+    site = t.site
+    assert site is not None
+    holder = origin.token if origin.attached else TokenId(0)
     group = answering(d, frames, site.key)
     if group is None:
         if not passes_silently(d, site):
-            d.emit(e.JoinMismatch(d.seq, d.now, origin.token, t.id, site.sync.sibling_group))
+            d.join_mismatch(origin.token, t.id, site.sync.sibling_group)
         _check_limit(d, t, path)
         enter(d, t, origin, frames, path, loops)
         return
     state = standing.site_of(group, site.target.ref)
     if state.status == "open":
         value = contribution(d, site, origin.token, origin.output, frames, group)
-        _hold(d, t, origin, frames, path, loops, group, value)
+        d.join_arrived(holder, t.target.ref, t.id, path, frames, group=group.id, value=value, loops=loops)
         if site.notices:
             notice_arrival(d, site, state, group)
         d.touch(frames)
         return
-    holder = origin.token if origin.attached else TokenId(0)
-    d.emit(e.JoinArrived(d.seq, d.now, ArrivalId(0), holder, t.target.ref, t.id, path, frames, group.id, absorbed=True))
+    d.join_arrived(holder, t.target.ref, t.id, path, frames, group=group.id, absorbed=True)
     d.touch(frames)
     if state.status == "fired" and site.sync.on_early_complete == "pass_through":
         alone = origin._replace(attached=False)
@@ -143,7 +126,7 @@ def _keep_writes(d: Deciding, site: JoinSite, frames: Frames, group: Group) -> N
     scopes = [scope for frame in inside if (scope := d.state.scopes.get(frame)) is not None]
     writes: list[Write] = [write for scope in scopes for write in scope.leaves()]
     if writes and writing.merge_problem(d, group.frames, writes) is None:
-        d.emit(e.ContextUpdated(d.seq, d.now, writes, scope_frame(d.state, group.frames)))
+        d.context_updated(writes, scope_frame(d.state, group.frames))
 
 
 def _check_limit(d: Deciding, t: GraphTransition, path: str) -> None:
@@ -154,40 +137,10 @@ def _check_limit(d: Deciding, t: GraphTransition, path: str) -> None:
         raise RunFails(Error("LIMIT_EXCEEDED", text, t.target.ref, path))
 
 
-def _hold(
-    d: Deciding,
-    t: GraphTransition,
-    origin: Origin,
-    frames: Frames,
-    path: str,
-    loops: dict[str, int] | None,
-    group: Group,
-    value: Json,
-) -> None:
-    d.emit(
-        e.JoinArrived(
-            d.seq,
-            d.now,
-            ArrivalId(d.state.last_arrival + 1),
-            origin.token if origin.attached else TokenId(0),
-            t.target.ref,
-            t.id,
-            path,
-            frames,
-            group.id,
-            None,
-            value,
-            loops,
-        )
-    )
-
-
 def notice_arrival(d: Deciding, site: JoinSite, state: SiteState, group: Group) -> None:
     """The first arrival starts the join's clock; each one may already be written into a streaming merge."""
     if site.sync.timeout_ms is not None and state.timer is None:
-        timer, due = TimerId(d.state.last_timer + 1), d.now + site.sync.timeout_ms
-        d.emit(e.TimerSet(d.seq, d.now, timer, due, "sync", None, group.id, site.target.ref))
-        d.effect(x.SetTimer(timer, due))
+        timers.start_join(d, d.now + site.sync.timeout_ms, group.id, site.target.ref)
     spec = site.sync.merge
     if spec is not None and spec.streaming and site.merge_target is not None and not site.collects:
         try:
@@ -196,8 +149,7 @@ def notice_arrival(d: Deciding, site: JoinSite, state: SiteState, group: Group) 
             return  # reported when the join fires
         writes: list[Write] = [(site.merge_target, value)]
         if writing.merge_problem(d, group.frames, writes) is None:
-            scope = scope_frame(d.state, group.frames)
-            d.emit(e.ContextUpdated(d.seq, d.now, writes, scope, streamed=True))
+            d.context_updated(writes, scope_frame(d.state, group.frames), streamed=True)
 
 
 def answering(d: Deciding, frames: Frames, key: str) -> Group | None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 from treadle.graph.execution_graph import GraphNode, GraphTransition
 from treadle.kernel.deciding import Deciding
 from treadle.kernel.route import Origin
-from treadle.model import events as e
 from treadle.model.ids import TokenId
 
 
@@ -14,21 +13,21 @@ def enter(d: Deciding) -> None:
     """At the start the entity appears on the edge that leads into the first start node."""
     if d.state.entity is not None:
         edge = f"->{d.graph.start[0].ref}"
-        d.emit(e.EntityMoved(d.seq, d.now, "entered", edge=edge, progress=0.0))
+        d.entity_moved("entered", edge=edge, progress=0.0)
 
 
 def arrive(d: Deciding, node: GraphNode, token: TokenId) -> None:
     """A visit begins: the entity is at its node."""
     position = d.state.position
     if travels(d) and position is not None and position.node != node.ref:
-        d.emit(e.EntityMoved(d.seq, d.now, "arrived", node=node.ref, token=token))
+        d.entity_moved("arrived", node=node.ref, token=token)
 
 
 def depart(d: Deciding, t: GraphTransition, origin: Origin) -> None:
     """A visit has completed: the entity is on its way along the transition."""
     position = d.state.position
     if travels(d) and position is not None and position.edge != t.id and position.node == origin.node.ref:
-        d.emit(e.EntityMoved(d.seq, d.now, "departed", edge=t.id, progress=0.0, token=origin.token or None))
+        d.entity_moved("departed", edge=t.id, progress=0.0, token=origin.token or None)
 
 
 def travels(d: Deciding) -> bool:
@@ -52,17 +51,13 @@ def outcome(d: Deciding, node: GraphNode, token: TokenId, *, success: bool) -> N
     if move is None:
         return
     here = d.state.position
-    d.emit(
-        e.EntityMoved(
-            d.seq,
-            d.now,
-            "completed" if move.complete_as is not None else "moved",
-            node=here.node if here is not None and move.section is None else None,
-            edge=here.edge if here is not None and move.section is None else None,
-            progress=here.progress if here is not None and move.section is None else None,
-            section=move.section,
-            completed_as=move.complete_as,
-            entity_type=move.set_type,
-            token=token,
-        )
+    d.entity_moved(
+        "completed" if move.complete_as is not None else "moved",
+        node=here.node if here is not None and move.section is None else None,
+        edge=here.edge if here is not None and move.section is None else None,
+        progress=here.progress if here is not None and move.section is None else None,
+        section=move.section,
+        completed_as=move.complete_as,
+        entity_type=move.set_type,
+        token=token,
     )

@@ -37,16 +37,16 @@ def opened(state: RunState, event: e.GroupOpened) -> None:
         event.node,
         event.path,
         event.frames,
-        event.total,
-        tuple(event.transitions),
-        event.items,
-        event.item_var,
-        event.replicated,
-        bool(sites) or (event.replicated and enclosing),
-        event.open,
-        event.max_in_flight,
-        event.ordinal,
-        event.shared,
+        total=event.total,
+        transitions=tuple(event.transitions),
+        items=event.items,
+        item_var=event.item_var,
+        replicated=event.replicated,
+        isolating=bool(sites) or (event.replicated and enclosing),
+        open=event.open,
+        max_in_flight=event.max_in_flight,
+        ordinal=event.ordinal,
+        shared=event.shared,
     )
     group.sites = [SiteState(site.index, site.target.ref) for site in sites]
     group.loops = event.loops
@@ -139,10 +139,10 @@ def _hold(state: RunState, event: e.JoinArrived, token: Token | None) -> bool:
         event.via,
         event.path,
         event.frames,
-        event.group,
-        event.item,
-        event.value,
-        event.loops,
+        group=event.group,
+        item=event.item,
+        value=event.value,
+        loops=event.loops,
     )
     state.arrivals[event.arrival] = arrival
     state.last_arrival = event.arrival

@@ -169,9 +169,9 @@ def recorded(state: RunState, event: e.CompensationRecorded) -> None:
         event.node,
         event.path,
         event.frames,
-        event.input,
-        event.output,
-        event.child,
+        input=event.input,
+        output=event.output,
+        child=event.child,
     )
     state.last_record = event.record
 

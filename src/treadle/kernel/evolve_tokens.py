@@ -44,20 +44,20 @@ def created(state: RunState, event: e.TokenCreated) -> None:
         frames,
         move_token(TOKEN_CREATED, "token.created"),
         event.via,
-        event.origin,
-        event.mode,
-        event.record,
-        event.output,
-        event.last_error,
-        event.loops,
-        event.merged,
     )
+    token.origin = event.origin
+    token.output = event.output
+    token.last_error = event.last_error
+    token.loops = event.loops
+    token.merged = event.merged
     state.tokens[identity] = token
     state.last_token = identity
     state.ended.append(0)
     state.live += 1
     state.working += 1
     if event.mode is not FORWARD:
+        token.mode = event.mode
+        token.record = event.record
         return
     state.visits += 1
     state.at_node[ref] = state.at_node.get(ref, 0) + 1
@@ -286,7 +286,7 @@ def _remember_stopping(state: RunState, token: Token) -> None:
     works = token.mode is Mode.COMPENSATION or state.graph.nodes[token.node].task is not None
     if token.attempt and (token.child is not None or (token.waiting is None and works)):
         state.stopping[token.id] = Stopped(
-            token.attempt, token.node, token.path, token.frames, token.input, token.mode, token.child
+            token.attempt, token.node, token.path, token.frames, token.input, token.mode, child=token.child
         )
 
 

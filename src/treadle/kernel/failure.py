@@ -12,7 +12,6 @@ from treadle.kernel.deciding import Deciding, RunFails
 from treadle.kernel.route import Origin, RoutingFailed, choose
 from treadle.kernel.state import Token
 from treadle.kernel.view import TokenView
-from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.ids import Frame, TokenId
 from treadle.model.states import Mode
@@ -34,7 +33,7 @@ def attempt_failed(d: Deciding, token: Token, error: Error, tries: int = 0) -> N
         due = d.now + delay_ms(retry, token.attempt, unit)
         cancel.stop_attempt(d, token)
         cancel.clear_timers(d, token, triggers=False)
-        d.emit(e.TokenRetryScheduled(d.seq, d.now, token.id, token.attempt + 1, due, error, None, tries))
+        d.token_retry_scheduled(token.id, token.attempt + 1, due, error=error, tries=tries)
         timers.start(d, due, "retry", token)
         return
     if token.mode is Mode.COMPENSATION:
@@ -63,7 +62,7 @@ def fail_token(d: Deciding, token: Token, error: Error) -> None:
     node = d.node(token)
     mutex = node.definition.mutex
     holds = token.mutex if mutex is not None and mutex.keep else None
-    origin = Origin(token.id, node, token.path, token.frames, token.loops, error, holds)
+    origin = Origin(token.id, node, token.path, token.frames, token.loops, error, holds=holds)
 
     def record(frame: Frame | None, unhandled: bool) -> int:
         retries = max(token.attempts - 1, 0)
@@ -71,9 +70,9 @@ def fail_token(d: Deciding, token: Token, error: Error) -> None:
         if node.definition.compensate_on_failure and node.definition.compensate is not None:
             records.record(d, token, token.output)
         if error.kind == "TASK_TIMEOUT":
-            d.emit(e.TokenTimedOut(d.seq, d.now, token.id, told, d.now, frame, unhandled))
+            d.token_timed_out(token.id, told, fails=frame, unhandled=unhandled)
         else:
-            d.emit(e.TokenFailed(d.seq, d.now, token.id, told, retries, frame, unhandled))
+            d.token_failed(token.id, told, retries, fails=frame, unhandled=unhandled)
         failed_at = d.state.seq
         d.touch(token.frames)
         entity.outcome(d, node, token.id, success=False)
@@ -131,4 +130,4 @@ def refuse_late(d: Deciding, token: TokenId, attempt: int, reason: str) -> None:
     """A result nobody waits for any more: recorded once, never applied."""
     stopped = d.state.stopping.get(token)
     if stopped is not None and stopped.attempt == attempt:
-        d.emit(e.ResultIgnored(d.seq, d.now, token, attempt, reason))
+        d.result_ignored(token, attempt, reason)

@@ -24,7 +24,6 @@ from treadle.kernel.deciding import Deciding, RunFails
 from treadle.kernel.route import Origin, RoutingFailed
 from treadle.kernel.spawning import check_tokens, limit_error, spawn_branches
 from treadle.kernel.view import TokenView, item_of
-from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.ids import Frames, GroupId
 
@@ -208,22 +207,16 @@ def _tokens(firings: list[Firing]) -> int:
 
 def _open_fork(d: Deciding, origin: Origin, bundles: list[list[Firing]]) -> GroupId:
     """The outer group of a visit whose node some join names: one branch for each thing it starts."""
-    identity = GroupId(d.state.last_group + 1)
-    d.emit(
-        e.GroupOpened(
-            d.seq,
-            d.now,
-            identity,
-            [f"node:{origin.node.ref}"],
-            origin.token,
-            origin.node.ref,
-            origin.path,
-            origin.frames,
-            len(bundles),
-            [bundle[0].transition.id for bundle in bundles],
-            loops=origin.loops,
-            bounds=list(range(1, len(bundles) + 1)),
-        )
+    identity = d.group_opened(
+        [f"node:{origin.node.ref}"],
+        origin.token,
+        origin.node.ref,
+        origin.path,
+        origin.frames,
+        total=len(bundles),
+        transitions=[bundle[0].transition.id for bundle in bundles],
+        loops=origin.loops,
+        bounds=list(range(1, len(bundles) + 1)),
     )
     d.mark(identity)
     return identity
@@ -234,35 +227,29 @@ def _spawn(d: Deciding, origin: Origin, firings: list[Firing], frames: Frames, o
     first = firings[0].transition.definition
     shared = first.foreach is not None and first.foreach.by_item
     names = [f"name:{first.sibling_group}"] if first.sibling_group is not None else []
-    identity = GroupId(d.state.last_group + 1)
-    d.emit(
-        e.GroupOpened(
-            d.seq,
-            d.now,
-            identity,
-            names + [f"transition:{firing.transition.id}" for firing in firings],
-            origin.token,
-            origin.node.ref,
-            origin.path,
-            frames,
-            firings[0].copies if shared else _tokens(firings),
-            [firing.transition.id for firing in firings],
-            _all_items(firings, shared),
-            first.foreach.item_var if first.foreach is not None else None,
-            any(firing.transition.replicates for firing in firings),
-            any(firing.transition.definition.open for firing in firings),
-            _narrowest(firings),
-            ordinal,
-            shared,
-            origin.loops,
-            [] if shared or len(firings) == 1 else list(accumulate(firing.copies for firing in firings)),
-            origin.last_error,
-        )
+    identity = d.group_opened(
+        names + [f"transition:{firing.transition.id}" for firing in firings],
+        origin.token,
+        origin.node.ref,
+        origin.path,
+        frames,
+        total=firings[0].copies if shared else _tokens(firings),
+        transitions=[firing.transition.id for firing in firings],
+        items=_all_items(firings, shared),
+        item_var=first.foreach.item_var if first.foreach is not None else None,
+        replicated=any(firing.transition.replicates for firing in firings),
+        open=any(firing.transition.definition.open for firing in firings),
+        max_in_flight=_narrowest(firings),
+        ordinal=ordinal,
+        shared=shared,
+        loops=origin.loops,
+        bounds=[] if shared or len(firings) == 1 else list(accumulate(firing.copies for firing in firings)),
+        last_error=origin.last_error,
     )
     d.mark(identity)
     group = d.state.groups[identity]
     if group.total == 0:
-        d.emit(e.FanOutEmpty(d.seq, d.now, firings[0].transition.id, origin.node.ref, identity))
+        d.fan_out_empty(firings[0].transition.id, origin.node.ref, identity)
         d.empty.append(identity)
         return
     spawn_branches(d, group, origin)

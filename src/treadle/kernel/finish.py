@@ -12,7 +12,6 @@ from treadle.kernel.fallen import RUN
 from treadle.kernel.state import Token
 from treadle.kernel.view import TokenView
 from treadle.model import effects as x
-from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.states import Waiting
 
@@ -65,8 +64,8 @@ def _follow_no_match(d: Deciding) -> bool:
         if token.id not in d.state.tokens or token.waiting is not Waiting.TRIGGER:
             continue  # its branch has failed with another
         if d.node(token).definition.on_no_match == "end":
-            d.emit(e.TokenResumed(d.seq, d.now, token.id, "on_no_match"))
-            d.emit(e.TokenCompleted(d.seq, d.now, token.id, token.output))
+            d.token_resumed(token.id, "on_no_match")
+            d.token_completed(token.id, token.output)
             d.touch(token.frames)
         else:
             text = f"no trigger out of {token.node!r} can ever occur; set on_no_match: end if that is fine"
@@ -104,7 +103,7 @@ def complete_run(d: Deciding) -> None:
         fail_run(d, Error("SCHEMA", f"output of the run: {problem}"))
         return
     _clear_timers(d)
-    d.emit(e.RunCompleted(d.seq, d.now, output))
+    d.run_completed(output)
     parent.tell_ended(d)
 
 
@@ -127,7 +126,7 @@ def _value_or_null(d: Deciding, name: str, source: Any, view: TokenView) -> Json
         text = f"{name} of the run: {problem}"
         if d.graph.definition.strict:
             raise RunFails(Error(problem.kind, text)) from None
-        d.emit(e.ConditionUnevaluable(d.seq, d.now, "", text, None, "output"))
+        d.condition_unevaluable("", text, part="output")
         return None
 
 
@@ -138,7 +137,7 @@ def fail_run(d: Deciding, error: Error, *, own: bool = True) -> None:
     d.because = 0
     _abandon_decisions(d)
     _clear_timers(d)
-    d.emit(e.RunFailed(d.seq, d.now, error, own))
+    d.run_failed(error, own=own)
     if not saga.begin(d, "failed"):
         parent.tell_ended(d)
 
@@ -148,7 +147,7 @@ def cancel_run(d: Deciding, by: str, reason: str | None) -> None:
     cancel.cancel_all(d, by, reason or "run cancelled")
     _abandon_decisions(d)
     _clear_timers(d)
-    d.emit(e.RunCancelled(d.seq, d.now, by, reason))
+    d.run_cancelled(by, reason)
     if d.graph.definition.compensation == "on_failure_and_cancel" and saga.begin(d, "cancelled"):
         return
     parent.tell_ended(d)
@@ -159,7 +158,7 @@ def time_out_run(d: Deciding, error: Error) -> None:
     cancel.cancel_all(d, "run timed out", error.kind)
     _abandon_decisions(d)
     _clear_timers(d)
-    d.emit(e.RunTimedOut(d.seq, d.now, error))
+    d.run_timed_out(error)
     if d.graph.definition.compensation == "on_failure_and_cancel" and saga.begin(d, "cancelled"):
         return
     parent.tell_ended(d)
@@ -168,7 +167,7 @@ def time_out_run(d: Deciding, error: Error) -> None:
 def terminate(d: Deciding, token: Token, output: Json, tries: int, status: str) -> None:
     """A5: completing this node ends the whole run at once."""
     by = f"node {token.node}"
-    d.emit(e.TokenCompleted(d.seq, d.now, token.id, output, tries))
+    d.token_completed(token.id, output, tries)
     if status == "completed":
         cancel.cancel_all(d, by, "run terminated")
         _abandon_decisions(d)

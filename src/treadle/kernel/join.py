@@ -32,7 +32,6 @@ from treadle.kernel.route import Origin
 from treadle.kernel.standing import unspawned
 from treadle.kernel.view import group_name, item_of, races
 from treadle.model import effects as x
-from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.ids import TokenId
 
@@ -62,7 +61,7 @@ def _evaluate_site(d: Deciding, group: Group, state: SiteState) -> None:
         fail(d, group, state, site, Error(kind, f"join at {site.target.ref!r}: {why}", site.target.ref, group.path))
     elif action == "dead":
         _clear_timer(d, state)
-        d.emit(e.JoinDead(d.seq, d.now, site.target.ref, group.id))
+        d.join_dead(site.target.ref, group.id)
 
 
 def fire(d: Deciding, group: Group, state: SiteState, site: JoinSite, why: str, policy: str | None = None) -> None:
@@ -90,24 +89,19 @@ def fire(d: Deciding, group: Group, state: SiteState, site: JoinSite, why: str, 
     more = bool(early) or unspawned(group) > 0
     rest = (policy or site.sync.on_early_complete) if more else None
     _clear_timer(d, state)
-    d.emit(
-        e.JoinFired(
-            d.seq,
-            d.now,
-            site.target.ref,
-            group.id,
-            None,
-            [],
-            state.arrived,
-            len(group.failed),
-            group.total,
-            writes,
-            rest,
-            why,
-        )
+    d.join_fired(
+        site.target.ref,
+        group=group.id,
+        arrivals=[],
+        arrived=state.arrived,
+        failed=len(group.failed),
+        total=group.total,
+        writes=writes,
+        rest=rest,
+        why=why,
     )
     for path in conflicts:
-        d.emit(e.ContextConflict(d.seq, d.now, list(path), site.target.ref))
+        d.context_conflict(path, site.target.ref)
     _close(d, group, "join")
     origin = _continuation_origin(d, group, waiting)
     complete_visits(d, waiting)
@@ -120,7 +114,16 @@ def fire(d: Deciding, group: Group, state: SiteState, site: JoinSite, why: str, 
     if site.target.definition.join is not None:
         deliver.enter(d, t, origin._replace(output=output), group.frames, group.path, origin.loops)
     else:
-        deliver.create(d, site.target, t, origin, group.frames, group.path, origin.loops, output)
+        deliver.create(
+            d,
+            site.target,
+            t,
+            origin,
+            frames=group.frames,
+            path=group.path,
+            loops=origin.loops,
+            output=output,
+        )
     d.touch(group.frames)
     d.mark(group.id)
 
@@ -133,7 +136,7 @@ def _continuation_origin(d: Deciding, group: Group, waiting: list[Arrival]) -> O
             loops = {k: max((loops or {}).get(k, 0), n) for k, n in {**(loops or {}), **arrival.loops}.items()}
         token = d.state.tokens.get(arrival.token)
         holds = token.mutex if token is not None and token.mutex is not None else holds
-    return Origin(group.origin, d.graph.nodes[group.node], group.path, group.frames, loops, None, holds)
+    return Origin(group.origin, d.graph.nodes[group.node], group.path, group.frames, loops, holds=holds)
 
 
 def _any_transition(d: Deciding, site: JoinSite) -> Any:
@@ -145,7 +148,7 @@ def complete_visits(d: Deciding, waiting: list[Arrival]) -> None:
     for arrival in waiting:
         token = d.state.tokens.get(arrival.token)
         if token is not None and not token.arrivals:
-            d.emit(e.TokenCompleted(d.seq, d.now, token.id))
+            d.token_completed(token.id)
             d.touch(token.frames)
 
 
@@ -163,7 +166,7 @@ def fail(d: Deciding, group: Group, state: SiteState, site: JoinSite, error: Err
     origin = Origin(TokenId(0), site.target, group.path, group.frames, loops, error)
 
     def record(frame: Any, unhandled: bool) -> int:
-        d.emit(e.JoinFailed(d.seq, d.now, site.target.ref, error, group.id, None, frame, unhandled, True))
+        d.join_failed(site.target.ref, error, group=group.id, fails=frame, unhandled=unhandled)
         failed_at = d.state.seq
         d.because = failed_at if unhandled or frame is not None else 0
         _close(d, group, "join")
@@ -183,7 +186,7 @@ def _end_waiting(d: Deciding, waiting: list[Arrival], error: Error) -> None:
             cancel.cancel_units(d, [-arrival.id], "join", error.kind)
         elif error.kind == "SYNC_TIMEOUT":
             frames = token.frames
-            d.emit(e.TokenTimedOut(d.seq, d.now, token.id, error, d.now, None, False, d.because))
+            d.token_timed_out(token.id, error)
             d.touch(frames)
         else:
             cancel.cancel_token(d, token, "join", error.kind)
@@ -215,7 +218,7 @@ def _time_out_unit(d: Deciding, unit: int, error: Error, state: SiteState) -> No
     if token is not None:
         frames = token.frames
         cancel.stop_outside(d, token)
-        d.emit(e.TokenTimedOut(d.seq, d.now, token.id, error, d.now))
+        d.token_timed_out(token.id, error)
         d.touch(frames)
 
 
@@ -235,7 +238,7 @@ def complete_now(d: Deciding, group: Group, join: str, by: str) -> None:
         else:
             _clear_timer(d, state)
             waiting = [d.state.arrivals[i] for ids in state.waiting.values() for i in ids]
-            d.emit(e.JoinDead(d.seq, d.now, site.target.ref, group.id))
+            d.join_dead(site.target.ref, group.id)
             complete_visits(d, waiting)
 
 
@@ -280,7 +283,7 @@ def _close_when_drained(d: Deciding, group: Group) -> None:
 
 def _close(d: Deciding, group: Group, by: str) -> None:
     if group.open:
-        d.emit(e.GroupClosed(d.seq, d.now, group.id, by, False, d.because))
+        d.group_closed(group.id, by)
 
 
 def _clear_timer(d: Deciding, state: SiteState) -> None:

@@ -12,7 +12,6 @@ from treadle.kernel.group_state import Group, SiteState
 from treadle.kernel.join_merge import contributions
 from treadle.kernel.standing import unspawned
 from treadle.kernel.view import TokenView
-from treadle.model import events as e
 
 Verdict = tuple[Literal["fire", "fail", "dead", "wait"], str, str]
 """(what to do, error kind, why in words)"""
@@ -95,7 +94,7 @@ def _verdict_cel(d: Deciding, group: Group, state: SiteState, site: JoinSite, li
         satisfied = False
         if not state.unevaluable:
             via = next(t.id for t in d.graph.transitions.values() if t.site is site)
-            d.emit(e.ConditionUnevaluable(d.seq, d.now, via, str(problem), None, "strategy", group.id))
+            d.condition_unevaluable(via, str(problem), part="strategy", group=group.id)
     if satisfied:
         return "fire", "", f"{site.sync.strategy.expr} holds with {arrived} of {group.total} arrived"
     if live:

@@ -19,7 +19,6 @@ from treadle.kernel.state import Token
 from treadle.kernel.suspend import config_value
 from treadle.kernel.view import item_of
 from treadle.model import effects as x
-from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.ids import Frames, RunId
 from treadle.model.requests import AnyRequest, ChangeGroup, Emit, Send, WriteArtifact
@@ -31,7 +30,7 @@ Json = Any
 def perform(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
     """Carry out a node's native action and complete the visit."""
     attempt = token.attempt + 1
-    d.emit(e.TokenStarted(d.seq, d.now, token.id, attempt, None, value))
+    d.token_started(token.id, attempt, input=value)
     try:
         request = _request(d, token, node, value)
         output = apply(d, token, request)
@@ -74,16 +73,14 @@ def apply(d: Deciding, token: Token, request: AnyRequest) -> Json:
     if isinstance(request, ChangeGroup) and token.mode is Mode.COMPENSATION:
         raise Refused("INVALID_STATE", f"{request.verb}: a run that is being compensated has no groups to act on")
     if isinstance(request, Emit):
-        d.emit(e.Custom(d.seq, d.now, request.type, request.data, token.id))
+        d.custom(request.type, request.data, token.id)
         d.effect(x.Publish(request.type, request.data))
         return {}
     if isinstance(request, Send):
         send(d, token, request)
         return {}
     if isinstance(request, WriteArtifact):
-        d.emit(
-            e.ArtifactWritten(d.seq, d.now, token.id, request.name, request.digest, request.size, request.content_type)
-        )
+        d.artifact_written(token.id, request.name, request.digest, size=request.size, content_type=request.content_type)
         return {}
     return change_group(d, request, token.frames, f"node {token.node}", spared=token.id)
 
@@ -135,7 +132,7 @@ def _one_group(d: Deciding, name: str, frames: Frames) -> Group:
 def close_group(d: Deciding, group: Group, by: str) -> Json:
     """No more siblings; closing again changes nothing."""
     if group.open:
-        d.emit(e.GroupClosed(d.seq, d.now, group.id, by))
+        d.group_closed(group.id, by)
         d.mark(group.id)
     return {"total": group.total}
 
@@ -157,7 +154,7 @@ def add_siblings(d: Deciding, group: Group, items: Json, count: Json, command: s
         raise RunFails(_limit("max_spawn_count", limits.max_spawn_count, added, group))
     if d.state.visits + unspawned(group) + added > limits.max_tokens_per_run:
         raise RunFails(_limit("max_tokens_per_run", limits.max_tokens_per_run, d.state.visits + added, group))
-    d.emit(e.GroupGrew(d.seq, d.now, group.id, group.total + added, items, command))
+    d.group_grew(group.id, group.total + added, items, command)
     if d.running:
         spawning.spawn_branches(d, group)
     d.mark(group.id)

@@ -23,7 +23,6 @@ from treadle.kernel.join_merge import OverlayedWrites, frames_inwards, path_key
 from treadle.kernel.node_join_reach import can_still_come, reaches, rearmed
 from treadle.kernel.route import Origin
 from treadle.model import definition as dd
-from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.ids import ArrivalId, Frame, Frames, TokenId
 
@@ -117,29 +116,33 @@ def _fire(d: Deciding, node: GraphNode, definition: dd.NodeJoin, state: NodeJoin
     item = state.item
     if definition.kind == "inbound" and definition.rest == "cancel":
         _withdraw_coming(d, node, state, [arrival.id for arrival in chosen])
-    d.emit(
-        e.JoinFired(
-            d.seq,
-            d.now,
-            node.ref,
-            None,
-            item,
-            [arrival.id for arrival in chosen],
-            len(chosen),
-            0,
-            len(node.inbound),
-            overlay.writes(),
-            definition.rest if definition.kind == "inbound" else None,
-            f"{definition.kind}: {len(chosen)} arrivals",
-            scope_frame(d.state, frames),
-        )
+    d.join_fired(
+        node.ref,
+        item=item,
+        arrivals=[arrival.id for arrival in chosen],
+        arrived=len(chosen),
+        total=len(node.inbound),
+        writes=overlay.writes(),
+        rest=definition.rest if definition.kind == "inbound" else None,
+        why=f"{definition.kind}: {len(chosen)} arrivals",
+        scope=scope_frame(d.state, frames),
     )
     for path in overlay.conflicts:
-        d.emit(e.ContextConflict(d.seq, d.now, list(path), node.ref))
+        d.context_conflict(path, node.ref)
     origin = _origin(d, chosen, frames)
     join.complete_visits(d, chosen)
     t = d.graph.transitions[chosen[-1].via]
-    deliver.create(d, node, t, origin, frames, shared_path(chosen), origin.loops, output, _vias(chosen))
+    deliver.create(
+        d,
+        node,
+        t,
+        origin,
+        frames=frames,
+        path=shared_path(chosen),
+        loops=origin.loops,
+        output=output,
+        merged=_vias(chosen),
+    )
     d.touch(frames)
 
 
@@ -168,7 +171,7 @@ def _fail(d: Deciding, node: GraphNode, state: NodeJoinState, chosen: list[Arriv
     item = state.item
 
     def record(frame: Frame | None, unhandled: bool) -> int:
-        d.emit(e.JoinFailed(d.seq, d.now, node.ref, error, None, item, frame, unhandled, True))
+        d.join_failed(node.ref, error, item=item, fails=frame, unhandled=unhandled)
         failed_at = d.state.seq
         d.because = failed_at if unhandled or frame is not None else 0
         cancel.cancel_units(d, [-arrival.id for arrival in chosen], f"join at {node.ref}", error.kind)
@@ -188,7 +191,7 @@ def _origin(d: Deciding, chosen: list[Arrival], frames: Frames) -> Origin:
         token = d.state.tokens.get(arrival.token)
         holds = token.mutex if token is not None and token.mutex is not None else holds
     source = d.graph.transitions[last.via].source
-    return Origin(last.token, source, shared_path(chosen), frames, loops, None, holds)
+    return Origin(last.token, source, shared_path(chosen), frames, loops, holds=holds)
 
 
 def shared_frames(stacks: list[Frames]) -> Frames:

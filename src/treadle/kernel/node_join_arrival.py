@@ -7,8 +7,7 @@ from treadle.kernel.deciding import Deciding
 from treadle.kernel.node_join_reach import rearmed
 from treadle.kernel.route import Origin
 from treadle.kernel.view import join_item
-from treadle.model import events as e
-from treadle.model.ids import ArrivalId, Frames, TokenId
+from treadle.model.ids import Frames, TokenId
 
 
 def arrive(
@@ -30,22 +29,16 @@ def arrive(
         begins_round = rearmed(d, t.target, state)
         absorbed = not begins_round and (definition.rest == "absorb" or t.id not in state.used)
     holder = origin.token if origin.attached else TokenId(0)
-    d.emit(
-        e.JoinArrived(
-            d.seq,
-            d.now,
-            ArrivalId(0 if absorbed else d.state.last_arrival + 1),
-            holder,
-            t.target.ref,
-            t.id,
-            path,
-            frames,
-            None,
-            item,
-            origin.output if definition.collect else None,
-            loops,
-            absorbed,
-            begins_round,
-        )
+    d.join_arrived(
+        holder,
+        t.target.ref,
+        t.id,
+        path,
+        frames,
+        item=item,
+        value=origin.output if definition.collect else None,
+        loops=loops,
+        absorbed=absorbed,
+        rearmed=begins_round,
     )
     d.touch(frames)

@@ -16,7 +16,6 @@ from treadle.kernel.members import COMPENSATION, EXECUTING, PAUSED
 from treadle.kernel.state import ENDED, Token
 from treadle.model import commands as c
 from treadle.model import effects as x
-from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.ids import RunId, TokenId
 from treadle.model.requests import AnyRequest
@@ -73,7 +72,7 @@ def report_progress(d: Deciding, command: c.ReportProgress) -> None:
     if token is None or token.state is not TokenState.EXECUTING or token.attempt != command.attempt:
         return
     if (token.attempt, token.recoveries, command.part) > token.progress and not is_too_deep(command.data):
-        d.emit(e.Custom(d.seq, d.now, command.name, command.data, token.id, command.part))
+        d.custom(command.name, command.data, token.id, part=command.part)
 
 
 def finish_attempt(d: Deciding, command: c.FinishAttempt) -> None:
@@ -121,7 +120,7 @@ def _answering(d: Deciding, token_id: TokenId, attempt: int, worker: str | None)
 def _defer(
     d: Deciding, token: Token, output: Json, error: Error | None, tries: int, requests: tuple[AnyRequest, ...]
 ) -> None:
-    d.emit(e.CallbackReceived(d.seq, d.now, token.id, token.attempt, output, error, tries, requests))
+    d.callback_received(token.id, token.attempt, output, error, tries=tries, requests=requests)
 
 
 def apply_result(d: Deciding, token: Token, output: Json, tries: int, requests: tuple[AnyRequest, ...]) -> None:
@@ -136,7 +135,7 @@ def apply_result(d: Deciding, token: Token, output: Json, tries: int, requests: 
             if token.id in d.state.tokens and token.mode is Mode.FORWARD:
                 complete.leave_behind(d, token, output)
                 cancel.clear_timers(d, token)
-                d.emit(e.TokenCompleted(d.seq, d.now, token.id, output, tries))
+                d.token_completed(token.id, output, tries)
             elif token.id not in d.state.tokens:
                 failure.refuse_late(d, token.id, token.attempt, "the visit has withdrawn itself")
             raise
@@ -180,11 +179,11 @@ def lose_worker(d: Deciding, command: c.LoseWorker) -> None:
             d.effect(x.ClearTimer(timer))
     queue = d.node(token).definition.queue if token.mode is Mode.FORWARD else None
     lost = token.recoveries + 1
-    d.emit(e.TokenDispatched(d.seq, d.now, token.id, token.attempt, token.input, queue, lost, command.graceful))
+    d.token_dispatched(token.id, token.attempt, token.input, queue=queue, recovery=lost, forgiven=command.graceful)
     slot = begin.slot_of(d, token, d.node(token)) if token.mode is Mode.FORWARD else None
     if queue is None and slot is None:
-        d.emit(e.TokenStarted(d.seq, d.now, token.id, token.attempt))
-    d.effect(x.RunTask(token.id, token.attempt, token.node, token.input, queue, token.record, slot))
+        d.token_started(token.id, token.attempt)
+    d.effect(x.RunTask(token.id, token.attempt, token.node, token.input, queue=queue, record=token.record, slot=slot))
 
 
 def known_visit(d: Deciding, token_id: TokenId) -> Token:
@@ -228,7 +227,7 @@ def receive_callback(d: Deciding, command: c.ReceiveCallback) -> None:
         _refuse_callback(d, command, kind or "INVALID_STATE")
         return
     suspend.started_by(d, token, f"callback of {token.node}")
-    d.emit(e.CallbackReceived(d.seq, d.now, token.id, command.attempt, command.output, command.error))
+    d.callback_received(token.id, command.attempt, command.output, command.error)
     if d.state.status is not RunStatus.PAUSED:
         apply_callback(d, token, command.output, command.error)
 
@@ -242,7 +241,7 @@ def _late_kind(d: Deciding, token_id: TokenId, attempt: int) -> str:
 
 
 def _refuse_callback(d: Deciding, command: c.ReceiveCallback, kind: str) -> None:
-    d.emit(e.CallbackRefused(d.seq, d.now, command.token, command.attempt, kind))
+    d.callback_refused(command.token, command.attempt, kind)
     refused = Refused(
         kind, f"callback for attempt {command.attempt} of visit {command.token}: {_why_late(d, command.token)}"
     )
@@ -254,5 +253,5 @@ def apply_callback(d: Deciding, token: Token, output: Json, error: Error | None)
     if error is None:
         suspend.resume_with(d, token, output, "callback")
     else:
-        d.emit(e.TokenResumed(d.seq, d.now, token.id, "callback"))
+        d.token_resumed(token.id, "callback")
         failure.attempt_failed(d, token, error)

@@ -9,7 +9,6 @@ from treadle.kernel.deciding import Deciding, Refused
 from treadle.kernel.state import Token
 from treadle.model import commands as c
 from treadle.model import effects as x
-from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.ids import RunId, TokenId
 from treadle.model.states import RunStatus, TokenState, Waiting
@@ -32,24 +31,14 @@ def end_child(d: Deciding, command: c.EndChild) -> None:
         if command.status == RunStatus.COMPLETED and command.compensable:
             on_answer.late_success(d, command.token, None, command.output, command.child)
         return
-    d.emit(
-        e.ChildEnded(
-            d.seq,
-            d.now,
-            token.id,
-            command.child,
-            command.status,
-            command.output,
-            command.error,
-            command.compensable,
-        )
-    )
+    output, error, compensable = command.output, command.error, command.compensable
+    d.child_ended(token.id, command.child, command.status, output=output, error=error, compensable=compensable)
     if d.state.status is not RunStatus.PAUSED:
-        apply_child_end(d, token, command.child, command.status, command.output, command.error, command.compensable)
+        apply_child_end(d, token, command.child, command.status, output, error, compensable=compensable)
 
 
 def apply_child_end(
-    d: Deciding, token: Token, child: Any, status: str, output: Json, error: Error | None, compensable: bool
+    d: Deciding, token: Token, child: Any, status: str, output: Json, error: Error | None, *, compensable: bool
 ) -> None:
     """A child's end takes effect: its output, or a failure where the list of 2.6 starts again."""
     if status == RunStatus.COMPLETED:
@@ -62,7 +51,7 @@ def apply_child_end(
         cause = error.as_json() if error is not None else failed.as_json()
         suspend.resume_with(d, token, {"error": {**cause, "status": status}}, "child")
         return
-    d.emit(e.TokenResumed(d.seq, d.now, token.id, "child"))
+    d.token_resumed(token.id, "child")
     failure.attempt_failed(d, token, failed)
 
 
@@ -120,7 +109,7 @@ def refuse_call(d: Deciding, command: c.RefuseCall) -> None:
         _retry_with(d, wanted, command.by, command.levels, {token.id: -1})
     elif token.waiting is Waiting.SUBWORKFLOW:
         cancel.clear_timers(d, token, triggers=False)
-        d.emit(e.TokenRetryScheduled(d.seq, d.now, token.id, token.attempt + 1, d.now))
+        d.token_retry_scheduled(token.id, token.attempt + 1, d.now)
         timers.start(d, d.now, "retry", token)
 
 

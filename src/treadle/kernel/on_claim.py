@@ -12,7 +12,6 @@ from treadle.kernel.on_answer import known_visit
 from treadle.kernel.state import Token
 from treadle.model import commands as c
 from treadle.model import effects as x
-from treadle.model import events as e
 from treadle.model.states import TokenState
 
 
@@ -22,7 +21,7 @@ def start_attempt(d: Deciding, command: c.StartAttempt) -> None:
     if token.state is TokenState.EXECUTING and token.worker == command.worker:
         return
     if _is_at_work_unclaimed(d, token, command):
-        d.emit(e.TokenStarted(d.seq, d.now, token.id, command.attempt, command.worker, None, command.lease_until))
+        d.token_started(token.id, command.attempt, worker=command.worker, lease_until=command.lease_until)
         _set_lease(d, token, command.lease_until)
         return
     if not d.running:
@@ -30,7 +29,7 @@ def start_attempt(d: Deciding, command: c.StartAttempt) -> None:
     old = command.recovery not in (None, token.recoveries)
     if token.state is not TokenState.DISPATCHED or token.attempt != command.attempt or old:
         raise Refused("LEASE_CONFLICT", f"attempt {command.attempt} of visit {command.token} is not on offer")
-    d.emit(e.TokenStarted(d.seq, d.now, token.id, command.attempt, command.worker, None, command.lease_until))
+    d.token_started(token.id, command.attempt, worker=command.worker, lease_until=command.lease_until)
     _set_lease(d, token, command.lease_until)
     if command.worker is not None and token.external is not None:
         suspend.started_by(d, token, f"claim of {token.node}")

@@ -10,7 +10,6 @@ from treadle.kernel.on_answer import answered_before, known_visit
 from treadle.kernel.state import Token
 from treadle.model import commands as c
 from treadle.model import effects as x
-from treadle.model import events as e
 from treadle.model.ids import RUN_GATE, TokenId
 from treadle.model.states import GateState, RunStatus
 
@@ -35,7 +34,7 @@ def complete_gate(d: Deciding, command: c.CompleteGate) -> None:
     if problem is not None:
         raise Refused("SCHEMA", f"answer to {node.ref!r}: {problem}")
     suspend.started_by(d, token, f"answer to {node.ref}")
-    d.emit(e.GateCompleted(d.seq, d.now, token.id, command.data, command.by, instead_of))
+    d.gate_completed(token.id, command.data, command.by, instead_of)
     d.effect(x.CloseGate(token.id))
     if d.state.status is not RunStatus.PAUSED:
         suspend.resume_with(d, token, command.data, f"person {command.by}" if command.by else "person")
@@ -47,7 +46,7 @@ def claim_gate(d: Deciding, command: c.ClaimGate) -> None:
     if _holder(token) == command.by:
         return
     _instead_of(token, command.by, force=False)
-    d.emit(e.GateClaimed(d.seq, d.now, token.id, command.by))
+    d.gate_claimed(token.id, command.by)
     d.effect(x.NoteClaim(token.id, command.by))
     suspend.started_by(d, token, f"claim of {token.node}")
 
@@ -58,7 +57,7 @@ def release_gate(d: Deciding, command: c.ReleaseGate) -> None:
     if _holder(token) is None:
         return
     instead_of = _instead_of(token, command.by, command.force)
-    d.emit(e.GateReleased(d.seq, d.now, token.id, command.by, instead_of))
+    d.gate_released(token.id, command.by, instead_of)
     d.effect(x.NoteClaim(token.id))
 
 
@@ -68,7 +67,7 @@ def delegate_gate(d: Deciding, command: c.DelegateGate) -> None:
     if _holder(token) == command.to:
         return
     instead_of = _instead_of(token, command.by, command.force)
-    d.emit(e.GateDelegated(d.seq, d.now, token.id, command.to, command.by, instead_of))
+    d.gate_delegated(token.id, command.to, command.by, instead_of)
     d.effect(x.NoteClaim(token.id, command.to))
 
 

@@ -22,7 +22,6 @@ from treadle.kernel.depth import is_too_deep, too_deep
 from treadle.kernel.state import Deferred, Signal, Token
 from treadle.model import commands as c
 from treadle.model import effects as x
-from treadle.model import events as e
 from treadle.model.ids import RecordId
 from treadle.model.requests import ChangeGroup
 from treadle.model.states import RunStatus, TokenState
@@ -91,7 +90,7 @@ def pause_run(d: Deciding, command: c.PauseRun) -> None:
         return
     if d.state.status is not RunStatus.RUNNING:
         raise Refused("INVALID_STATE", f"run {d.state.run} is {d.state.status}")
-    d.emit(e.RunPaused(d.seq, d.now, command.by, command.reason))
+    d.run_paused(command.by, command.reason)
 
 
 def resume_run(d: Deciding, command: c.ResumeRun) -> None:
@@ -121,7 +120,7 @@ def extend_timeout(d: Deciding, command: c.ExtendTimeout) -> None:
         timers.start(d, deadline, "run")
         return
     if d.state.status is RunStatus.RUNNING:
-        d.emit(e.RunPaused(d.seq, d.now, command.by, "to extend the deadline"))
+        d.run_paused(command.by, "to extend the deadline")
     _resume(d, command.by, deadline)
 
 
@@ -129,7 +128,7 @@ def _resume(d: Deciding, by: str, deadline: int | None) -> None:
     assert d.state.paused_at is not None
     waiting = list(d.state.deferred.values())
     shift = d.now - d.state.paused_at
-    d.emit(e.RunResumed(d.seq, d.now, by, shift, deadline))
+    d.run_resumed(by, shift_ms=shift, deadline=deadline)
     if deadline is not None:
         timers.start(d, deadline, "run")
     if shift:
@@ -154,7 +153,9 @@ def _carry_on(d: Deciding, token: Token, item: Deferred) -> None:
     elif item.kind == "callback":
         on_answer.apply_callback(d, token, item.output, item.error)
     elif item.kind == "child":
-        on_child.apply_child_end(d, token, item.child, item.status or "", item.output, item.error, item.compensable)
+        on_child.apply_child_end(
+            d, token, item.child, item.status or "", item.output, item.error, compensable=item.compensable
+        )
     elif item.error is not None:
         failure.attempt_failed(d, token, item.error, item.tries)
     else:
@@ -167,7 +168,7 @@ def compensate_run(d: Deciding, _command: c.CompensateRun) -> None:
         if d.state.status in (RunStatus.COMPENSATED, RunStatus.COMPENSATION_FAILED):
             parent.tell_ended(d)
         return
-    d.emit(e.RunCompensating(d.seq, d.now, "parent"))
+    d.run_compensating("parent")
     saga.advance(d)
 
 
@@ -187,7 +188,7 @@ def retry_compensation(d: Deciding, command: c.RetryCompensation) -> None:
 
 
 def _retry_record(d: Deciding, record: RecordId, by: str) -> None:
-    d.emit(e.RunCompensating(d.seq, d.now, d.state.cause or "failed"))
+    d.run_compensating(d.state.cause or "failed")
     saga.start_record(d, d.state.records[record], by)
 
 
@@ -199,6 +200,6 @@ def skip_compensation(d: Deciding, command: c.SkipCompensation) -> None:
         return
     if record.status != "failed" or d.state.status is not RunStatus.COMPENSATION_FAILED:
         raise Refused("INVALID_STATE", f"compensation of {record.node!r} is {record.status}, not failed")
-    d.emit(e.CompensationSkipped(d.seq, d.now, record.id, command.by))
-    d.emit(e.RunCompensating(d.seq, d.now, d.state.cause or "failed"))
+    d.compensation_skipped(record.id, command.by)
+    d.run_compensating(d.state.cause or "failed")
     saga.advance(d)

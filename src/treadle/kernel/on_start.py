@@ -7,7 +7,6 @@ from treadle.kernel.deciding import Deciding, Refused, RunFails
 from treadle.kernel.depth import is_too_deep, too_deep
 from treadle.kernel.route import Origin
 from treadle.model import commands as c
-from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.ids import TokenId
 from treadle.model.states import RunStatus
@@ -24,24 +23,20 @@ def start_run(d: Deciding, command: c.StartRun) -> None:
     if problem is not None:
         raise Refused("SCHEMA", f"input of {d.graph.workflow_name!r}: {problem}")
     definition = d.graph.definition
-    d.emit(
-        e.RunStarted(
-            d.seq,
-            d.now,
-            command.run,
-            d.graph.workflow_name,
-            command.version,
-            d.graph.hash,
-            value,
-            command.entity,
-            command.parent,
-            command.depth,
-            command.depth_max if command.depth_max is not None else definition.limits.max_nesting_depth,
-            command.idempotency_key,
-            command.trigger,
-            command.seed,
-            command.tags,
-        )
+    d.run_started(
+        command.run,
+        workflow=d.graph.workflow_name,
+        version=command.version,
+        hash=d.graph.hash,
+        input=value,
+        entity=command.entity,
+        parent=command.parent,
+        depth=command.depth,
+        depth_max=command.depth_max if command.depth_max is not None else definition.limits.max_nesting_depth,
+        idempotency_key=command.idempotency_key,
+        trigger=command.trigger,
+        seed=command.seed,
+        tags=command.tags,
     )
     entity.enter(d)
     if definition.timeout_ms is not None:
@@ -52,4 +47,4 @@ def start_run(d: Deciding, command: c.StartRun) -> None:
         text = f"max_tokens_per_run is {limit} and there are {len(d.graph.start)} start nodes"
         raise RunFails(Error("LIMIT_EXCEEDED", text))
     for node in d.graph.start:
-        deliver.create(d, node, None, origin, (), "root", None)
+        deliver.create(d, node, None, origin, frames=(), path="root", loops=None)

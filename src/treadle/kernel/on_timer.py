@@ -7,7 +7,6 @@ from treadle.kernel.deciding import Deciding, Refused, RunFails
 from treadle.kernel.state import Timer, Token
 from treadle.model import commands as c
 from treadle.model import effects as x
-from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.ids import RUN_GATE
 from treadle.model.states import GateState, RunStatus
@@ -23,7 +22,7 @@ def fire_timer(d: Deciding, command: c.FireTimer) -> None:
     if timer.due > d.now:
         raise Refused("BAD_REQUEST", f"timer {command.timer} is due at {timer.due}, it is {d.now}")
     token = d.state.tokens[timer.token] if timer.token is not None else None
-    d.emit(e.TimerFired(d.seq, d.now, timer.id, timer.purpose, timer.token))
+    d.timer_fired(timer.id, timer.purpose, timer.token)
     if token is not None:
         _TOKEN_TIMERS[timer.purpose](d, token, timer)
     elif timer.purpose == "sync":
@@ -38,7 +37,7 @@ def _wait(d: Deciding, token: Token, _timer: Timer) -> None:
 
 
 def _retry(d: Deciding, token: Token, _timer: Timer) -> None:
-    d.emit(e.TokenResumed(d.seq, d.now, token.id, "retry"))
+    d.token_resumed(token.id, "retry")
     d.ready.append(token.id)
 
 
@@ -64,13 +63,13 @@ def _gate_due(d: Deciding, token: Token, _timer: Timer) -> None:
     source = node.config.get("on_expiry")
     policy = source.evaluate(d.view(token)) if source is not None else "fail"
     default = policy.get("default") if isinstance(policy, dict) else None
-    d.emit(e.GateExpired(d.seq, d.now, token.id, default))
+    d.gate_expired(token.id, default)
     d.effect(x.CloseGate(token.id))
     if isinstance(policy, dict):
         suspend.started_by(d, token, f"expiry of {token.node}")
         suspend.resume_with(d, token, default, "expiry")
         return
-    d.emit(e.TokenResumed(d.seq, d.now, token.id, "expiry"))
+    d.token_resumed(token.id, "expiry")
     text = f"nobody answered {node.ref!r} in time"
     failure.attempt_failed(d, token, Error("TASK_TIMEOUT", text, retryable=True))
 
@@ -110,7 +109,7 @@ def _run(d: Deciding) -> None:
     text = f"the run has not ended by its deadline, {d.now - d.state.started_at} ms after it started"
     error = Error("WORKFLOW_TIMEOUT", text)
     if policy == "human_gate":
-        d.emit(e.RunPaused(d.seq, d.now, "timeout", error.message))
+        d.run_paused("timeout", error.message)
         d.effect(x.OpenGate(RUN_GATE, "", error.message))
     elif policy == "cancel":
         finish.time_out_run(d, error)

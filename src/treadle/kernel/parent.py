@@ -18,9 +18,9 @@ def tell_ended(d: Deciding) -> None:
                 state.status.value,
                 state.output,
                 state.error,
-                bool(state.records) and d.graph.definition.compensation != "off",
-                state.life,
-                state.levels,
+                compensable=bool(state.records) and d.graph.definition.compensation != "off",
+                life=state.life,
+                levels=state.levels,
             )
         )
 

@@ -10,8 +10,7 @@ from typing import Any
 
 from treadle.kernel.deciding import Deciding
 from treadle.kernel.state import Token
-from treadle.model import events as e
-from treadle.model.ids import RecordId, RunId
+from treadle.model.ids import RunId
 from treadle.model.states import Mode, RunStatus
 
 Json = Any
@@ -21,19 +20,8 @@ def record(d: Deciding, token: Token, output: Json, child: RunId | None = None) 
     """A completed visit can be undone."""
     if d.graph.definition.compensation == "off":
         return
-    d.emit(
-        e.CompensationRecorded(
-            d.seq,
-            d.now,
-            RecordId(d.state.last_record + 1),
-            token.id,
-            token.node,
-            token.path,
-            token.frames,
-            token.input,
-            output,
-            child,
-        )
+    d.compensation_recorded(
+        token.id, token.node, token.path, token.frames, input=token.input, output=output, child=child
     )
 
 

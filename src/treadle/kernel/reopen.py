@@ -32,8 +32,7 @@ from treadle.kernel.reopen_plan import (
 from treadle.kernel.state import ENDED, RunState, Token
 from treadle.model import commands as c
 from treadle.model import effects as x
-from treadle.model import events as e
-from treadle.model.ids import ArrivalId, GroupId, TimerId, TokenId
+from treadle.model.ids import ArrivalId, GroupId, TokenId
 from treadle.model.states import Mode, RunStatus, TokenState, Waiting
 
 # What is asked
@@ -120,7 +119,7 @@ def carry_out(d: Deciding, wanted: Plan, by: str, levels: int, lives: dict[Token
 
 def _reopen_run(d: Deciding, by: str, levels: int) -> None:
     left = d.state.time_left
-    d.emit(e.RunResumed(d.seq, d.now, by, reopened=True, levels=levels))
+    d.run_resumed(by, reopened=True, levels=levels)
     if left is not None:
         timers.start(d, d.now + max(left, 0), "run")
 
@@ -130,20 +129,20 @@ def _reopen_joins(d: Deciding, wanted: Plan, by: str) -> None:
     failed = [(f.group or 0, seq, f) for seq, f in wanted.failures.items() if f.target is not None]
     for _, seq, failure in sorted(failed, key=lambda entry: entry[:2]):
         assert failure.target is not None
-        d.emit(e.JoinReopened(d.seq, d.now, failure.target, failure.group, failure.item, seq, by))
+        d.join_reopened(failure.target, failure.group, by, item=failure.item, failure=seq)
     for group, target in sorted(wanted.joins):
-        d.emit(e.JoinReopened(d.seq, d.now, target, group, None, 0, by))
+        d.join_reopened(target, group, by)
     d.empty.extend(group for group in d.state.empty if group not in d.empty)
 
 
 def _restart(d: Deciding, token: Token, by: str) -> None:
-    d.emit(e.TokenRetryScheduled(d.seq, d.now, token.id, token.attempt + 1, d.now, None, by))
+    d.token_retry_scheduled(token.id, token.attempt + 1, d.now, by=by)
     timers.arm(d, d.state.tokens[token.id])
 
 
 def _wait_for_child(d: Deciding, token: Token, life: int) -> None:
     detail = {"child": token.called, "workflow": token.workflow, "life": life}
-    d.emit(e.TokenWaiting(d.seq, d.now, token.id, Waiting.SUBWORKFLOW, None, None, None, detail))
+    d.token_waiting(token.id, Waiting.SUBWORKFLOW, detail=detail)
     timers.arm(d, token)
     suspend.deadline(d, token, d.node(token))
 
@@ -167,15 +166,14 @@ def _hold_again(d: Deciding, held: list[TokenId], arrivals: list[ArrivalId]) -> 
         if all(_is_open(state, a.group, a.target) for a in waited):
             detail = {"at": sorted({a.target for a in waited})}
             awaiting = _awaiting(d, waited[0].group, waited[0].target)
-            d.emit(e.TokenWaiting(d.seq, d.now, identity, Waiting.SIBLINGS, None, awaiting, None, detail))
+            d.token_waiting(identity, Waiting.SIBLINGS, awaiting=awaiting, detail=detail)
     for number in sorted(arrivals):
         arrival = state.fallen_arrivals[number]
         cancelled = state.ended[arrival.token - 1] == _CANCELLED if arrival.token else False
         if not cancelled and _is_open(state, arrival.group, arrival.target):
             awaiting = _awaiting(d, arrival.group, arrival.target)
             detail = {"at": [arrival.target]}
-            nobody = TokenId(0)
-            d.emit(e.TokenWaiting(d.seq, d.now, nobody, Waiting.SIBLINGS, None, awaiting, None, detail, 0, arrival.id))
+            d.token_waiting(TokenId(0), Waiting.SIBLINGS, awaiting=awaiting, detail=detail, arrival=arrival.id)
 
 
 _CANCELLED = ENDED.index(TokenState.CANCELLED)
@@ -198,9 +196,7 @@ def _restart_clocks(d: Deciding) -> None:
         for state in group.sites:
             timeout = d.graph.sites[state.index].sync.timeout_ms
             if timeout is not None and state.status == "open" and state.waiting and state.timer is None:
-                timer, due = TimerId(d.state.last_timer + 1), d.now + timeout
-                d.emit(e.TimerSet(d.seq, d.now, timer, due, "sync", None, group.id, state.target))
-                d.effect(x.SetTimer(timer, due))
+                timers.start_join(d, d.now + timeout, group.id, state.target)
 
 
 def wake_all(d: Deciding) -> None:

@@ -8,7 +8,6 @@ from treadle.expression.conditions import Unevaluable
 from treadle.graph.execution_graph import GraphNode, GraphTransition
 from treadle.kernel.deciding import Deciding
 from treadle.kernel.view import TokenView
-from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.ids import Frames, TokenId
 
@@ -65,7 +64,7 @@ def condition_holds(d: Deciding, view: TokenView, transition: GraphTransition, o
         if verdict.limit:
             text = f"condition of transition {transition.id!r}: {verdict.reason}"
             raise RoutingFailed(Error("LIMIT_EXCEEDED", text, origin.node.ref, origin.path))
-        d.emit(e.ConditionUnevaluable(d.seq, d.now, transition.id, verdict.reason, origin.token or None))
+        d.condition_unevaluable(transition.id, verdict.reason, token=origin.token or None)
         return False
     return verdict
 

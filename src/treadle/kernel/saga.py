@@ -17,7 +17,6 @@ from treadle.kernel.deciding import Deciding
 from treadle.kernel.identity import run_facts, visit_facts
 from treadle.kernel.state import Record, Stopped, Token
 from treadle.model import effects as x
-from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.ids import RecordId, RunId, TokenId
 from treadle.model.states import Mode, RunStatus
@@ -30,16 +29,13 @@ def record_late(
 ) -> None:
     """The record of a visit that was cancelled and succeeded all the same. In a run that is being undone, or would have
     been had there been anything to undo, compensation goes on with it."""
-    record = RecordId(d.state.last_record + 1)
-    d.emit(
-        e.CompensationRecorded(
-            d.seq, d.now, record, token, stopped.node, stopped.path, stopped.frames, stopped.input, output, child
-        )
+    d.compensation_recorded(
+        token, stopped.node, stopped.path, stopped.frames, input=stopped.input, output=output, child=child
     )
     if not undo:
         return  # the run goes on, or an operator decides how; the record waits
     if d.state.status is not RunStatus.COMPENSATING:
-        d.emit(e.RunCompensating(d.seq, d.now, d.state.cause or d.state.status.value))
+        d.run_compensating(d.state.cause or d.state.status.value)
     advance(d)
 
 
@@ -47,7 +43,7 @@ def begin(d: Deciding, cause: str) -> bool:
     """Start compensating if there is anything to undo. False: the run ends as it is."""
     if d.graph.definition.compensation == "off" or not any(_pending(d)):
         return False
-    d.emit(e.RunCompensating(d.seq, d.now, cause))
+    d.run_compensating(cause)
     advance(d)
     return True
 
@@ -67,38 +63,23 @@ def advance(d: Deciding) -> None:
     failed = [r for r in d.state.records.values() if r.status == "failed"]
     if failed:
         text = f"compensation of {', '.join(sorted({r.node for r in failed}))} failed"
-        d.emit(e.RunCompensationFailed(d.seq, d.now, Error("TASK_FAILED", text)))
+        d.run_compensation_failed(Error("TASK_FAILED", text))
     else:
-        d.emit(e.RunCompensated(d.seq, d.now))
+        d.run_compensated()
     parent.tell_ended(d)
 
 
 def start_record(d: Deciding, record: Record, by: str = "operator") -> None:
-    d.emit(e.CompensationStarted(d.seq, d.now, record.id, record.node, record.child))
+    d.compensation_started(record.id, record.node, record.child)
     if record.child is not None:
         d.effect(x.CompensateChild(record.child, record.token))
         return
     before = next((t for t in d.state.tokens.values() if t.record == record.id), None)
     if before is not None:  # an operator lets a failed compensation try again: same token, new attempt
-        d.emit(e.TokenRetryScheduled(d.seq, d.now, before.id, before.attempt + 1, d.now, None, by))
+        d.token_retry_scheduled(before.id, before.attempt + 1, d.now, by=by)
         d.ready.append(before.id)
         return
-    identity = TokenId(d.state.last_token + 1)
-    d.emit(
-        e.TokenCreated(
-            d.seq,
-            d.now,
-            identity,
-            record.node,
-            record.path,
-            (),
-            None,
-            None,
-            None,
-            Mode.COMPENSATION,
-            record.id,
-        )
-    )
+    identity = d.token_created(record.node, record.path, (), None, None, mode=Mode.COMPENSATION, record=record.id)
     d.ready.append(identity)
 
 
@@ -119,8 +100,8 @@ def dispatch(d: Deciding, token: Token) -> None:
         compensation_token_failed(d, token, Error(problem.kind, f"compensate of {token.node!r}: {problem}"))
         return
     attempt = token.attempt + 1
-    d.emit(e.TokenDispatched(d.seq, d.now, token.id, attempt, value))
-    d.emit(e.TokenStarted(d.seq, d.now, token.id, attempt))
+    d.token_dispatched(token.id, attempt, value)
+    d.token_started(token.id, attempt)
     d.effect(x.RunTask(token.id, attempt, token.node, value, None, token.record))
     timeout = undo.timeout_ms if undo.timeout_ms is not None else undo.task.timeout_ms
     if timeout is not None:
@@ -131,8 +112,8 @@ def compensation_token_completed(d: Deciding, token: Token, output: Json, tries:
     """A visit is undone; go on with the one before it."""
     assert token.record is not None
     record = token.record
-    d.emit(e.TokenCompleted(d.seq, d.now, token.id, output, tries))
-    d.emit(e.CompensationCompleted(d.seq, d.now, record))
+    d.token_completed(token.id, output, tries)
+    d.compensation_completed(record)
     advance(d)
 
 
@@ -142,19 +123,19 @@ def compensation_token_failed(d: Deciding, token: Token, error: Error) -> None:
     record = token.record
     cancel.stop_outside(d, token)
     if error.kind == "TASK_TIMEOUT":
-        d.emit(e.TokenTimedOut(d.seq, d.now, token.id, error, d.now))
+        d.token_timed_out(token.id, error)
     else:
-        d.emit(e.TokenFailed(d.seq, d.now, token.id, error, max(token.attempts - 1, 0)))
+        d.token_failed(token.id, error, max(token.attempts - 1, 0))
     record_failed(d, record, error)
 
 
 def record_failed(d: Deciding, record: RecordId, error: Error) -> None:
     """One record's compensation has failed."""
-    d.emit(e.CompensationFailed(d.seq, d.now, record, error))
+    d.compensation_failed(record, error)
     if d.graph.definition.on_compensation_failure == "continue":
         advance(d)
         return
-    d.emit(e.RunCompensationFailed(d.seq, d.now, error))
+    d.run_compensation_failed(error)
     parent.tell_ended(d)
 
 
@@ -174,7 +155,7 @@ def child_compensated(d: Deciding, token: TokenId, child: RunId, status: str, er
     current = d.state.compensating
     assert current is not None
     if status == RunStatus.COMPENSATED:
-        d.emit(e.CompensationCompleted(d.seq, d.now, current))
+        d.compensation_completed(current)
         advance(d)
     else:
         why = f" ({error.kind}: {error.message})" if error is not None else ""

@@ -12,7 +12,6 @@ from treadle.graph.execution_graph import GraphTransition
 from treadle.kernel.deciding import Deciding
 from treadle.kernel.signal_lines import kept_signals, kept_signals_by_key
 from treadle.kernel.state import Signal, Token
-from treadle.model import events as e
 
 Json = Any
 
@@ -39,7 +38,7 @@ def wish_of(d: Deciding, token: Token, transition: GraphTransition | None) -> tu
     try:
         return True, transition.trigger_key.evaluate(d.view(token))
     except EvaluationError as problem:
-        d.emit(e.ConditionUnevaluable(d.seq, d.now, transition.id, str(problem), token.id, "key"))
+        d.condition_unevaluable(transition.id, str(problem), token=token.id, part="key")
         return None
 
 

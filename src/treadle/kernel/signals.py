@@ -14,7 +14,6 @@ from treadle.kernel.deciding import Deciding, Refused
 from treadle.kernel.signal_lines import has_waiters, waiters
 from treadle.kernel.signal_match import fits, wish_of
 from treadle.kernel.state import Signal, Token
-from treadle.model import events as e
 
 Json = Any
 
@@ -26,8 +25,7 @@ def receive(d: Deciding, name: str, key: Json, data: Json, command: str | None) 
     """A signal arrives: hand it to the longest waiter, or keep it."""
     if len(d.state.signals) >= BUFFER_MAX and not has_waiters(d.state.lines, name):
         raise Refused("LIMIT_EXCEEDED", f"{BUFFER_MAX} signals are waiting to be taken in this run already")
-    identity = d.state.last_signal + 1
-    d.emit(e.SignalReceived(d.seq, d.now, identity, name, key, data, command))
+    identity = d.signal_received(name, key, data, command)
     if d.running:
         offer(d, d.state.signals[identity])
 

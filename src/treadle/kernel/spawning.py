@@ -10,9 +10,7 @@ from treadle.kernel.group_state import Group
 from treadle.kernel.route import Origin
 from treadle.kernel.standing import unspawned
 from treadle.kernel.view import transition_of
-from treadle.model import events as e
 from treadle.model.errors import Error
-from treadle.model.ids import TokenId
 
 
 def spawn_branches(d: Deciding, group: Group, origin: Origin | None = None) -> None:
@@ -48,16 +46,9 @@ def _bear_all(d: Deciding, group: Group, origin: Origin, t: GraphTransition) -> 
     for index in range(group.spawned, group.total):
         if state.visits >= limit:
             check_tokens(d, origin, t, 1)  # it may come later than its group was counted
-        token = TokenId(state.last_token + 1)
         frames = (*around, (identity, index))
         path = f"{stem}{ordinal + index}"
-        event = e.TokenCreated(d.seq, d.now, token, ref, path, frames, via, by, why)
-        if loops is not None:
-            event.loops = loops
-        if error is not None:
-            event.last_error = error
-        d.emit(event)
-        d.ready.append(token)
+        d.ready.append(d.token_created(ref, path, frames, via, by, why=why, last_error=error, loops=loops))
 
 
 def in_flight(group: Group) -> int:

@@ -13,7 +13,6 @@ from treadle.kernel.join_first import choose_by_start
 from treadle.kernel.signal_match import oldest_kept
 from treadle.kernel.state import Signal, Token
 from treadle.model import effects as x
-from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.ids import RunId
 from treadle.model.states import Waiting
@@ -45,7 +44,7 @@ def suspend(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
 
 def _start(d: Deciding, token: Token, value: Json) -> int:
     attempt = token.attempt + 1
-    d.emit(e.TokenStarted(d.seq, d.now, token.id, attempt, None, value))
+    d.token_started(token.id, attempt, input=value)
     return attempt
 
 
@@ -73,7 +72,7 @@ def _wait(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
     until = config_value(d, token, node, "until", value)
     due = _due(d, ms, until)
     _start(d, token, value)
-    d.emit(e.TokenWaiting(d.seq, d.now, token.id, Waiting.TIMER, due))
+    d.token_waiting(token.id, Waiting.TIMER, until=due)
     timers.start(d, due, "wait", token)
     deadline(d, token, node)
 
@@ -101,8 +100,8 @@ def _human(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
     source = node.config.get("form")
     form = source.evaluate(d.view(token)) if source is not None else None
     _start(d, token, value)
-    d.emit(e.GateOpened(d.seq, d.now, token.id, value, title, form, assign, due))
-    d.emit(e.TokenWaiting(d.seq, d.now, token.id, Waiting.HUMAN, due))
+    d.gate_opened(token.id, value, title=title, form=form, assign=assign, due=due)
+    d.token_waiting(token.id, Waiting.HUMAN, until=due)
     d.effect(x.OpenGate(token.id, node.ref))
     if due is not None:
         timers.start(d, due, "gate_due", token)
@@ -120,7 +119,7 @@ def _signal(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
     _start(d, token, value)
     keyed = "key" in node.config or (isinstance(value, dict) and "key" in value)
     detail = {"signal": name, "key": key, "keyed": keyed, "buffer": buffer}
-    d.emit(e.TokenWaiting(d.seq, d.now, token.id, Waiting.SIGNAL, None, None, None, detail))
+    d.token_waiting(token.id, Waiting.SIGNAL, detail=detail)
     deadline(d, token, node)
     signal = oldest_kept(d, token, None, name)
     if signal is not None:
@@ -129,7 +128,7 @@ def _signal(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
 
 def take_signal(d: Deciding, token: Token, signal: Signal) -> None:
     """A visit of a `signal` action gets the signal it waits for."""
-    d.emit(e.SignalTaken(d.seq, d.now, signal.id, token.id))
+    d.signal_taken(signal.id, token.id)
     started_by(d, token, f"signal {signal.name}")
     resume_with(d, token, signal.data, f"signal {signal.name}")
 
@@ -154,12 +153,24 @@ def _workflow_call(d: Deciding, token: Token, node: GraphNode, value: Json) -> N
     version = version or graph.version or None  # what was checked is what starts, whatever is deployed meanwhile
     child = RunId(f"{d.state.run}.{token.id}" + (f"~{attempt}" if attempt > 1 else ""))
     inherit = bool(config_value(d, token, node, "inherit_artifacts", value))
-    d.emit(e.ChildStarted(d.seq, d.now, token.id, child, name, version))
+    d.child_started(token.id, child, name, version)
     detail = {"child": child, "workflow": name}
-    d.emit(e.TokenWaiting(d.seq, d.now, token.id, Waiting.SUBWORKFLOW, None, None, None, detail))
+    d.token_waiting(token.id, Waiting.SUBWORKFLOW, detail=detail)
     depth, depth_max = d.state.depth + 1, d.state.depth_max
     catches = catches_failure(node)
-    d.effect(x.StartChild(token.id, child, name, value, depth, depth_max, version, inherit, catches=catches))
+    d.effect(
+        x.StartChild(
+            token.id,
+            child,
+            name,
+            value,
+            depth=depth,
+            depth_max=depth_max,
+            version=version,
+            inherit_artifacts=inherit,
+            catches=catches,
+        )
+    )
     deadline(d, token, node)
 
 
@@ -171,9 +182,9 @@ def catches_failure(node: GraphNode) -> bool:
 def _webhook(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
     timeout = _duration(d, token, node, "timeout_ms", value)
     attempt = token.attempt + 1
-    d.emit(e.TokenDispatched(d.seq, d.now, token.id, attempt, value))
-    d.emit(e.TokenStarted(d.seq, d.now, token.id, attempt))
-    d.emit(e.TokenWaiting(d.seq, d.now, token.id, Waiting.EXTERNAL))
+    d.token_dispatched(token.id, attempt, value)
+    d.token_started(token.id, attempt)
+    d.token_waiting(token.id, Waiting.EXTERNAL)
     d.effect(x.CallWebhook(token.id, attempt, node.ref, value))
     deadline(d, token, node, timeout)
 
@@ -189,7 +200,7 @@ _STARTERS = {
 
 def resume_with(d: Deciding, token: Token, output: Json, by: str) -> None:
     """What the token waited for has come: it goes on and completes with it."""
-    d.emit(e.TokenResumed(d.seq, d.now, token.id, by))
+    d.token_resumed(token.id, by)
     complete.complete_visit(d, token, output)
 
 

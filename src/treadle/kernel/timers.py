@@ -5,14 +5,18 @@ from __future__ import annotations
 from treadle.kernel.deciding import Deciding
 from treadle.kernel.state import Token
 from treadle.model import effects as x
-from treadle.model import events as e
-from treadle.model.ids import TimerId
+from treadle.model.ids import GroupId
 
 
 def start(d: Deciding, due: int, purpose: str, token: Token | None = None, target: str | None = None) -> None:
     """A timer that fires at `due`, once, unless its token ends first."""
-    timer = TimerId(d.state.last_timer + 1)
-    d.emit(e.TimerSet(d.seq, d.now, timer, due, purpose, token.id if token is not None else None, None, target))
+    timer = d.timer_set(due, purpose, token=token.id if token is not None else None, target=target)
+    d.effect(x.SetTimer(timer, due))
+
+
+def start_join(d: Deciding, due: int, group: GroupId, target: str) -> None:
+    """The clock of a group's join at `target`."""
+    timer = d.timer_set(due, "sync", group=group, target=target)
     d.effect(x.SetTimer(timer, due))
 
 

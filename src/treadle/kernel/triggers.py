@@ -15,7 +15,6 @@ from treadle.kernel.route import Origin, RoutingFailed, matches
 from treadle.kernel.signal_match import oldest_kept
 from treadle.kernel.state import Signal, Token
 from treadle.kernel.writing import BadOutput, apply_output
-from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.states import TokenState, Waiting
 
@@ -60,10 +59,10 @@ def check_when_of(d: Deciding, token: Token) -> bool:
                 failure.fail_token(d, token, Error("LIMIT_EXCEEDED", f"when of transition {name!r}: {holds.reason}"))
                 return True
             if held is not None:
-                d.emit(e.ConditionUnevaluable(d.seq, d.now, name, holds.reason, token.id, "when"))
+                d.condition_unevaluable(name, holds.reason, token=token.id, part="when")
             continue
         if holds != bool(held) and not t.definition.interrupting:
-            d.emit(e.ContextUpdated(d.seq, d.now, [], None, token.id, armed={name: holds}))
+            d.context_updated([], None, token.id, armed={name: holds})
         if holds and not held:
             followed = occur(d, token, t, None) or followed
     return followed
@@ -74,7 +73,7 @@ def occur(d: Deciding, token: Token, t: GraphTransition, signal: Signal | None) 
     node = d.node(token)
     mutex = node.definition.mutex
     holds = token.mutex if mutex is not None and mutex.keep and t.definition.interrupting else None
-    origin = Origin(token.id, node, token.path, token.frames, token.loops, None, holds)
+    origin = Origin(token.id, node, token.path, token.frames, token.loops, holds=holds)
     try:
         if not matches(d, d.view(token), t, origin):
             return False
@@ -82,7 +81,7 @@ def occur(d: Deciding, token: Token, t: GraphTransition, signal: Signal | None) 
         failure.fail_token(d, token, problem.error)
         return True
     if signal is not None:
-        d.emit(e.SignalTaken(d.seq, d.now, signal.id, token.id))
+        d.signal_taken(signal.id, token.id)
     by = f"trigger {t.id}"
     if t.definition.interrupting:
         suspend.started_by(d, token, by)
@@ -107,7 +106,7 @@ def occur(d: Deciding, token: Token, t: GraphTransition, signal: Signal | None) 
 def _begin_choice(d: Deciding, token: Token, signal: Signal | None) -> None:
     """A node that only waits for triggers: what the signal brings is its output, and may be read by what follows."""
     if token.state is TokenState.PENDING:  # the signal was there before the token
-        d.emit(e.TokenStarted(d.seq, d.now, token.id, token.attempt + 1))
+        d.token_started(token.id, token.attempt + 1)
     node = d.node(token)
     if node.outputs or node.read:
         apply_output(d, token, signal.data if signal is not None else {})
@@ -118,13 +117,13 @@ def _complete_choice(d: Deciding, token: Token, signal: Signal | None, by: str) 
     cancel.stop_outside(d, token)
     complete.leave_behind(d, token, output)
     if token.state is TokenState.WAITING:
-        d.emit(e.TokenResumed(d.seq, d.now, token.id, by))
-    d.emit(e.TokenCompleted(d.seq, d.now, token.id, output))
+        d.token_resumed(token.id, by)
+    d.token_completed(token.id, output)
 
 
 def _interrupt(d: Deciding, token: Token, by: str) -> None:
     """The visit's own work, under way or queued, is withdrawn."""
     cancel.stop_outside(d, token)
     if token.state is TokenState.PENDING:
-        d.emit(e.TokenStarted(d.seq, d.now, token.id, token.attempt + 1))
-    d.emit(e.TokenCancelled(d.seq, d.now, token.id, by, "interrupted"))
+        d.token_started(token.id, token.attempt + 1)
+    d.token_cancelled(token.id, by, "interrupted")

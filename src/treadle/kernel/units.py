@@ -159,7 +159,7 @@ def _count_arrival(state: RunState, arrival: Arrival, delta: int) -> None:
         stays = position(arrival.frames, arrival.group)
     else:
         stays = arrival.frames.index(arrival.item) + 1 if arrival.item is not None else 0
-    _count(state, -arrival.id, arrival.frames, bit, delta, arrival.group, stays)
+    _count(state, -arrival.id, arrival.frames, bit, delta, popped=arrival.group, stays=stays)
 
 
 def _count(
@@ -168,6 +168,7 @@ def _count(
     frames: Frames,
     bit: int,
     delta: int,
+    *,
     popped: int | None = None,
     stays: int | None = None,
 ) -> None:

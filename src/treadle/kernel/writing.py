@@ -13,7 +13,6 @@ from treadle.kernel.evolve_tokens import scope_frame
 from treadle.kernel.scope import Scope, read
 from treadle.kernel.state import Token
 from treadle.kernel.view import TokenView, scope_chain
-from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.events import Write
 from treadle.model.ids import Frame, Frames
@@ -66,7 +65,7 @@ def apply_output(d: Deciding, token: Token, output: Json) -> None:
     branch = _unjoined_branch(d, frames, scope) if frames and frames[-1] is not scope else None
     if branch is not None:
         _report_conflicts(d, token, writes, scope, branch)
-    d.emit(e.ContextUpdated(d.seq, d.now, writes, scope, token.id, False, branch))
+    d.context_updated(writes, scope, token.id, branch)
 
 
 def _plucked(plucks: tuple[tuple[Path, Path], ...], output: Json) -> list[Write]:
@@ -137,4 +136,4 @@ def _report_conflicts(d: Deciding, token: Token, writes: list[Write], scope: Fra
         writer = d.state.writers.get((scope, path))
         sibling = writer is not None and writer[0] == branch[0] and writer != branch
         if path[0] != "nodes" and sibling and not json_equal(read(chain, path), value):
-            d.emit(e.ContextConflict(d.seq, d.now, list(path), token.node))
+            d.context_conflict(path, token.node)

@@ -106,7 +106,9 @@ class Reading:
         self.failed = self.failed or severity == "error"
         at = path_text((*self.source.root, *path))
         line, column = spot if spot is not None else (None, None)
-        self.problems.append(Problem(code, message, severity, at, self.source.file, line, column, hint))
+        self.problems.append(
+            Problem(code, message, severity, at, self.source.file, line=line, column=column, hint=hint)
+        )
 
     def _severity(self, code: str) -> Literal["error", "warning"]:
         return "warning" if code in ADVICE or (code in WARNINGS and not self.strict) else "error"

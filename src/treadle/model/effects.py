@@ -192,7 +192,7 @@ class OfferWork(Effect, tag="offer_work", frozen=True):
 
     def task(self) -> RunTask:
         """What it was made of."""
-        return RunTask(self.token, self.attempt, self.node, self.input, self.queue or None, None, self.slot)
+        return RunTask(self.token, self.attempt, self.node, self.input, queue=self.queue or None, slot=self.slot)
 
 
 class WithdrawWork(Effect, tag="withdraw_work", frozen=True):

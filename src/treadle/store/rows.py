@@ -45,12 +45,12 @@ def run_row(columns: Sequence[Any]) -> RunRow:
         RunStatus(status),
         seq,
         key,
-        started,
-        changed,
-        bool(busy),
-        entity,
-        _tags(tags) if tags is not None else (),
-        parent,
+        started=started,
+        changed=changed,
+        busy=bool(busy),
+        entity=entity,
+        tags=_tags(tags) if tags is not None else (),
+        parent=parent,
     )
 
 
@@ -80,7 +80,14 @@ def gate_row(commit: Commit, effect: OpenGate, workflow: str) -> GateRow:
     for event in commit.events:
         if isinstance(event, GateOpened) and event.token == effect.token:
             return GateRow(
-                commit.run, effect.token, effect.node, workflow, event.at, event.title, event.assign, event.due
+                commit.run,
+                effect.token,
+                effect.node,
+                workflow,
+                event.at,
+                event.title,
+                assign=event.assign,
+                due=event.due,
             )
     at = commit.events[-1].at if commit.events else 0
     return GateRow(commit.run, effect.token, effect.node, workflow, at, effect.title)

@@ -164,20 +164,22 @@ def _of_transition(index: int, transition: Transition) -> Iterator[Use]:
     node = transition.from_
     if transition.condition is not None:
         when = When.LEAVING if transition.trigger is None else When.WAITING
-        yield Use((*at, "condition"), Form.CONDITION, transition.condition, Sees.RUN, when, node, transition)
+        yield Use((*at, "condition"), Form.CONDITION, transition.condition, Sees.RUN, when, node, transition=transition)
     if transition.foreach is not None:
         place = (*at, "foreach", "collection")
-        yield Use(place, Form.SOURCE, transition.foreach.collection, Sees.RUN, When.LEAVING, node, transition)
+        yield Use(
+            place, Form.SOURCE, transition.foreach.collection, Sees.RUN, When.LEAVING, node, transition=transition
+        )
     if transition.spawn_from is not None:
         source = transition.spawn_from.get("from_context", transition.spawn_from)
         place = (*at, "spawn_count", next(iter(transition.spawn_from)))
-        yield Use(place, Form.SOURCE, source, Sees.RUN, When.LEAVING, node, transition)
+        yield Use(place, Form.SOURCE, source, Sees.RUN, When.LEAVING, node, transition=transition)
     if transition.trigger is not None:
         for name, form in (("key", Form.SOURCE), ("when", Form.CONDITION)):
             value = getattr(transition.trigger, name)
             if value is not None:
-                yield Use((*at, "trigger", name), form, value, Sees.RUN, When.WAITING, node, transition)
+                yield Use((*at, "trigger", name), form, value, Sees.RUN, When.WAITING, node, transition=transition)
     sync = transition.synchronization
     if sync is not None and sync.strategy.expr is not None:
         place = (*at, "synchronization", "strategy", "cel")
-        yield Use(place, Form.JOIN, sync.strategy.expr, Sees.RUN, When.WAITING, node, transition)
+        yield Use(place, Form.JOIN, sync.strategy.expr, Sees.RUN, When.WAITING, node, transition=transition)

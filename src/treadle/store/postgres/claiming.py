@@ -275,7 +275,9 @@ def _wanted(page: Iterable[asyncpg.Record], turns: Sequence[LaneShare], caps: Ma
     wanted: list[Wanted] = []
     for turn in sorted(turns, key=lambda turn: (turn.priority, RANDOM.random())):
         key, first = turn.key, begin[turn.priority, turn.key]
-        wanted.append(Wanted(turn.priority, key, turn.count, first, caps.get(key), before[key], before.total()))
+        wanted.append(
+            Wanted(turn.priority, key, turn.count, first, caps.get(key), before=before[key], ahead=before.total())
+        )
         before[key] += turn.count
     return wanted
 

@@ -129,7 +129,11 @@ async def find_gates(connection: asyncpg.Connection, run: RunId | None, limit: i
         except Unreadable:
             tell(gate_damaged(DATABASE, name, token))
         else:
-            found.append(GateRow(RunId(name), TokenId(token), node, workflow, opened, title, given, due, by))
+            found.append(
+                GateRow(
+                    RunId(name), TokenId(token), node, workflow, opened, title, assign=given, due=due, claimed_by=by
+                )
+            )
     return found
 
 

@@ -45,7 +45,7 @@ class PostgresWork:
             return []
         if rules.has_rate:
             await self._forget_idle_buckets()
-        claiming = Claiming(queue, worker, limit, ttl_ms, rules, self._lines[queue], self.tell)
+        claiming = Claiming(queue, worker, limit, ttl_ms, rules, self._lines[queue], tell=self.tell)
         for _ in range(TRIES):
             claimed = await self._connections.write_alone(claiming.free)
             if claimed is None:

@@ -150,7 +150,11 @@ def find_gates(connection: apsw.Connection, run: RunId | None, limit: int, tell:
         except Unreadable:
             tell(gate_damaged(connection.filename, name, token))
         else:
-            found.append(GateRow(RunId(name), TokenId(token), node, workflow, opened, title, given, due, by))
+            found.append(
+                GateRow(
+                    RunId(name), TokenId(token), node, workflow, opened, title, assign=given, due=due, claimed_by=by
+                )
+            )
     return found
 
 
