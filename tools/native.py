@@ -35,7 +35,7 @@ FRESH = {"[]": "list", "{}": "dict", "set()": "set"}
 
 def compiled_modules(place: Path = SOURCE) -> list[Path]:
     """The kernel, and the graph it reads."""
-    kernel = sorted((place / "treadle" / "kernel").glob("*.py"))
+    kernel = sorted((place / "treadle" / "kernel").rglob("*.py"))
     return [*(path for path in kernel if path.name not in PLAIN), place / "treadle" / "graph" / "execution_graph.py"]
 
 

@@ -22,9 +22,9 @@ MUTANTS = [
     Mutant("join-fires-twice", "evolve_groups.py", 'site.status = "fired"', 'site.status = "open"'),
     Mutant(
         "group-lost-on-a-hop",
-        "complete.py",
-        "deliver.follow(d, t, token, token.frames)",
-        "deliver.follow(d, t, token, token.frames[:-1])",
+        "short_ways/moves.py",
+        "    frames = token.frames\n    target = t.target",
+        "    frames = token.frames[:-1]\n    target = t.target",
     ),
     Mutant(
         "late-result-applied",
@@ -79,9 +79,9 @@ MUTANTS = [
     ),
     Mutant(
         "retry-resets-the-attempt",
-        "begin.py",
-        "    attempt = token.attempt + 1\n    if node.prompt:",
-        "    attempt = 1\n    if node.prompt:",
+        "short_ways/moves.py",
+        "    attempt = token.attempt + 1\n",
+        "    attempt = 1\n",
     ),
     Mutant("duplicate-signal-received", "evolve_runs.py", "        state.seen.add(event.command)", "        pass"),
     Mutant(
@@ -266,16 +266,21 @@ MUTANTS = [
     ),
     Mutant(
         "short-way-to-a-join-is-not-counted",
-        "units.py",
+        "short_ways/counting.py",
         "        site.waiting[index] = (arrival.id,)\n        site.arrived += 1",
         "        site.waiting[index] = (arrival.id,)",
     ),
-    Mutant("resting-join-does-not-notice-a-failure", "standing.py", "or group.failed or group.open", "or group.open"),
+    Mutant(
+        "resting-join-does-not-notice-a-failure",
+        "short_ways/counting.py",
+        "or group.failed or group.open",
+        "or group.open",
+    ),
     Mutant(
         "hop-over-the-limit",
-        "complete.py",
+        "short_ways/moves.py",
         "    if d.state.visits >= d.graph.definition.limits.max_tokens_per_run:\n        return False",
         "    if False:\n        return False",
     ),
-    Mutant("consumed-arrivals-stay-members", "units.py", "            del members[index]\n", ""),
+    Mutant("consumed-arrivals-stay-members", "short_ways/counting.py", "            del members[index]\n", ""),
 ]

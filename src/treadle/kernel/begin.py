@@ -11,6 +11,7 @@ from treadle.kernel import complete, entity, native, saga, suspend, timers, trig
 from treadle.kernel.deciding import Deciding
 from treadle.kernel.failure import fail_token
 from treadle.kernel.members import COMPENSATION, PENDING, RUNNING
+from treadle.kernel.short_ways import moves
 from treadle.kernel.state import Token
 from treadle.kernel.view import branch_of
 from treadle.model import effects as x
@@ -33,7 +34,7 @@ def begin(d: Deciding, token: Token) -> None:
         return
     node = d.graph.nodes[token.node]
     if node.prompt and node.bare and state.entity is None:
-        dispatch(d, token, node, {})
+        moves.hand_out(d, token, node, {})
         return
     if state.entity is not None:
         entity.arrive(d, node, token.id)
@@ -59,12 +60,10 @@ def begin(d: Deciding, token: Token) -> None:
 def dispatch(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
     """Hand the task to an executor. Local work starts with the commit that dispatched it; a queue's worker claims
     first."""
-    attempt = token.attempt + 1
     if node.prompt:
-        d.token_dispatched(token.id, attempt, value)
-        d.token_started(token.id, attempt)
-        d.effects.append(x.RunTask(token.id, attempt, node.ref, value))
+        moves.hand_out(d, token, node, value)
         return
+    attempt = token.attempt + 1
     queue = node.definition.queue
     slot = slot_of(d, token, node) if node.definition.concurrency is not None else None
     d.token_dispatched(token.id, attempt, value, queue=queue)

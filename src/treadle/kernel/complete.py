@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle.graph.execution_graph import GraphTransition
-from treadle.kernel import cancel, deliver, entity, fan_out, records, standing
+from treadle.kernel import cancel, entity, fan_out, records, standing
 from treadle.kernel.deciding import Deciding, RunFails
 from treadle.kernel.failure import fail_token
 from treadle.kernel.finish import terminate
@@ -13,6 +12,7 @@ from treadle.kernel.join_first import choose_by_end
 from treadle.kernel.join_verdict import live_branches
 from treadle.kernel.members import SIBLINGS
 from treadle.kernel.route import Origin, RoutingFailed, choose, no_match
+from treadle.kernel.short_ways import moves
 from treadle.kernel.state import Token
 from treadle.kernel.view import TokenView
 from treadle.kernel.writing import BadOutput, apply_output
@@ -35,9 +35,9 @@ def complete_visit(d: Deciding, token: Token, output: Json, tries: int = 0) -> N
         except BadOutput as bad:
             fail_token(d, token, bad.error)
             return
-    if node.next is not None and d.state.entity is None and _hop(d, token, node.next, output, tries):
+    if node.next is not None and d.state.entity is None and moves.hop(d, token, node.next, output, tries):
         return
-    if node.meets is not None and d.state.entity is None and _meet(d, token, node.meets, output, tries):
+    if node.meets is not None and d.state.entity is None and moves.meet(d, token, node.meets, output, tries):
         return
     if node.definition.terminates is not None:
         leave_behind(d, token, output)
@@ -65,45 +65,6 @@ def leave_behind(d: Deciding, token: Token, output: Json) -> None:
         records.record(d, token, output)
     if d.state.entity is not None:
         entity.outcome(d, node, token.id, success=True)
-
-
-def _hop(d: Deciding, token: Token, t: GraphTransition, output: Json, tries: int) -> bool:
-    """The commonest case, kept short: one unconditional way on, no group, no join, nothing to record. False if a limit
-    forbids it, and nothing has happened."""
-    if d.state.visits >= d.graph.definition.limits.max_tokens_per_run:
-        return False
-    d.token_completed(token.id, output, tries)
-    deliver.follow(d, t, token, token.frames)
-    if token.frames:
-        d.touch(token.frames)
-    return True
-
-
-def _meet(d: Deciding, token: Token, t: GraphTransition, output: Json, tries: int) -> bool:
-    """The next commonest: the one way on leads to a join of a group around, and that holds the visit. False if it does
-    not, and nothing has happened."""
-    frames = token.frames
-    site = t.site
-    assert site is not None
-    group = deliver.answering(d, frames, site.key)
-    if group is None:
-        return False
-    state = standing.site_of(group, t.target.ref)
-    if state.status != "open":
-        return False
-    value = deliver.contribution(d, site, token.id, output, frames, group) if site.merge_source is not None else None
-    ref = t.target.ref
-    d.join_arrived(token.id, ref, t.id, token.path, frames, group=group.id, value=value, loops=token.loops)
-    if site.notices:
-        deliver.notice_arrival(d, site, state, group)
-    awaiting = len(state.live) if group.spawned == group.total else live_branches(d, group, state)
-    d.token_waiting(token.id, SIBLINGS, awaiting=awaiting, output=output, detail={"at": [ref]}, tries=tries)
-    if len(frames) > 1:
-        d.touch(frames)
-        choose_by_end(d, frames)
-    elif not standing.rests(group) or d.graph.join_nodes:
-        d.touch(frames)
-    return True
 
 
 def _chosen(d: Deciding, token: Token, origin: Origin) -> list[fan_out.Firing]:

@@ -72,7 +72,10 @@ class Deciding(RunRecording):
     def __init__(
         self, graph: ExecutionGraph, state: RunState, now: int, catalog: Catalog, cancel_groups: CancelGroups
     ) -> None:
-        super().__init__(state, now)
+        self.state = state
+        self.now = now
+        self.events = []
+        self.because = 0
         self.graph = graph
         self.catalog = catalog
         self.cancel_groups = cancel_groups

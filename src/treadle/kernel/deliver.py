@@ -12,7 +12,6 @@ from treadle.kernel.evolve_tokens import scope_frame
 from treadle.kernel.group_state import Group, SiteState
 from treadle.kernel.join_merge import contributions
 from treadle.kernel.route import Origin
-from treadle.kernel.state import Token
 from treadle.kernel.view import TokenView, branch_output
 from treadle.model.errors import Error
 from treadle.model.events import Write
@@ -77,15 +76,6 @@ def create(
     if node.triggers:
         timers.arm(d, d.state.tokens[identity])
     return identity
-
-
-def follow(d: Deciding, t: GraphTransition, token: Token, frames: Frames) -> None:
-    """`create` for `GraphNode.next`, where there is nothing to hand on but the token's place: the commonest move."""
-    node = t.target
-    identity = d.token_created(node.ref, token.path, frames, t.id, token.id, loops=token.loops)
-    d.ready.append(identity)
-    if node.triggers:
-        timers.arm(d, d.state.tokens[identity])
 
 
 def _arrive(

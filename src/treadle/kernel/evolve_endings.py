@@ -7,6 +7,7 @@ from typing import Any
 from treadle.kernel import units
 from treadle.kernel.group_state import Arrival, Group, SiteState
 from treadle.kernel.members import FORWARD, MUTEX, SIBLINGS, SIGNAL, TRIGGER
+from treadle.kernel.short_ways import counting
 from treadle.kernel.signal_lines import join_line, join_line_by_key, leave_line
 from treadle.kernel.state import ENDED, RunState, Token
 from treadle.model.ids import ArrivalId, GroupId, TokenId
@@ -92,7 +93,7 @@ def _forget_arrival(state: RunState, arrival: Arrival) -> None:
 
 def consume_arrivals(state: RunState, group: Group, site: SiteState) -> None:
     """A join of the group has been decided: nobody waits at it any more."""
-    for arrival in units.consume(state, group, site):
+    for arrival in counting.consume(state, group, site):
         _forget_arrival(state, arrival)
 
 

@@ -18,6 +18,7 @@ from treadle.kernel.evolve_endings import (
 from treadle.kernel.evolve_tokens import scope_at, scope_frame, spawn_progress
 from treadle.kernel.group_state import Arrival, Group, NodeJoinState, SiteState
 from treadle.kernel.members import FORWARD
+from treadle.kernel.short_ways import counting
 from treadle.kernel.state import RunState, Token
 from treadle.kernel.view import join_item, races
 from treadle.model import events as e
@@ -139,17 +140,17 @@ def _hold(state: RunState, event: e.JoinArrived, token: Token | None) -> bool:
         event.via,
         event.path,
         event.frames,
-        group=event.group,
-        item=event.item,
-        value=event.value,
-        loops=event.loops,
+        event.group,
+        event.item,
+        event.value,
+        event.loops,
     )
     state.arrivals[event.arrival] = arrival
     state.last_arrival = event.arrival
     turned = False
     if token is not None:
         token.arrivals = (*token.arrivals, event.arrival)
-        turned = not token.held and token.mode is FORWARD and units.turn(state, token, arrival)
+        turned = not token.held and token.mode is FORWARD and counting.turn(state, token, arrival)
     else:
         state.live += 1
     if not turned:

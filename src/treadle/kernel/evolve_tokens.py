@@ -11,6 +11,7 @@ from treadle.kernel.group_state import Arrival, Failure
 from treadle.kernel.lifecycle import move_external, move_gate, move_token
 from treadle.kernel.members import CLAIMED, FORWARD, MUTEX, PENDING, SIBLINGS, SIGNAL, TOKEN_CREATED
 from treadle.kernel.scope import Scope
+from treadle.kernel.short_ways import counting
 from treadle.kernel.signal_lines import join_line, leave_line
 from treadle.kernel.state import USED, MutexState, RunState, Stopped, Token
 from treadle.model import events as e
@@ -44,26 +45,26 @@ def created(state: RunState, event: e.TokenCreated) -> None:
         frames,
         move_token(TOKEN_CREATED, "token.created"),
         event.via,
+        event.origin,
+        event.mode,
+        event.record,
+        event.output,
+        event.last_error,
+        event.loops,
+        event.merged,
     )
-    token.origin = event.origin
-    token.output = event.output
-    token.last_error = event.last_error
-    token.loops = event.loops
-    token.merged = event.merged
     state.tokens[identity] = token
     state.last_token = identity
     state.ended.append(0)
     state.live += 1
     state.working += 1
     if event.mode is not FORWARD:
-        token.mode = event.mode
-        token.record = event.record
         return
     state.visits += 1
     state.at_node[ref] = state.at_node.get(ref, 0) + 1
     node = state.graph.nodes[ref]
     if frames:
-        units.add_token(state, token)
+        counting.add_token(state, token)
         if state.cursors:
             spawn_progress(state, frames)
     if event.holds is not None:

@@ -21,8 +21,9 @@ from treadle.errors import DataTooLarge, EvaluationError
 from treadle.graph.execution_graph import GraphTransition
 from treadle.kernel import cancel, deliver
 from treadle.kernel.deciding import Deciding, RunFails
+from treadle.kernel.limits import check_tokens, limit_error
 from treadle.kernel.route import Origin, RoutingFailed
-from treadle.kernel.spawning import check_tokens, limit_error, spawn_branches
+from treadle.kernel.spawning import spawn_branches
 from treadle.kernel.view import TokenView, item_of
 from treadle.model.errors import Error
 from treadle.model.ids import Frames, GroupId

@@ -22,23 +22,26 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle.graph.execution_graph import JoinSite
+from treadle.graph.execution_graph import GraphTransition, JoinSite
 from treadle.kernel import cancel, causes, deliver, failure, merge, spawning, standing, writing
 from treadle.kernel.deciding import Deciding, RunFails
 from treadle.kernel.group_state import Arrival, Group, SiteState
 from treadle.kernel.join_merge import merged_writes
 from treadle.kernel.join_verdict import verdict
 from treadle.kernel.route import Origin
+from treadle.kernel.short_ways import counting
 from treadle.kernel.standing import unspawned
 from treadle.kernel.view import group_name, item_of, races
 from treadle.model import effects as x
 from treadle.model.errors import Error
 from treadle.model.ids import TokenId
 
+Json = Any
+
 
 def evaluate(d: Deciding, group: Group) -> None:
     """Look at every join of a group, then let further branches begin."""
-    if standing.rests(group):
+    if counting.rests(group):
         return
     for state in group.sites:
         if state.status == "open":
@@ -111,21 +114,18 @@ def fire(d: Deciding, group: Group, state: SiteState, site: JoinSite, why: str, 
         for branch in early:
             cancel.cancel_branch(d, group, branch, f"join at {site.target.ref}")
     t = d.graph.transitions[waiting[-1].via] if waiting else _any_transition(d, site)
-    if site.target.definition.join is not None:
-        deliver.enter(d, t, origin._replace(output=output), group.frames, group.path, origin.loops)
-    else:
-        deliver.create(
-            d,
-            site.target,
-            t,
-            origin,
-            frames=group.frames,
-            path=group.path,
-            loops=origin.loops,
-            output=output,
-        )
+    _continue(d, group, t, origin, output)
     d.touch(group.frames)
     d.mark(group.id)
+
+
+def _continue(d: Deciding, group: Group, t: GraphTransition, origin: Origin, output: Json) -> None:
+    """One token goes on behind the join, with the frames and the path of the fan-out's origin."""
+    frames, path, loops = group.frames, group.path, origin.loops
+    if t.target.definition.join is not None:
+        deliver.enter(d, t, origin._replace(output=output), frames, path, loops)
+    else:
+        deliver.create(d, t.target, t, origin, frames=frames, path=path, loops=loops, output=output)
 
 
 def _continuation_origin(d: Deciding, group: Group, waiting: list[Arrival]) -> Origin:
@@ -139,7 +139,7 @@ def _continuation_origin(d: Deciding, group: Group, waiting: list[Arrival]) -> O
     return Origin(group.origin, d.graph.nodes[group.node], group.path, group.frames, loops, holds=holds)
 
 
-def _any_transition(d: Deciding, site: JoinSite) -> Any:
+def _any_transition(d: Deciding, site: JoinSite) -> GraphTransition:
     return next(t for t in d.graph.transitions.values() if t.site is site)
 
 

@@ -28,12 +28,12 @@ class TokenRecording(Recording):
         frames: Frames,
         via: str | None,
         origin: TokenId | None,
+        loops: dict[str, int] | None = None,
         why: str | None = None,
         mode: Mode = FORWARD,
         record: RecordId | None = None,
         output: Json = None,
         last_error: Error | None = None,
-        loops: dict[str, int] | None = None,
         holds: str | None = None,
         merged: list[str] | None = None,
     ) -> TokenId:

@@ -98,12 +98,3 @@ def item_units(state: RunState, item: Frame | None) -> list[int]:
     ]
     cursors = [CURSOR - group for group in state.cursors]
     return [*live, *(-identity for identity in state.arrivals), *cursors]
-
-
-def rests(group: Group) -> bool:
-    """The commonest, at one glance: its only join waits for all, somebody can still come, and nothing is left to
-    begin."""
-    if not group.patient or group.failed or group.open or group.spawned != group.total or len(group.sites) != 1:
-        return False
-    site = group.sites[0]
-    return site.status == "open" and bool(site.live)

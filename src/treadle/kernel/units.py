@@ -21,47 +21,13 @@ from treadle.model.ids import ArrivalId, Frames
 
 
 def add_token(state: RunState, token: Token) -> None:
-    """A token inside a group has come to stand at its node."""
-    frames = token.frames
-    if len(frames) != 1:
-        _count(state, token.id, frames, state.graph.nodes[token.node].bit, 1)
-        return
-    identity, index = frames[0]
-    group = state.groups[identity]
-    _join_members(state, group, index, token.id)
-    if group.max_in_flight is not None:
-        _count_active(group, index, 1)
-    if group.sites:
-        _adjust(state, group, index, state.graph.nodes[token.node].bit, 1)
+    """A token inside groups has come to stand at its node."""
+    _count(state, token.id, token.frames, state.graph.nodes[token.node].bit, 1)
 
 
 def remove_token(state: RunState, token: Token) -> None:
     """A token inside a group has ended or turned into arrivals."""
     _count(state, token.id, token.frames, state.graph.nodes[token.node].bit, -1)
-
-
-def turn(state: RunState, token: Token, arrival: Arrival) -> bool:
-    """`add_arrival`, then `remove_token`, in one go where that is easy: the token is alone in a branch of its only
-    group, and that group's join holds it. False if it is not so, and nothing has changed."""
-    frames = token.frames
-    if len(frames) != 1 or arrival.frames != frames or arrival.group != frames[0][0]:
-        return False
-    identity, index = frames[0]
-    group = state.groups[identity]
-    if group.members.get(index) != token.id:
-        return False
-    group.members[index] = -arrival.id
-    if group.max_in_flight is not None:
-        _count_active(group, index, -1)
-    site = site_of(group, arrival.target)
-    if len(group.sites) == 1 and site.live.get(index) == 1 and index not in site.waiting:  # no other join to tell
-        del site.live[index]
-        site.waiting[index] = (arrival.id,)
-        site.arrived += 1
-    else:
-        _wait_at(site, index, arrival.id)
-        _adjust(state, group, index, state.graph.nodes[token.node].bit, -1)
-    return True
 
 
 def add_arrival(state: RunState, arrival: Arrival) -> None:
@@ -71,10 +37,10 @@ def add_arrival(state: RunState, arrival: Arrival) -> None:
         return
     group = state.groups[arrival.group]
     site = site_of(group, arrival.target)
-    _wait_at(site, branch_in(arrival.frames, group.id), arrival.id)
+    wait_at(site, branch_in(arrival.frames, group.id), arrival.id)
 
 
-def _wait_at(site: SiteState, branch: int, arrival: ArrivalId) -> None:
+def wait_at(site: SiteState, branch: int, arrival: ArrivalId) -> None:
     held = site.waiting.get(branch)
     if held is None:
         site.waiting[branch] = (arrival,)
@@ -100,31 +66,6 @@ def remove_arrival(state: RunState, arrival: Arrival) -> None:
         del site.waiting[branch]
         if branch not in site.live:
             site.arrived -= 1
-
-
-def consume(state: RunState, group: Group, site: SiteState) -> list[Arrival]:
-    """Every arrival waiting at a join of the group is consumed. `remove_arrival` for all of them: mostly each is alone
-    in its branch, and the group the only one around."""
-    arrivals, members = state.arrivals, group.members
-    consumed = [arrivals.pop(identity) for held in site.waiting.values() for identity in held]
-    if group.frames:
-        for arrival in consumed:
-            remove_arrival(state, arrival)
-        return consumed
-    for arrival in consumed:
-        frames = arrival.frames
-        index = frames[0][1]
-        if len(frames) == 1 and members[index] == -arrival.id:
-            del members[index]
-            group.units -= 1
-            del site.waiting[index]
-            if index not in site.live:
-                site.arrived -= 1
-        else:
-            remove_arrival(state, arrival)
-    if consumed and not group.units:
-        state.idle[group.id] = None
-    return consumed
 
 
 def abandon(state: RunState, group: Group, branches: list[int]) -> None:
@@ -185,20 +126,20 @@ def _count(
         depth -= 1
         group = groups[identity]
         if delta > 0:
-            _join_members(state, group, index, unit)
+            join_members(state, group, index, unit)
         else:
             _leave_members(state, group, index, unit)
         if group.max_in_flight is not None and depth < kept:
-            _count_active(group, index, delta)
+            count_active(group, index, delta)
         if counting and wanted and group.sites:
-            _adjust(state, group, index, bit, delta)
+            adjust(state, group, index, bit, delta)
         if identity == popped:
             counting = True
         if index in group.abandoned:
             wanted = False
 
 
-def _count_active(group: Group, index: int, delta: int) -> None:
+def count_active(group: Group, index: int, delta: int) -> None:
     """Of a lazy group: branches with something that is not held at a join, whosoever's join it is."""
     count = group.active.get(index, 0) + delta
     if count:
@@ -214,12 +155,12 @@ def _count_live(state: RunState, frames: Frames, bit: int, delta: int, popped: i
     for identity, index in reversed(frames):
         group = state.groups[identity]
         if group.sites:
-            _adjust(state, group, index, bit, delta)
+            adjust(state, group, index, bit, delta)
         if index in group.abandoned:
             return
 
 
-def _adjust(state: RunState, group: Group, index: int, bit: int, delta: int) -> None:
+def adjust(state: RunState, group: Group, index: int, bit: int, delta: int) -> None:
     sites = state.graph.sites
     for site in group.sites:
         if not sites[site.index].reach & bit:
@@ -237,7 +178,7 @@ def _adjust(state: RunState, group: Group, index: int, bit: int, delta: int) -> 
                 site.arrived += 1
 
 
-def _join_members(state: RunState, group: Group, index: int, unit: int) -> None:
+def join_members(state: RunState, group: Group, index: int, unit: int) -> None:
     members = group.members.get(index)
     if members is None:
         group.members[index] = unit

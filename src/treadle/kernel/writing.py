@@ -11,6 +11,7 @@ from treadle.graph.execution_graph import GraphNode
 from treadle.kernel.deciding import Deciding
 from treadle.kernel.evolve_tokens import scope_frame
 from treadle.kernel.scope import Scope, read
+from treadle.kernel.short_ways.writes import plucked
 from treadle.kernel.state import Token
 from treadle.kernel.view import TokenView, scope_chain
 from treadle.model.errors import Error
@@ -57,7 +58,7 @@ def apply_output(d: Deciding, token: Token, output: Json) -> None:
     frames = token.frames
     scope = scope_frame(d.state, frames) if frames else None
     if node.plucks is not None and d.graph.state_schema is None:
-        writes = _plucked(node.plucks, output)
+        writes = plucked(node.plucks, output)
     else:
         writes = _mapped(d, token, node, scope, output)
     if node.read:
@@ -66,18 +67,6 @@ def apply_output(d: Deciding, token: Token, output: Json) -> None:
     if branch is not None:
         _report_conflicts(d, token, writes, scope, branch)
     d.context_updated(writes, scope, token.id, branch)
-
-
-def _plucked(plucks: tuple[tuple[Path, Path], ...], output: Json) -> list[Write]:
-    """`_mapped` where nothing can go wrong."""
-    found: list[Write] = []
-    for target, path in plucks:
-        if len(path) == 1 and type(output) is dict:
-            found.append((target, output.get(path[0])))
-            continue
-        value = get_in(output, path)
-        found.append((target, None if value is MISSING else value))
-    return found
 
 
 def _mapped(d: Deciding, token: Token, node: GraphNode, scope: Frame | None, output: Json) -> list[Write]:

@@ -34,14 +34,14 @@ def method_of(kind: type[e.Event]) -> str:
     return str(kind.__struct_config__.tag).replace(".", "_")
 
 
-def recorder(patch: pytest.MonkeyPatch) -> RunRecording:
+def recorder(patch: pytest.MonkeyPatch) -> Deciding:
     """Records events without folding them: here their fields are looked at, not what they do."""
     patch.setattr(recording, "FOLDS", dict.fromkeys(EVENTS, lambda *_: None))
     for fold in ("created", "dispatched", "started", "waits", "completed"):
         patch.setattr(recording_tokens, fold, lambda *_: None)
     for fold in ("arrived", "updated"):
         patch.setattr(recording_groups, fold, lambda *_: None)
-    still = RunRecording(RunState(graph=None), 1_000)  # type: ignore[arg-type]
+    still = Deciding(None, RunState(graph=None), 1_000, None, None)  # type: ignore[arg-type]
     still.state.seq = 6
     still.because = 5
     for counter in ("token", "group", "arrival", "timer", "signal", "record"):
