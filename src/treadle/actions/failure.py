@@ -61,7 +61,7 @@ def _classified(problem: BaseException) -> Error:
 
 
 def _details(details: Any) -> Any:
-    """The details as JSON; dropped if they are not JSON, so that the failure itself is not hidden."""
+    """The details as JSON; as their repr if they are not JSON, so that they do not hide the failure itself."""
     try:
         return plain(details)
     except NotPlain:

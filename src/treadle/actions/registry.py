@@ -132,8 +132,8 @@ class _Unregistered:
         self.name = name
         self._message = message
         self._is_here = is_here
-        """The failure of an unknown kind. On a node it is retryable, because another node may have it; in a scenario
-    it is the author's mistake."""
+        """Whether a node executes: then a retry may help, because another node may have the kind. In a scenario an
+        unknown kind is the author's mistake."""
 
     def run(self, call: Call) -> Failed:
         return failed(f"step {call.step!r}: {self._message}", "NOT_FOUND", retryable=self._is_here)

@@ -3,7 +3,7 @@
 A definition says `{secret: NAME}`, or `{secret: NAME, prefix: "Bearer "}` where the value needs a word before it. Owns
 how a reference is found, resolved and revealed. Promises:
  1. Only what the *author wrote into the config* is a reference. `{secret: …}` that arrives as data (from an input, by a
-    path or `{cel}`) stays data: whoever sends input must not be able to ask for secrets.
+    path or `{cel}`) stays data: a sender of input must not be able to ask for secrets.
  2. A value is fetched for one attempt and wrapped in `Secret`, which shows itself as `***`; `revealed` is called by a
     kind as its last act before sending.
 Must not log, and must not cache: a rotated secret is used by the next attempt.

@@ -1,7 +1,7 @@
 """One program, run to its end or stopped for good, together with everything it started.
 
 Owns the process group. Promises:
- 1. The program leads a session and group of its own; when it ends, or the attempt is cancelled, whatever is left of the
+ 1. The program leads a session and group of its own; when it ends, or the attempt is cancelled, the rest of the
     group is ended too: SIGTERM, a grace period, SIGKILL. Ignoring SIGTERM helps nobody.
  2. Output beyond the limit is read and dropped, so that the program neither blocks nor fills memory.
  3. The end is noticed when the *program* ends, also if a stray child still holds its output open.

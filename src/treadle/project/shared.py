@@ -1,4 +1,4 @@
-"""What a project gives to all its definitions: the library of tasks and actions, and the worker types."""
+"""The library of tasks and actions and the worker types that all definitions of a project may use."""
 
 from __future__ import annotations
 

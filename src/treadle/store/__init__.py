@@ -1,2 +1,1 @@
-"""L1, where runs are kept: one port of domain verbs, one package per store. A store keeps facts and knows no
-rules."""
+"""L1, storage of runs: one port of domain verbs, one package per store. A store keeps facts and knows no rules."""

@@ -1,12 +1,12 @@
-"""Whose work is next, and how much of it may begin: the arithmetic that stores of queue work share.
+"""The arithmetic of queues that stores share: which key's work is next, and how much of it may begin.
 
 Owns the choice between lanes and the filling of buckets. Promises: smaller priorities first; within one, every start is
 drawn between the keys that have work, in proportion to their weights, however long their lines are. Must not know where
 work is kept, nor a clock.
 
 Theory of operation
-    A lottery (Waldspurger and Weihl, 1994). Whoever claims draws for itself, so nothing has to be written down about
-    whose turn it is, and 64 who claim at the same moment do not all fall upon the same key (decision 0015). Starts of
+    A lottery (Waldspurger and Weihl, 1994). Each claim draws for itself, so no turn has to be written down, and 64
+    claims at the same moment do not all choose the same key (decision 0015). Starts of
     one claim are drawn together (systematic sampling): each key gets its share of them, rounded up or down. Over many
     claims shares differ from the weights by chance only: of two keys each gets one of the next 20 starts in all but
     one of a million cases.
@@ -27,13 +27,13 @@ class Lane(Struct):
     priority: int
     key: str
     ready: int
-    """How much waits, counted as far as anybody asks."""
+    """Number of waiting offers, counted up to the number that is needed."""
     room: int | None = None
-    """How much of the key may begin now; None: no limit. Keys have it in common over all priorities."""
+    """How many of the key may begin now, over all priorities; None: no limit."""
 
 
 class LaneShare(Struct, frozen=True):
-    """How much of a lane begins."""
+    """How many offers of a lane begin."""
 
     priority: int
     key: str
@@ -41,7 +41,7 @@ class LaneShare(Struct, frozen=True):
 
 
 def share(lanes: Sequence[Lane], limit: int, weights: Mapping[str, float], random: Random) -> list[LaneShare]:
-    """Who begins, in order of priority: at most `limit` altogether, and that many if there is so much to begin."""
+    """The offers that begin, by lane, in order of priority: `limit` altogether, or all if there are fewer."""
     rooms = {lane.key: lane.room for lane in lanes if lane.room is not None}
     turns: list[LaneShare] = []
     for _, same in groupby(sorted(lanes, key=lambda lane: lane.priority), key=lambda lane: lane.priority):
@@ -56,7 +56,7 @@ def share(lanes: Sequence[Lane], limit: int, weights: Mapping[str, float], rando
 def _draw(
     lanes: list[Lane], limit: int, weights: Mapping[str, float], rooms: Mapping[str, int], random: Random
 ) -> list[tuple[Lane, int]]:
-    """Starts of one priority. What a lane cannot use goes to the others, in another round."""
+    """Draws the starts of one priority. Starts that a lane cannot use go to the others, in another round."""
     left = [max(0, min(lane.ready, rooms.get(lane.key, lane.ready))) for lane in lanes]
     counts = [0] * len(lanes)
     while limit > 0 and any(left):
@@ -79,7 +79,7 @@ def _draw(
 
 
 class Rate(Struct, frozen=True):
-    """So much may begin in a second, on average: a bucket that holds one second's worth, at least one."""
+    """A rate limit in starts per second: a bucket that holds the starts of one second, at least one."""
 
     per_s: float
 
@@ -88,7 +88,7 @@ class Rate(Struct, frozen=True):
         return max(1.0, self.per_s)
 
     def filled(self, tokens: float | None, passed_ms: int) -> float:
-        """What is in the bucket after a while. None: it was never used, and is full. A clock that steps back fills
+        """The content of the bucket after some time. None: it was never used and is full. A clock that steps back adds
         nothing."""
         if tokens is None:
             return self.burst

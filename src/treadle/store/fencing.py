@@ -1,6 +1,6 @@
-"""Which leases a batch has to hold, and the words of a refusal.
+"""The leases that a batch has to hold, and the message of a refusal.
 
-Owns invariant 5 of the port as far as it can be said without asking a database. Must not know who holds what.
+Owns the part of invariant 5 of the port that needs no database. Must not know which node holds which lease.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ def check_cover(fences: Sequence[Fence], runs: Iterable[RunId], shards: int) -> 
 
 
 def refusal(fences: Iterable[Fence], holders: Mapping[int, tuple[str, int]]) -> StoreConflict | None:
-    """Those that are not the newest, if any; `holders` are (owner, epoch) by shard."""
+    """A StoreConflict that names the fences that are not the newest; None if all are. `holders`: shard → (owner,
+    epoch)."""
     wrong = [fence for fence in fences if holders.get(fence.shard) != (fence.owner, fence.epoch)]
     if not wrong:
         return None

@@ -49,8 +49,8 @@ __all__ = ["SHARD", "MemoryStore"]
 
 
 class MemoryStore:
-    """See the module's docstring; the verbs are documented in `store.port` and `store.members`. `now` is its clock, in
-    milliseconds, for who asks it to tell the time."""
+    """See the module's docstring; the verbs are documented in `store.port` and `store.members`. `now` is the store's
+    clock, in milliseconds."""
 
     def __init__(self, shards: int = 1, now: Callable[[], int] | None = None) -> None:
         self.shards = shards
@@ -72,7 +72,9 @@ class MemoryStore:
         self._leases.check(fences)
         check_cover(fences, (commit.run for commit in commits), self.shards)
         self._check_commits(commits)
-        blocks = [pack_events(list(commit.events)) for commit in commits]  # what cannot be packed changes nothing
+        blocks = [
+            pack_events(list(commit.events)) for commit in commits
+        ]  # a batch that cannot be packed raises here and changes nothing
         for row in batch.done:
             self._outbox.pop(row, None)
         rows: list[OutboxRow] = []
@@ -185,7 +187,7 @@ class MemoryStore:
         for run in runs:
             kept = self._runs.get(run)
             if kept is None or kept.status not in RUN_ENDED:
-                continue  # revived since somebody found it finished
+                continue  # it was revived after the caller had found it finished
             self._drop_rows(run)
             if not history:
                 kept.shorten()
@@ -205,7 +207,7 @@ class MemoryStore:
         self._gates = {key: row for key, row in self._gates.items() if key[0] != run}
 
     def _candidates(self, query: RunQuery) -> list[KeptRun]:
-        """In the order asked for, from behind `after`; an unknown one has nothing behind it."""
+        """The runs in the wanted order, beginning after the run `after`; none if that is unknown."""
         if query.run is not None:
             names = [query.run]
         elif query.workflow is not None and query.idempotency_key is not None:
@@ -271,8 +273,8 @@ class MemoryStore:
         return run
 
     def _keep(self, run: KeptRun, commit: Commit, effect: Effect, rows: list[OutboxRow]) -> None:
-        """Timers are found by their due time and gates by their run, so they live in rows of their own. That a gate
-        opened is told to somebody as well; that it closed is nobody's business."""
+        """Puts timers and gates into tables of their own, because timers are found by due time and gates by run. An
+        opened gate also gets an outbox row, which tells subscribers; a closed one does not."""
         if isinstance(effect, SetTimer):
             self._timers[commit.run, effect.timer] = effect.due
         elif isinstance(effect, ClearTimer):

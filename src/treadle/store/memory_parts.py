@@ -1,4 +1,4 @@
-"""The parts of the reference store that know nothing of each other: a run's blocks, leases, requests, documents, blobs.
+"""The independent parts of the reference store: a run's blocks, leases, requests, documents, blobs.
 
 Owns one dictionary each. Promises what `store.port` says of the verbs that use it. Must not see a transaction: the
 store checks, these write.
@@ -57,7 +57,7 @@ class KeptRun:
             self.ends.append(last.seq)
 
     def shorten(self) -> None:
-        """What it was asked and how it ended."""
+        """Keeps only the first and the last event."""
         first, last = unpack_events(self.blocks[0])[0], unpack_events(self.blocks[-1])[-1]
         ends = [first] if first.seq == last.seq else [first, last]
         self.blocks = [pack_events([event]) for event in ends]
@@ -107,7 +107,7 @@ class _Lease:
 
 
 class Leases:
-    """Who owns which shard."""
+    """The leases, by shard."""
 
     def __init__(self) -> None:
         self._held: dict[int, _Lease] = {}
@@ -129,7 +129,7 @@ class Leases:
             held.until = 0
 
     def end(self, owner: str) -> None:
-        """All of this owner run out at once."""
+        """Lets all leases of an owner run out at once."""
         for held in self._held.values():
             if held.owner == owner:
                 held.until = 0
@@ -144,7 +144,7 @@ class Leases:
                 held.until = now + ttl_ms
 
     def held(self, now: int) -> list[Lease]:
-        """Those that have not run out."""
+        """The leases that have not run out."""
         return [
             Lease(shard, held.owner, held.epoch, held.until)
             for shard, held in sorted(self._held.items())
@@ -153,7 +153,7 @@ class Leases:
 
 
 class Nodes:
-    """Who is alive, and until when."""
+    """The nodes that are alive, and until when."""
 
     def __init__(self) -> None:
         self._until: dict[str, int] = {}
@@ -174,7 +174,7 @@ class Nodes:
 
 
 def backlog_of(now: int, asked: list[tuple[int, int]], due: list[tuple[int, int]]) -> list[Backlog]:
-    """Out of (shard, since when) of everything that waits."""
+    """Counts per shard, from (shard, since when) of everything that waits."""
 
     def waiting(rows: list[tuple[int, int]], shard: int) -> tuple[int, int]:
         since = [at for home, at in rows if home == shard]
@@ -185,7 +185,7 @@ def backlog_of(now: int, asked: list[tuple[int, int]], due: list[tuple[int, int]
 
 
 class Requests:
-    """What others ask of the owner, and what it answered."""
+    """Requests to the owner, and its answers."""
 
     def __init__(self) -> None:
         self._asked: dict[str, InboxRequest] = {}
@@ -203,7 +203,7 @@ class Requests:
             self._answers.setdefault(answer.request, answer)
 
     def forget(self, run: RunId) -> None:
-        """Unanswered ones stay: their senders learn that there is no such run."""
+        """Drops the answers of a run. Unanswered requests stay: their senders are told that there is no such run."""
         for id in [id for id, request in self._asked.items() if request.run == run and id in self._answers]:
             del self._asked[id], self._answers[id]
 
@@ -236,7 +236,7 @@ class Documents:
 
 
 class Blobs:
-    """Bytes by digest, each as long as a run that put it."""
+    """Bytes by digest, each kept while a run that put them exists."""
 
     def __init__(self) -> None:
         self._content: dict[str, bytes] = {}
@@ -264,7 +264,7 @@ def beside_of(
     gates: Iterable[tuple[RunId, TokenId]],
     outbox: Mapping[int, OutboxRow],
 ) -> Beside:
-    """What is kept beside the histories of some runs."""
+    """The rows that are kept beside the histories of some runs."""
     found = Beside({}, {}, {})
     for (run, timer), due in timers.items():
         if run in wanted:

@@ -1,7 +1,7 @@
 """The reference for queue work: dictionaries, obviously correct.
 
 Owns offers, claims and buckets of a `MemoryStore` that workers share. Promises the contract of `store.work` to the
-letter. Every claim looks at everything: it says what the verbs mean, not how fast they can be.
+letter. Every claim looks at all offers: this store defines what the verbs mean, and is not fast.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ class QueueMemoryStore(MemoryStore):
             super()._keep(run, commit, effect, rows)
 
     def _offer(self, commit: Commit, offer: OfferWork) -> None:
-        """Offered again it keeps its place in the line."""
+        """Stores an offer. One that is offered again keeps its place in the line."""
         kept = _unpack(pack(offer))  # whatever the codec loses is lost here too
         assert isinstance(kept, OfferWork)
         held = commit.status is RunStatus.PAUSED

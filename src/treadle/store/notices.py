@@ -1,19 +1,19 @@
-"""Waking other processes on the same store without their polling for it: the port beside `store.port`.
+"""Notices, with which processes on the same store wake each other instead of polling: a port beside `store.port`.
 
-Owns the kinds of notices. A notice carries no truth: the store has it all, so a lost or repeated one only delays or
-repeats a look. Whoever waits for something looks once more after it has begun to listen, and again every second:
-everything is correct when every notice is dropped.
+Owns the kinds of notices. A notice is only a hint: the truth is in the store, so a lost or repeated notice only delays
+or repeats a look. A process that waits for something looks once more after it has begun to listen, and again every
+second: everything is correct even if every notice is dropped.
 
-    who                                says                       who hears it
-    asks a run something               INBOX, the run's shard     whoever owns the shard: look into the inbox
-    changes something beside runs      CHANGED                    every coordinator: look at workflows, schedules
-    waits for news of a run            WANT, the run              whoever owns it says NEWS of it from then on
-    waits for the end of a run         AWAIT, the run             whoever owns it says END of it
-    has committed or answered          NEWS, the run              whoever waits for it: look at the store
+    a process that                     sends                      and its receivers
+    asks a run something               INBOX, the run's shard     the shard's owner looks into the inbox
+    changes something beside runs      CHANGED                    every coordinator looks at workflows, schedules
+    waits for news of a run            WANT, the run              the run's owner sends NEWS of it from then on
+    waits for the end of a run         AWAIT, the run             the run's owner sends END of it
+    has committed or answered          NEWS, the run              those that wait for it look at the store
     has ended a run                    END, the run               the same
-    has offered work on a queue        WORK, the queue            who executes for it: claim some
-    joins or leaves                    NODES                      every coordinator: look who has which shards
-    the channel, when it was broken    MISSED                     everybody here: any of the above may have been said
+    has offered work on a queue        WORK, the queue            its workers claim some
+    joins or leaves                    NODES                      every coordinator looks at nodes and leases
+    has lost the channel for a while   MISSED, to itself          its own waiters: any of the above may have been sent
 
 Implementations: Unix datagram sockets beside a file (`runtime.wake`), LISTEN and NOTIFY on PostgreSQL
 (`store.postgres.notices`), silence where no other process can be.
@@ -35,7 +35,7 @@ MISSED = "missed"
 WORK = "work"
 
 EVERY_S = 0.02
-"""News are coalesced: a process tells them fifty times a second at most, and a watcher redraws as often."""
+"""News are gathered: a process sends them fifty times a second at most, as often as a watcher redraws."""
 
 Heard = Callable[[str], None]
 
@@ -44,17 +44,17 @@ class Notices(Protocol):
     """See the module's docstring."""
 
     def say(self, kind: str, name: str = "") -> None:
-        """To whom it concerns, soon; never waits, may get lost. NEWS and ENDs nobody waits for are dropped here."""
+        """Sends a notice soon. Never waits; the notice may get lost. NEWS and END are dropped if no process waits."""
 
     def hear(self, kind: str, heard: Heard) -> None:
-        """Calls `heard` with the name whenever somebody else says this; on the event loop. No name: any of them."""
+        """Calls `heard` with the name when another process sends this kind; on the event loop. No name: any name."""
 
     async def close(self) -> None:
-        """Neither says nor hears anything any more."""
+        """Stops sending and receiving."""
 
 
 class Silence:
-    """Of a store that no other process can reach, or whose processes only poll."""
+    """Notices of a store that no other process can reach, or whose processes only poll: none."""
 
     def say(self, kind: str, name: str = "") -> None:
         pass

@@ -1,6 +1,6 @@
-"""Effects, commands and plain values as bytes and back: what the real stores keep beside history.
+"""Effects, commands and plain values as bytes and back, as the real stores keep them beside history.
 
-Owns the decoders of the closed sets. Promises that what is read equals what was packed, as far as JSON reaches (a
+Owns the decoders of the closed sets. Promises that a value that is read equals the one that was packed, as JSON (a
 tuple comes back as a list). Must not know where the bytes are kept. History has its own codec in `model`.
 """
 
@@ -44,14 +44,14 @@ _unpack_verdict = msgpack.Decoder(_Verdict).decode
 
 
 def pack_wish(request: InboxRequest) -> bytes:
-    """What a request asks for: a command, or the row of a dead letter."""
+    """The content of a request as bytes: a command, or the row of a dead letter."""
     return pack(request.command if request.command is not None else request.revive)
 
 
 def unpack_wish(packed: bytes) -> tuple[Command | None, int]:
-    """The command and the row of a request, one of which is nothing."""
+    """The command and the row of a request; one of them is empty."""
     wish = _unpack_wish(packed)
-    return (None, wish) if isinstance(wish, int) else (wish, 0)  # nothing at all is refused like an unknown row
+    return (None, wish) if isinstance(wish, int) else (wish, 0)  # row 0 is refused like an unknown row
 
 
 def pack_answer(answer: InboxAnswer) -> bytes:
@@ -60,17 +60,17 @@ def pack_answer(answer: InboxAnswer) -> bytes:
 
 
 def sealed_answer(answer: InboxAnswer) -> bytes:
-    """An answer as it is kept."""
+    """An answer as bytes with its seal."""
     return seal(pack_answer(answer), about_answer(answer.request))
 
 
 def sealed_wish(request: InboxRequest) -> bytes:
-    """What a request asks for, as it is kept."""
+    """The content of a request as bytes with its seal."""
     return seal(pack_wish(request), about_request(request.run, request.id, request.workflow, request.at))
 
 
 def sealed_assign(row: GateRow) -> bytes:
-    """Who is to answer a gate, as it is kept; there is always something, for its seal vouches for the whole row."""
+    """The people who may answer a gate, as bytes with a seal. Never empty: the seal covers the gate's whole row."""
     return seal(pack(row.assign), about_gate(row.run, row.token, row.node, row.opened, row.title, row.due))
 
 

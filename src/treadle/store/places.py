@@ -1,7 +1,7 @@
-"""Where a store is: a file, a database, or this process's memory.
+"""Locations of stores: a file, a database, or this process's memory.
 
-Owns how a place is written and how it is shown. Promises that what is shown has no secret in it: whoever prints, logs
-or raises a place cannot print its password by mistake. Must not open anything.
+Owns how a location is written and how it is shown. Promises that the shown form has no secret in it: a message or log
+line cannot contain the password by mistake. Must not open anything.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _HOST = re.compile(r"(?P<name>\[[0-9a-fA-F:.%]+\]|[^:\[\]]*)(:(?P<port>\d*))?")
 
 
 class StoreLocation:
-    """Where a store is. `str(place)` is for people, `dsn` and `path` are for who opens it."""
+    """The location of a store. `str(place)` is for people; `dsn` and `path` are for opening it."""
 
     def __init__(self, text: str | os.PathLike[str]) -> None:
         given = os.fspath(text)
         _refuse_other_kinds(given)
         self.dsn = given if given.startswith(SCHEMES) else None
-        """Of a database; secret."""
+        """The address of a database; secret. None for any other store."""
         self.path = None if self.dsn is not None or given == MEMORY else Path(given)
-        """Of a file."""
+        """The path of a file; None for any other store."""
         self._shown = shown(given) if self.dsn is not None else given
         self._given = given
 
@@ -50,12 +50,12 @@ class StoreLocation:
 
     @property
     def is_missing(self) -> bool:
-        """There is surely nothing there. What a database holds is seen when it is opened."""
+        """Whether a file does not exist. Always False for a database: that is seen when it is opened."""
         return self.path is not None and not self.path.exists()
 
 
 def _refuse_other_kinds(given: str) -> None:
-    """An address of something else, or of a database with a slash too few, would be taken for a file's name."""
+    """Refuses addresses of other kinds, and `postgresql:/` with one slash: they would be taken for file names."""
     scheme = _SCHEME.match(given)
     if scheme is not None and not given.startswith(SCHEMES):
         remedy = "write postgresql://HOST/DATABASE, or the path of a file"
@@ -63,13 +63,13 @@ def _refuse_other_kinds(given: str) -> None:
 
 
 def place_of(text: str | os.PathLike[str] | StoreLocation) -> StoreLocation:
-    """A place that may already be one."""
+    """The location that a text stands for; a location is returned as it is."""
     return text if isinstance(text, StoreLocation) else StoreLocation(text)
 
 
 def shown(dsn: str) -> str:
-    """The address of a database without what is secret about it: neither user nor password nor options, but the schema,
-    where one is named: two stores in one database are two places."""
+    """The address of a database without user, password and options. A schema is shown, because two stores in one
+    database are two locations."""
     address = address_of(dsn)
     hosts = ",".join(str(host) for host in address.hosts) or "localhost"
     schema = "".join(f"?search_path={name}" for name in address.options.get("search_path", ())[-1:])
@@ -80,7 +80,7 @@ class ServerHost(NamedTuple):
     """One server of an address."""
 
     name: str
-    """A name, a number, or the directory of a Unix socket; "" is the one every client takes without a name."""
+    """A name, an IP address, or the directory of a Unix socket; "" is the client's default."""
     port: int | None = None
 
     def __str__(self) -> str:
@@ -92,7 +92,7 @@ class DatabaseAddress(NamedTuple):
     """The parts of `postgresql://…` that Treadle reads itself, as libpq reads them. Secret."""
 
     hosts: tuple[ServerHost, ...]
-    """In the order they are written. None: the client's own default."""
+    """The hosts in the order they are written; empty: the client's default."""
     path: str
     options: dict[str, list[str]]
     without_hosts: str
@@ -100,7 +100,7 @@ class DatabaseAddress(NamedTuple):
 
 
 def address_of(dsn: str) -> DatabaseAddress:
-    """Raises StorePlaceError, which quotes nothing: any part of an address that cannot be read may be a password."""
+    """The parts of an address. Raises StorePlaceError, which quotes nothing: any part may be a password."""
     parts = _ADDRESS.fullmatch(dsn)
     if parts is None or (parts["user"] or "").count("@") > 1:
         raise _unreadable()
@@ -128,7 +128,7 @@ def _hosts(text: str) -> tuple[ServerHost, ...]:
 
 
 def _hosts_of(options: dict[str, list[str]]) -> tuple[ServerHost, ...]:
-    """`?host=h1,h2&port=5432,5433`. One port is for all of them. Raises ValueError."""
+    """`?host=h1,h2&port=5432,5433`. A single port is for all hosts. Raises ValueError."""
     names = [name for name in options.get("host", [""])[-1].split(",") if name]
     ports = [int(port) if port else None for port in options.get("port", [""])[-1].split(",")]
     if len(ports) not in (1, len(names)) and names:

@@ -1,9 +1,9 @@
-"""A batch as rows, before any database has seen it.
+"""A batch as rows, before a database sees it.
 
-Owns what a batch comes to: decisions about the same run become one, timers and gates are reduced to what is left of
-them, everything is packed and sealed, and large values have left. Promises that what cannot be packed raises here,
-before a transaction has begun. Must not know a database: a store writes the rows, and asks `stale` for its words of
-refusal.
+Owns the conversion: decisions about the same run become one, timers and gates are reduced to their final state,
+everything is packed and sealed, and large values are moved out (`spill`). Promises that a value that cannot be packed
+raises here, before a transaction has begun. Must not know a database: a store writes the rows, and asks `stale` for the
+message of a refusal.
 """
 
 from __future__ import annotations
@@ -34,14 +34,15 @@ from treadle.store.seals import about_effect, seal, seal_block
 from treadle.store.spill import Spill
 
 SLICE = 64
-"""Events packed at once: so few that they seldom reach the size at which values leave, so many that slicing is free."""
+"""Events packed at once: so few that they seldom reach the size at which values are moved out, so many that slicing
+costs nothing."""
 
 
 class RunDecisions(msgspec.Struct):
     """All decisions of a batch about one run."""
 
     commit: Commit
-    """The newest; its status is the run's."""
+    """The newest decision; its status is the run's."""
     expected: int
     events: list[Event]
 
@@ -51,7 +52,7 @@ class RunDecisions(msgspec.Struct):
 
     @property
     def started(self) -> RunStarted:
-        """The first event of a run that begins here."""
+        """The first event of a run that begins in this batch."""
         first = self.events[0]
         assert isinstance(first, RunStarted)
         return first
@@ -67,15 +68,15 @@ class BatchPlan:
         self.timers: dict[tuple[RunId, TimerId], int | None] = {}
         self.gates: dict[tuple[RunId, TokenId], GateRow | None] = {}
         self.claims: dict[tuple[RunId, TokenId], str | None] = {}
-        """Gates that are there already: who has them now."""
+        """Gates that were open before: the person who has claimed each now."""
         self.work: dict[tuple[RunId, TokenId], OfferWork | None] = {}
-        """Queue work on offer, or withdrawn."""
+        """Queue work that is offered; None: withdrawn."""
         self.held: dict[RunId, bool] = {}
-        """Runs whose offers stand still from now on, or no longer."""
+        """Runs whose offers are held from now on (True), or released (False)."""
         self.ended: set[RunId] = set()
         self.effects: list[tuple[RunId, Effect]] = []
         self.flaw: StoreConflict | None = None
-        """Something no database could take; said once the fence and the versions are known to be right."""
+        """A problem that no database could accept; reported after the fence and the versions were checked."""
         try:
             for commit in batch.commits:
                 self._decide(commit)
@@ -118,7 +119,7 @@ class BatchPlan:
             self.claims = {key: by for key, by in self.claims.items() if key[0] != commit.run}
 
     def _keep(self, commit: Commit, effect: Effect) -> None:
-        """Timers are found by their due time and gates by their run, so they live in rows of their own."""
+        """Puts timers and gates into rows of their own: timers are found by due time, gates by run."""
         if isinstance(effect, SetTimer):
             self.timers[commit.run, effect.timer] = effect.due
         elif isinstance(effect, ClearTimer):
@@ -148,7 +149,7 @@ class BatchPlan:
             self.claims[run, effect.token] = effect.by
 
     def _block(self, run: RunId, decided: RunDecisions) -> bytes:
-        """A fan-out's many small events are packed in slices: only in a slice that is large one of them can be. They
+        """Packs a fan-out's many small events in slices: only a large slice can contain a large event. The events
         hardly differ: 10,000 branches are 3.5 MB, compressed 0.5."""
         events = decided.events
         if len(events) <= SLICE:
@@ -188,5 +189,5 @@ def _gap(commit: Commit) -> StoreConflict:
 
 
 def stale(run: RunId, stands: int, seen: int) -> StoreConflict:
-    """A decision that was made on something else than what is there."""
+    """The refusal of a decision that was made on another state than the stored one."""
     return StoreConflict("STALE_VERSION", f"run {run} is at {stands}, the decision saw {seen}")

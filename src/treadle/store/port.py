@@ -1,4 +1,4 @@
-"""What an engine asks of a store, in the words of the domain.
+"""The port: what an engine asks of a store, in the words of the domain.
 
 Owns the verbs every store answers and the records that travel through them. Promises nothing by itself; the
 contract suite (`tests/contract`) is run on every store. Must not know a rule: a store never decides what
@@ -62,24 +62,24 @@ class Commit(Struct, frozen=True):
 
     run: RunId
     expected_seq: int
-    """Of the last event the decision has seen; 0 creates the run."""
+    """The sequence number of the last event that the decision has seen; 0 creates the run."""
     events: Sequence[Event]
     effects: Sequence[Effect]
     status: RunStatus
-    """The run's status after these events: kept beside the history so that nobody has to fold it to find open
-    runs."""
+    """The run's status after these events. It is kept beside the history, so that open runs are found without folding
+    their histories."""
     busy: bool = False
-    """Somebody executes an attempt of it without a lease of its own: what a new owner must look after first."""
+    """Whether an attempt of the run is executed without a claim of its own: a new owner must look after it first."""
 
 
 class InboxAnswer(Struct, frozen=True):
-    """What became of a request."""
+    """The answer to a request: its result, or its rejection."""
 
     request: str
     rejection: Rejection | None = None
     result: Json = None
     run: RunId | None = None
-    """Of the request, for whoever has to know which shard it is in; not kept with the answer."""
+    """The run of the request, which tells the shard; not stored with the answer."""
 
 
 class Batch(Struct, frozen=True):
@@ -87,22 +87,22 @@ class Batch(Struct, frozen=True):
 
     commits: Sequence[Commit] = ()
     done: Sequence[int] = ()
-    """Outbox rows the world has been told of; repeating it is harmless."""
+    """Outbox rows that were delivered; repeating it is harmless."""
     parked: Sequence[tuple[int, str]] = ()
-    """Outbox rows given up, with the reason."""
+    """Outbox rows that were given up (dead letters), with the reason."""
     revived: Sequence[int] = ()
-    """Parked rows to try again."""
+    """Parked rows to deliver again."""
     answers: Sequence[InboxAnswer] = ()
 
 
 class OutboxRow(Struct, frozen=True):
-    """Something the world has still to be told."""
+    """An effect that is still to be delivered."""
 
     id: int
     run: RunId
     effect: Effect
     parked: str | None = None
-    """Why it was given up."""
+    """Why its delivery was given up; None: it was not."""
 
 
 class TimerRow(Struct, frozen=True):
@@ -114,8 +114,8 @@ class TimerRow(Struct, frozen=True):
 
 
 class GateRow(Struct, frozen=True):
-    """A human task somebody has still to answer, as its run's `gate.opened` describes it; or a run that is out of time
-    and waits for somebody to extend or abort it (`token` is `RUN_GATE`)."""
+    """A human task that waits for an answer, as its run's `gate.opened` describes it; or a run that is out of time and
+    waits for a person to extend or abort it (`token` is `RUN_GATE`)."""
 
     run: RunId
     token: TokenId
@@ -126,26 +126,26 @@ class GateRow(Struct, frozen=True):
     assign: Json = None
     due: int | None = None
     claimed_by: str | None = None
-    """Who has taken it on: nobody else answers it, unless by force."""
+    """The person who has claimed it: no other answers it, unless by force."""
 
     @property
     def can(self) -> tuple[str, ...]:
-        """What somebody may do about it. That of a run as a whole is no question: the run is out of time."""
+        """The commands a person may give. A gate of a whole run cannot be answered: the run is out of time."""
         return can(self.token)
 
     @property
     def visit(self) -> TokenId:
-        """What people call its number, and `complete_gate` takes."""
+        """The number of the visit, as people see it and `complete_gate` takes it."""
         return self.token
 
 
 def can(gate: TokenId) -> tuple[str, ...]:
-    """What somebody may do about a gate."""
+    """The commands a person may give about a gate."""
     return ("extend", "abort") if gate == RUN_GATE else ("answer", "claim", "release", "delegate")
 
 
 class RunRow(Struct, frozen=True):
-    """What is known of a run without folding its history."""
+    """A run as a row, readable without folding its history."""
 
     run: RunId
     workflow: str
@@ -154,7 +154,7 @@ class RunRow(Struct, frozen=True):
     seq: int
     idempotency_key: str | None = None
     started: int = 0
-    """Of its first event; `changed` of its last."""
+    """The time of its first event; `changed` is the time of its last."""
     changed: int = 0
     busy: bool = False
     entity: str | None = None
@@ -163,11 +163,11 @@ class RunRow(Struct, frozen=True):
 
 
 class RunQuery(Struct, frozen=True):
-    """Which runs: every condition that is set must hold."""
+    """A query for runs: every condition that is set must hold."""
 
     run: RunId | None = None
     run_ending: str | None = None
-    """The last characters of its id. Nothing is indexed by them: only for people, who ask rarely."""
+    """The last characters of the id. They have no index: only for people, who ask rarely."""
     workflow: str | None = None
     idempotency_key: str | None = None
     statuses: tuple[RunStatus, ...] = ()
@@ -175,35 +175,35 @@ class RunQuery(Struct, frozen=True):
     entity: str | None = None
     parent: RunId | None = None
     parents: tuple[RunId, ...] = ()
-    """Started by any of these; empty: it does not matter."""
+    """Runs that any of these runs has started; empty: any."""
     busy: bool | None = None
     started_from: int | None = None
     started_until: int | None = None
-    """Exclusive."""
+    """Exclusive upper bound."""
     shard: int | tuple[int, ...] | None = None
     newest_first: bool = False
-    """Else in order of creation."""
+    """Newest first; else in order of creation."""
     after: RunId | None = None
-    """A page begins behind this run."""
+    """The page begins after this run."""
     limit: int = 1_000
 
 
 class InboxRequest(Struct, frozen=True):
-    """What somebody outside the owning engine asks for: a command, or another try for a dead letter."""
+    """A request to the owner of a run from any other process: a command, or another delivery of a dead letter."""
 
     id: str
     run: RunId
     command: Command | None
     at: int
     workflow: str | None = None
-    """Of a run to be started."""
+    """The workflow of a run to be started."""
     revive: int = 0
-    """The parked outbox row to try again, where there is no command."""
+    """The parked outbox row to deliver again, if there is no command."""
 
 
 class StoredDocument(Struct, frozen=True):
     """One immutable version of something named: a workflow, a schedule. Of a kind that begins with `_` only the newest
-    version is kept: it is something an engine remembers, not something people go back to."""
+    version is kept: it is an engine's own note, and nobody asks for older ones."""
 
     kind: str
     name: str
@@ -217,18 +217,18 @@ class KeepsKey(Protocol):
     """A store that keeps the key of callback tokens apart from everything else."""
 
     async def callback_key(self, known: str | None) -> str:
-        """The key; made when it is asked for the first time, unless one is known."""
+        """The key. The first call makes one, unless it is `known`."""
 
 
 class Store(Protocol):
     """The port. Every verb is one round trip; those that write are one transaction."""
 
     shards: int
-    """Over how many the runs are spread; fixed for the life of a store."""
+    """The number of shards over which runs are spread; fixed for the life of a store."""
 
     def commit(self, batch: Batch, *fences: Fence) -> Awaitable[list[OutboxRow]]:
-        """Writes a batch; the new outbox rows, in order. Raises `StoreConflict`. Every fence given is compared, also
-        with an empty batch. A future that is done already says that there is nothing to wait for."""
+        """Writes a batch and returns the new outbox rows, in order. Raises `StoreConflict`. Every fence is compared,
+        even with an empty batch. If the returned future is done already, there is nothing to wait for."""
 
     async def history(self, run: RunId, after: int = 0, limit: int | None = None) -> list[Event]:
         """A run's events with seq > `after`, oldest first; empty for an unknown run."""
@@ -242,28 +242,28 @@ class Store(Protocol):
     async def outbox(
         self, shard: int | Sequence[int], after: int = 0, limit: int = 1_000, parked: bool = False
     ) -> list[OutboxRow]:
-        """Rows still to be delivered, or the parked ones, oldest first. Commits of one shard follow each other: `after`
-        the last row seen misses nothing of shards whose commits all went through the one who asks."""
+        """Rows that are still to be delivered, or the parked ones, oldest first. Commits of one shard follow each
+        other: rows `after` the last one seen are complete for shards whose commits all went through the caller."""
 
     async def timers(self, shard: int | Sequence[int], until: int | None = None, limit: int = 1_000) -> list[TimerRow]:
         """Timers by due time, those due at `until` included."""
 
     async def lease(self, shard: int, owner: str, now: int | None, ttl_ms: int, evict: bool = False) -> Fence | None:
-        """Takes or renews a shard; None while somebody else holds an unexpired lease. A renewal keeps its
-        epoch. `now` None: the store's own clock, which engines on many machines share. `evict`: the caller knows that
-        the holder is gone."""
+        """Takes or renews a shard's lease; None while another owner holds an unexpired one. A renewal keeps its epoch.
+        `now` None: the store's own clock, which engines on many machines share. `evict`: the caller knows that the
+        holder is gone."""
 
     async def release(self, fence: Fence) -> None:
         """Gives a shard back before its lease expires; a fence that is no longer the newest changes nothing."""
 
     async def submit(self, request: InboxRequest) -> InboxAnswer | None:
-        """Keeps a request until it is answered; the answer if it has one already."""
+        """Keeps a request until it is answered. Returns the answer if it has one already."""
 
     async def inbox(self, shard: int | Sequence[int], limit: int = 1_000) -> list[InboxRequest]:
         """Requests without an answer, oldest first."""
 
     async def put_document(self, kind: str, name: str, hash: str, body: Json) -> StoredDocument:
-        """Keeps a version; putting what is already the newest gives that version again. A body of None ends the
+        """Keeps a new version; putting the newest content again returns the newest version. A body of None ends the
         name: it is a version like others, and `documents` without a version does not list it."""
 
     async def documents(self, kind: str, name: str | None = None, version: int | None = None) -> list[StoredDocument]:
@@ -276,7 +276,6 @@ class Store(Protocol):
         """The bytes of a digest, while any run that put them exists."""
 
     async def forget(self, runs: Sequence[RunId], *fences: Fence, history: bool = True) -> None:
-        """Drops finished runs with everything that is only theirs. Whether they are finished is looked at in the same
-        transaction: they need no cover (the runs of one family are in many shards), but every fence that is given must
-        be the newest. `history=False` keeps a run's row and its first and last event: what it was asked and how it
-        ended."""
+        """Drops finished runs with everything that belongs to them alone. The same transaction checks that they are
+        finished: they need no cover (the runs of one family are in many shards), but every given fence must be the
+        newest. `history=False` keeps a run's row and its first and last event: its input and its end."""

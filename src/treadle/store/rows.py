@@ -1,7 +1,7 @@
-"""What every store says about a run in the same words: where it belongs, its row, the row of a gate.
+"""Rows that all stores make in the same way: a run's shard, its row, the row of a gate.
 
-Owns the few answers that must not differ from store to store. Must not know a rule of the kernel's: the status is the
-one a commit carries.
+Owns the few answers that must not differ from store to store. Must not know a rule of the kernel: the status is the one
+that a commit carries.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from treadle.store.seals import Tell
 _tags = msgspec.json.Decoder(tuple[str, ...]).decode
 
 SHARD = 0
-"""A store of one engine needs no second shard; the verbs that name one still check it."""
+"""The only shard of a store with one engine. The verbs that name a shard still check it."""
 
 
 @lru_cache(maxsize=1 << 14)
 def shard_of(run: RunId, shards: int) -> int:
-    """Where a run belongs in a store of many engines. Fixed for ever: rows carry the number. Asked some five times on
-    the way of one step, hence remembered."""
+    """The shard of a run in a store of many engines. The function is fixed for ever, because rows carry the number. It
+    is cached: one step calls it some five times."""
     return zlib.crc32(run.encode()) % shards if shards > 1 else SHARD
 
 
@@ -55,7 +55,7 @@ def run_row(columns: Sequence[Any]) -> RunRow:
 
 
 def run_rows(rows: Iterable[Sequence[Any]], place: str, tell: Tell) -> list[RunRow]:
-    """Some of them; one that cannot be what was written is told of and left out."""
+    """Some run rows; a damaged one is reported and left out."""
     found = []
     for row in rows:
         try:
@@ -66,12 +66,12 @@ def run_rows(rows: Iterable[Sequence[Any]], place: str, tell: Tell) -> list[RunR
 
 
 def each(shard: int | Sequence[int]) -> Sequence[int]:
-    """The shards a question is about."""
+    """The shards that a query is about."""
     return (shard,) if isinstance(shard, int) else shard
 
 
 def digest_of(content: bytes) -> str:
-    """The address of some bytes, as `actions.blobs` writes it (a test compares them)."""
+    """The digest of some bytes, as `actions.blobs` writes it (a test compares them)."""
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 

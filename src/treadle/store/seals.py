@@ -1,7 +1,7 @@
-"""Checksums of what a store keeps: written in front of the bytes, compared whenever they are read.
+"""Checksums of stored values: written in front of the bytes, compared whenever they are read.
 
-Owns the form of a sealed value and what each one vouches for. Promises that a changed bit in the bytes, or in the
-columns they belong to, is noticed. Must not know a database, and must not repair: whoever finds damage needs the
+Owns the form of a sealed value and the columns that each seal covers. Promises that a changed bit in the bytes, or in
+these columns, is noticed. Must not know a database, and must not repair: a person who looks into damage needs the
 evidence.
 
 Theory of operation
@@ -40,11 +40,11 @@ _json = msgspec.json.Encoder().encode
 
 T = TypeVar("T")
 Tell = Callable[[StoreDamaged], None]
-"""Hears of a row that was left out because it is damaged."""
+"""Is called for every row that was left out because it is damaged."""
 
 
 class Unreadable(Exception):
-    """Kept bytes that are damaged. Whoever reads them knows which they were."""
+    """Stored bytes are damaged. The reader adds which row they belong to."""
 
 
 def seal(content: bytes, about: int) -> bytes:
@@ -63,7 +63,7 @@ def unseal(kept: bytes, about: int) -> bytes | None:
 
 
 def read(kept: bytes, about: int, decode: Callable[[bytes], T]) -> T:
-    """What sealed bytes say. Raises `Unreadable`, also for bytes that are no longer what they were packed as."""
+    """The value of sealed bytes. Raises `Unreadable`, also for bytes that cannot be unpacked."""
     content = unseal(kept, about)
     if content is None:
         raise Unreadable
@@ -74,48 +74,48 @@ def read(kept: bytes, about: int, decode: Callable[[bytes], T]) -> T:
 
 
 def seal_block(run: RunId, seq: int, block: bytes) -> bytes:
-    """A block of history that ends with this event. One for every step of every run, in one call: 0.6 µs of some 45
+    """Seals a block of history that ends with this event. Called once for every step of every run: 0.6 µs of some 45
     that a step takes, half of it for the CRC of 156 bytes."""
     return _head(MARK, crc32(block, about_effect(run) ^ (seq & _WHOLE))) + block
 
 
 def about_block(run: RunId, seq: int) -> int:
-    """For a block of history that ends with this event."""
+    """The start of the CRC for a block of history that ends with this event."""
     return about_effect(run) ^ (seq & _WHOLE)
 
 
 @lru_cache(maxsize=1 << 14)
 def about_effect(run: RunId) -> int:
-    """For a row of the outbox, or of queue work."""
+    """The start of the CRC for a row of the outbox, or of queue work."""
     return crc32(run.encode())
 
 
 def about_gate(run: RunId, token: int, node: str, opened: int, title: str | None, due: int | None) -> int:
-    """For what a gate's row keeps of `assign`; it vouches for the whole row."""
+    """The start of the CRC for `assign` of a gate; it covers the whole row of the gate."""
     return crc32(_json((run, token, node, opened, title, due)))
 
 
 def about_request(run: RunId, request: str, workflow: str | None, at: int) -> int:
-    """For what a request asks."""
+    """The start of the CRC for the content of a request."""
     return crc32(_json((run, request, workflow, at)))
 
 
 def about_answer(request: str) -> int:
-    """For what became of it."""
+    """The start of the CRC for the answer to a request."""
     return crc32(request.encode())
 
 
 def about_document(kind: str, name: str, version: int, hash: str) -> int:
-    """For the body of one version."""
+    """The start of the CRC for the body of one version."""
     return crc32(_json((kind, name, version, hash)))
 
 
 class Seals(NamedTuple):
-    """What looking at every sealed value of a store came to."""
+    """The result of a check of every sealed value of a store."""
 
     sealed: int
     unsealed: int
-    """From before there were seals."""
+    """Number of values from before there were seals."""
     damaged: list[StoreDamaged]
 
 
@@ -150,17 +150,17 @@ def document_damaged(place: str, kind: str, name: str, version: int) -> StoreDam
 
 
 def blob_damaged(place: str, digest: bytes, run: RunId | None = None) -> StoreDamaged:
-    """Bytes that are not those their name says."""
+    """Bytes of a blob that do not match their digest."""
     return StoreDamaged(place, f"blobs, {digest.hex()}", run)
 
 
 def tell_log(problem: StoreDamaged) -> None:
-    """Where nobody has said who wants to hear it."""
+    """The default of a store's `tell`: writes the report to the log."""
     logging.getLogger("treadle.store").error("left out: %s", problem)
 
 
 class Judge:
-    """Looks at rows as `store.transfer` carries them, shelf by shelf."""
+    """Checks the seals of rows as `store.transfer` carries them, shelf by shelf."""
 
     def __init__(self, place: str) -> None:
         self._place = place
@@ -168,7 +168,7 @@ class Judge:
         self.damaged: list[StoreDamaged] = []
 
     def look(self, shelf: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Some rows of a shelf."""
+        """Checks some rows of a shelf."""
         one = getattr(self, f"_{shelf}", None)
         if one is not None:
             for row in rows:
@@ -206,7 +206,8 @@ class Judge:
         title: str | None,
         assign: bytes | None,
         due: int | None,
-        _claimed_by: str | None = None,  # changes while the gate is open: only shown, the history decides
+        _claimed_by: str
+        | None = None,  # not sealed: it changes while the gate is open, and is only shown; the history decides
     ) -> None:
         about = about_gate(run, token, node, opened, title, due)
         self._value(assign, about, lambda: gate_damaged(self._place, run, token))

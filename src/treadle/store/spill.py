@@ -1,12 +1,12 @@
-"""Large values leave the records they came in: a block of history stays small, and the same content is kept once.
+"""Large values are moved out of their records: a block of history stays small, and the same content is kept once.
 
-Owns which values may leave (those an author chose, typed `Any` in `model`; never a field of ours) and the mark they
-leave behind: a msgpack extension of type 1 whose content is the raw SHA-256 of the value, packed. Promises that
-resolving every mark gives back what was packed. Must not touch a database: it hands out digests with bytes, and asks
-for bytes by digest.
+Owns which values may be moved out (authors' data, typed `Any` in `model`; never a field of ours) and the mark in their
+place: a msgpack extension of type 1 whose content is the raw SHA-256 of the value, packed. Promises that resolving
+every mark gives back what was packed. Must not touch a database: it hands out digests with bytes, and asks for bytes by
+digest.
 
-A value leaves if it is larger than the limit. Its parts go first: of {small: 1, scan: 20 MB} only the scan leaves, so
-that it is found to be the same when it turns up in another record.
+A value is moved out if it is larger than the limit. Its parts go first: of {small: 1, scan: 20 MB} only the scan is
+moved out, so that the same scan in another record is kept once.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from msgspec.structs import replace
 from treadle.store.packing import pack, unpack
 
 MARK = 1
-"""Extension type of a value that is kept elsewhere."""
+"""Extension type of the mark of a value that was moved out."""
 
 Change = Callable[[Any], Any]
 Swap = Callable[[Any, Change], Any]
 
 
 class Spill:
-    """Values that left, by digest."""
+    """Values that were moved out, by digest."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -59,7 +59,7 @@ class Spill:
 
 
 class Resolver:
-    """Marks → values, through whoever has the bytes."""
+    """Turns marks into values, with a function that fetches bytes by digest."""
 
     def __init__(self, fetch: Callable[[bytes], bytes]) -> None:
         self._fetch = fetch
@@ -72,7 +72,7 @@ class Resolver:
 
 
 def marks_in(block: bytes, fetch: Callable[[bytes], bytes]) -> Iterator[bytes]:
-    """Digests a block needs, those inside values that left included."""
+    """Digests that a block needs, with those inside values that were moved out."""
     pending = [unpack(block)]
     while pending:
         value = pending.pop()
@@ -88,12 +88,12 @@ def marks_in(block: bytes, fetch: Callable[[bytes], bytes]) -> Iterator[bytes]:
 
 @cache
 def _swap_of(kind: type) -> Swap | None:
-    """How to change every author's value inside a record of ours; None if it has none."""
+    """A function that changes every author's value inside a record of a type; None if the type has none."""
     return _swap(inspect.type_info(kind), frozenset())
 
 
 def _swap(info: inspect.Type, within: frozenset[type]) -> Swap | None:
-    """`within`: the records around it. An error has causes, which are errors."""
+    """The same; `within` are the enclosing types. An error has causes, which are errors."""
     if isinstance(info, inspect.AnyType):
         return lambda value, change: change(value)
     if isinstance(info, inspect.ListType | inspect.VarTupleType):
@@ -130,7 +130,7 @@ def _positions(items: list[Swap | None]) -> Swap | None:
 
 
 def _fields(info: inspect.StructType, within: frozenset[type]) -> Swap | None:
-    if info.cls in within:  # found when it is met: by then it is known
+    if info.cls in within:  # a recursive type: looked up when a value is changed, when it is known
         return lambda record, change: swap(record, change) if (swap := _swap_of(record.__class__)) else record
     inside = within | {info.cls}
     fields = [(field.name, swap) for field in info.fields if (swap := _swap(field.type, inside)) is not None]
@@ -142,7 +142,7 @@ def _fields(info: inspect.StructType, within: frozenset[type]) -> Swap | None:
 
 
 def _alternatives(info: inspect.UnionType, within: frozenset[type]) -> Swap | None:
-    """Of a union of ours at most one alternative is a list, one a dict, and structs are told apart by their class."""
+    """For a union of ours: at most one alternative is a list and one a dict; structs are distinguished by class."""
     structs = {item.cls: _fields(item, within) for item in info.types if isinstance(item, inspect.StructType)}
     rest = [way for item in info.types if not isinstance(item, inspect.StructType) and (way := _swap(item, within))]
     if not rest and not any(structs.values()):

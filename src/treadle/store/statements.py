@@ -1,4 +1,4 @@
-"""Named statements out of the SQL files of a store."""
+"""Named statements from the SQL files of a store."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
 
 def parse(text: str) -> dict[str, str]:
-    """name → statement, without comments, on one line: drivers find a prepared statement by its text."""
+    """Name → statement, without comments and on one line: drivers find a prepared statement by its text."""
     parts = _NAME.split(text)
     named: dict[str, str] = {}
     for name, body in zip(parts[1::2], parts[2::2], strict=True):
@@ -21,5 +21,5 @@ def parse(text: str) -> dict[str, str]:
 
 
 def read(package: str, *names: str) -> dict[str, str]:
-    """Those of some files beside a module, as one."""
+    """The statements of several files beside a module."""
     return parse("\n".join(files(package).joinpath(name).read_text(encoding="utf-8") for name in names))

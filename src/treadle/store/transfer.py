@@ -1,4 +1,4 @@
-"""Everything a store holds, as rows that can be taken to another store: the second port, for moving and for `fsck`.
+"""Everything in a store as rows that can be moved to another store: the port for moving and for `fsck`.
 
 Owns the shelves, the columns of their rows, and the mark of a store that is being moved. Promises nothing by itself;
 `tests/contract/test_transfer.py` is run on every store that has it. Must not know a rule: rows are carried as they are,
@@ -10,10 +10,10 @@ Theory of operation
         source   none ── seal ──► leaving ─────────── remark ──► left
         target   none ── begin ──► arriving, after … ── put ──► arriving, after … ── finish ──► none
 
-    From `leaving` on nobody but the move writes the source: what is read is one moment, however long it takes and
+    From `leaving` on only the move writes the source: the rows are those of one moment, however long it takes and
     however often the move is killed. A page is put in one transaction with the mark that says how far the move has
-    come, so that it happens once. The source is `left` before the target is whole: never do two stores go on with the
-    same runs. A store that is marked is refused to whoever opens it, in words (`refusal`).
+    come, so that it happens once. The source is `left` before the target is complete: two stores never go on with the
+    same runs. Opening a marked store is refused, with the reason (`refusal`).
 
 Invariants
     1. Pages of a shelf, in the order they are given, hold every row once; `put` of them in that order makes a store
@@ -50,11 +50,11 @@ SHELVES: Mapping[str, tuple[str, ...]] = {
 }
 """Shelf → columns, in the order they are moved: a run is there before what belongs to it. Runs come in the order of
 creation and requests in that of arrival; the order of the others is the store's. `_move` is not among the documents.
-Leases and nodes stay behind: whoever opens the target takes new ones."""
+Leases and nodes stay behind: engines that open the target take new ones."""
 
 ROWS_MAX = 1_000
 BYTES_MAX = 4 * 1024 * 1024
-"""Of one page: some milliseconds of one transaction, and what a small machine has in memory several times over."""
+"""Limits of one page: it takes some milliseconds of one transaction, and a small machine holds several in memory."""
 
 KIND = "_move"
 NAME = "move"
@@ -71,7 +71,7 @@ class Page(NamedTuple):
 
 
 class Mark(Struct, frozen=True):
-    """What a store says about the move it takes part in."""
+    """A store's note about the move it takes part in."""
 
     move: str
     state: Literal["leaving", "left", "arriving"]
@@ -86,7 +86,7 @@ class Mark(Struct, frozen=True):
 
 
 class Beside(NamedTuple):
-    """What is kept beside the histories of some runs."""
+    """The rows that are kept beside the histories of some runs."""
 
     timers: dict[RunId, dict[TimerId, int]]
     gates: dict[RunId, set[TokenId]]
@@ -95,43 +95,43 @@ class Beside(NamedTuple):
 
 @runtime_checkable
 class CheckableStore(Protocol):
-    """What `fsck` asks of a store beside its verbs."""
+    """The verbs that `fsck` needs of a store beside those of the port."""
 
     async def beside(self, runs: Sequence[RunId]) -> Beside:
         """Rows of these runs, parked and paused ones included; damaged ones left out."""
 
     async def seals(self) -> Seals:
-        """Looks at every sealed value there is (`store.seals`)."""
+        """Checks every sealed value (`store.seals`)."""
 
 
 class Transfer(Protocol):
-    """One end of a move. Everything is one transaction; `StoreUnavailable` may be raised by all of them."""
+    """One end of a move. Every verb is one transaction and may raise `StoreUnavailable`."""
 
     place: str
 
     async def close(self) -> None:
-        """Lets go of it; marks stay."""
+        """Closes the store; marks stay."""
 
     async def take(self, wait: bool) -> None:
-        """Makes sure that nobody coordinates it. Raises `OwnedElsewhere`, or waits."""
+        """Makes sure that no engine coordinates the store. Raises `OwnedElsewhere`, or waits."""
 
     async def mark(self) -> Mark | None:
-        """What it says about itself."""
+        """The store's mark; None if it takes part in no move."""
 
     async def seal(self, mark: Mark) -> None:
-        """From now on only the move writes, and the store says why. Sealing again changes the mark."""
+        """From now on only the move may write; others are refused with the reason. Sealing again changes the mark."""
 
     async def unseal(self) -> None:
-        """Everybody may write again; the mark is gone."""
+        """Lets all processes write again and removes the mark."""
 
     async def is_empty(self) -> bool:
-        """Nothing in it but what an engine remembers by itself."""
+        """Whether the store holds nothing but notes that engines write for themselves."""
 
     async def begin(self, mark: Mark) -> None:
-        """Empties it, seals it and marks it as incomplete."""
+        """Empties the store, seals it and marks it as incomplete."""
 
     async def counts(self) -> dict[str, int]:
-        """Rows by shelf."""
+        """Number of rows by shelf."""
 
     async def outbox_last(self) -> int:
         """The greatest number the outbox has ever given."""
@@ -143,11 +143,11 @@ class Transfer(Protocol):
         """Adds rows and replaces the mark. Raises `StoreConflict` if it was another."""
 
     async def finish(self) -> None:
-        """It is whole: the mark is gone, and the next number of the outbox is behind every one before."""
+        """Completes the move: removes the mark; the next number of the outbox is greater than all before."""
 
 
 def refusal(place: str, mark: Mark) -> StorePlaceError:
-    """Why a marked store is not opened."""
+    """The reason why a marked store cannot be opened."""
     when = strftime("%Y-%m-%d %H:%M:%S UTC", gmtime(mark.at / 1000))
     if mark.state == "left":
         return StorePlaceError(place, f"it was moved to {mark.other} at {when}", "use that one")

@@ -1,12 +1,12 @@
-"""Queue work for whoever claims it: the third port, of stores that many workers share.
+"""Queue work that workers claim: the port of stores that many workers share.
 
 Owns the verbs of claiming and the records that travel through them. Promises nothing by itself; `tests/contract` runs
 on every store that has it. Must not know a rule: what follows from a lost claim is decided by the run's owner.
 
 Theory of operation
     An offer is a row, made and withdrawn by commits of the run's owner (`OfferWork`, `WithdrawWork`), in the
-    transaction of the decision. A worker claims rows for a while, says again and again that it is at work, and
-    reports to the run as anybody does: through the inbox. All times are of the store's own clock.
+    transaction of the decision. A worker claims rows for a limited time, renews its claims while it works, and reports
+    to the run through the inbox, as every other process does. All times are of the store's own clock.
 
         owner commits ──► offered ──claim──► claimed ──► the owner decides the result, and withdraws
                              ▲                  │
@@ -16,10 +16,10 @@ Theory of operation
 Invariants
     1. A row is claimed by one worker at a time. Every claim of it has a greater number than the one before, which is
        part of the name the worker reports by (`Claimed.holder`): a run listens to the newest holder only.
-    2. A claim that has run out stays until the run's owner says what follows: nobody claims the row meanwhile.
+    2. A claim that has run out stays until the run's owner decides what follows: the row cannot be claimed meanwhile.
     3. Smaller priorities first; within one, keys take turns by weight; within a key, what was offered first.
     4. Of a queue and of a key no more is claimed at a time, and no more begins in a second, than the rules given with
-       the claims say, over all workers together. Whoever claims gives the rules: a store keeps none.
+       the claims say, over all workers together. The rules come with each claim: a store keeps none.
     5. What a paused run has offered is not claimed until the run goes on.
 """
 
@@ -44,7 +44,7 @@ class Claim(Struct, frozen=True):
 
 
 class Claimed(Struct, frozen=True):
-    """An offer in a worker's hands."""
+    """An offer that a worker has claimed."""
 
     run: RunId
     offer: OfferWork
@@ -57,12 +57,12 @@ class Claimed(Struct, frozen=True):
 
     @property
     def holder(self) -> str:
-        """The name to report by."""
+        """The name under which the worker reports."""
         return f"{self.worker}#{self.number}"
 
 
 class ExpiredClaim(Struct, frozen=True):
-    """A claim whose worker has not said for its time that it is at work."""
+    """A claim that its worker has not renewed in time."""
 
     claim: Claim
     attempt: int
@@ -71,16 +71,16 @@ class ExpiredClaim(Struct, frozen=True):
 
 
 class QueueRules(Struct, frozen=True, omit_defaults=True):
-    """What whoever operates a queue has decided."""
+    """The operator's limits and weights of a queue."""
 
     concurrency: int | None = None
-    """At most so many of the queue at a time, over all workers."""
+    """Most attempts of the queue at a time, over all workers."""
     rate: Rate | None = None
     key_concurrency: int | None = None
-    """At most so many of each key at a time."""
+    """Most attempts of each key at a time."""
     key_rate: Rate | None = None
     weights: dict[str, float] = {}
-    """Turns of a key; others have 1."""
+    """Key → its weight in turns; other keys have 1."""
 
     @property
     def is_limited(self) -> bool:
@@ -96,17 +96,17 @@ NO_RULES = QueueRules()
 
 
 class QueueRow(Struct, frozen=True):
-    """How a queue is doing."""
+    """The numbers of a queue: waiting, claimed, held."""
 
     queue: str
     waiting: int
     claimed: int
     held: int
-    """Of paused runs."""
+    """Number of offers of paused runs."""
     oldest_ms: int
-    """How long what waits longest has waited."""
+    """How long the oldest waiting offer has waited."""
     workers: tuple[str, ...] = ()
-    """Who holds claims."""
+    """Workers that hold claims."""
 
 
 @runtime_checkable
@@ -116,28 +116,28 @@ class WorkStore(Protocol):
     async def claim(
         self, queue: str, worker: str, limit: int, ttl_ms: int, rules: QueueRules = NO_RULES
     ) -> list[Claimed]:
-        """Up to `limit` offers, in the order in which they should begin. Fewer does not mean that there are no more:
-        limits, and others who claim at this moment."""
+        """Claims up to `limit` offers and returns them in the order in which they should begin. Fewer does not mean
+        that no more wait: limits, and other claims at the same moment, may hide them."""
 
     async def renew(self, worker: str, claims: Sequence[Claim], ttl_ms: int) -> list[Claim]:
-        """Says that the worker is at work; which of its claims are somebody else's by now, or over. One that has run
-        out unnoticed is renewed."""
+        """Renews a worker's claims. Returns those that it has lost: claimed by another, or withdrawn. A claim that has
+        run out without the owner noticing is renewed."""
 
     async def give_back(self, claims: Sequence[Claim]) -> None:
-        """Offers them again, as if they had never been claimed. Only for what nothing was reported about."""
+        """Offers claimed work again, as if it had never been claimed. Only for work that was not reported about."""
 
     async def give_back_strays(self, worker: str, held: Sequence[Claim]) -> None:
-        """Offers again what the worker has claimed without knowing: the answer to a claim got lost. `held` is all it
-        knows of."""
+        """Offers again what the worker has claimed without knowing it, because the answer to a claim got lost. `held`
+        are all claims it knows."""
 
     async def drop_offers(self, claims: Sequence[Claim]) -> None:
-        """Removes what the run turns out not to want; a claim that is not the newest changes nothing."""
+        """Removes offers that their run no longer wants; a claim that is not the newest changes nothing."""
 
     async def expired_claims(self, shards: Sequence[int], limit: int = 1_000) -> list[ExpiredClaim]:
-        """Of runs in these shards, longest expired first."""
+        """Expired claims of runs in these shards, longest expired first."""
 
     async def waiting_queues(self) -> list[str]:
-        """Queues with something to claim, limits aside; by name."""
+        """Names of queues with something to claim, limits aside; sorted."""
 
     async def queue_rows(self) -> list[QueueRow]:
         """Every queue that has work, by name."""

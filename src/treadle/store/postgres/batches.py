@@ -10,9 +10,9 @@ Theory of operation
         WITH check_fences AS (… FOR NO KEY UPDATE), move_runs AS (UPDATE … RETURNING …), append_history AS (INSERT …), …
         SELECT 1 / CASE WHEN every guarded part has touched as many rows as it was given ($n) THEN 1 ELSE 0 END
 
-    Whatever does not fit divides by zero, which undoes everything; questions then find out what it was. Parts see what
-    was there before the statement and must not change the same row. The fence comes first in the condition and is
-    locked first; a guarded UPDATE looks again at a row that somebody has changed in between.
+    A part that does not fit divides by zero, which undoes everything; further queries then find the reason. Parts see
+    the rows as they were before the statement and must not change the same row. The fence comes first in the condition
+    and is locked first; a guarded UPDATE reads a row again if another transaction has changed it in between.
 
     A step that comes alone, as those of a lone chain do, is a statement of its own with plain values (`step_one`).
 
@@ -46,9 +46,9 @@ Part = tuple[str, Collection[Sequence[Any]]]
 """The name of a statement, and its rows."""
 
 GUARDED = ("check_fences", "create_runs", "claim_keys", "move_runs")
-"""Parts that must touch a row for each they were given. In the order they are looked at."""
+"""Parts that must touch one row for each given row, in the order in which they are checked."""
 LONE = ("check_fences", "move_runs", "append_history")
-"""The parts of a step that is alone; of one row each they are `step_one`."""
+"""The parts of a single step; if each has one row, they are the statement `step_one`."""
 
 
 class Writing:
@@ -75,11 +75,11 @@ class Writing:
 
     @property
     def is_alone(self) -> bool:
-        """Whether one statement is all of it."""
+        """Whether the plan is a single statement."""
         return not (self._plan.work or self._plan.held)
 
     async def __call__(self, connection: asyncpg.Connection) -> list[OutboxRow]:
-        """Raises `TransactionMisfit`, and the transaction has to be undone."""
+        """Writes the plan. Raises `TransactionMisfit`; then the transaction has to be undone."""
         if self._plan.flaw is not None:
             raise TransactionMisfit(self._explained)
         try:
@@ -95,7 +95,7 @@ class Writing:
         plan, batch = self._plan, self._plan.batch
         yield "check_fences", [(fence.shard, fence.owner, fence.epoch) for fence in self._fences]
         if not (batch.commits or batch.done or batch.parked or batch.revived or batch.answers):
-            # A batch of nothing asks whether the store works: it really writes, or a full disk would say yes.
+            # An empty batch asks whether the store works. It really writes, because a full disk can still be read.
             yield "touch_leases", [(fence.shard,) for fence in self._fences]
             return
         if self._begun:
@@ -127,12 +127,12 @@ class Writing:
         yield "tag_runs", [(run, tag) for run, started in begun for tag in started.tags]
 
     def _answers(self) -> list[Sequence[Any]]:
-        """Of one request the first counts. They are looked for in the shards of the fences."""
+        """The answers as rows. The first answer to a request counts. Requests are searched in the fences' shards."""
         answers = {answer.request: sealed_answer(answer) for answer in reversed(self._plan.batch.answers)}
         return [*handed(SQL["answer_requests"], answers.items()), [fence.shard for fence in self._fences]]
 
     async def _explained(self, connection: asyncpg.Connection) -> BaseException:
-        """What did not fit, now that every row says again where it stood."""
+        """The reason why the plan did not fit. Called when the transaction is undone: rows are as before."""
         plan = self._plan
         rows = await connection.fetch(SQL["read_leases"], [fence.shard for fence in self._fences])
         if refused := refusal(self._fences, {shard: (owner, epoch) for shard, owner, epoch in rows}):
@@ -151,12 +151,12 @@ class Writing:
             return StoreConflict(
                 "DUPLICATE", f"a run of {taken[0]} with the idempotency key {taken[1]!r} exists already"
             )
-        # Whoever was in the way has gone since: from here it looks like a conflict that is over.
+        # The other transaction has ended since: the conflict is over.
         return Passing("a batch did not fit, and nothing is left that says why")
 
 
 async def check_fences(connection: asyncpg.Connection, fences: Sequence[Fence]) -> None:
-    """Refuses whoever does not hold the newest leases; else nobody takes them until the transaction ends."""
+    """Refuses fences that are not the newest. Else locks the leases: no node takes them until the transaction ends."""
     if not fences:
         return
     given = handed(SQL["check_fences"], [(fence.shard, fence.owner, fence.epoch) for fence in fences])
@@ -168,8 +168,8 @@ async def check_fences(connection: asyncpg.Connection, fences: Sequence[Fence]) 
 
 @cache
 def compose(parts: tuple[tuple[str, int], ...]) -> str:
-    """One statement out of some, given the number of parameters of each. After all of them it wants to know how many
-    rows each guarded part was given. Its answer: nothing of interest, and the ids that were given."""
+    """Joins several parts to one statement, given the number of parameters of each. The last parameters are the numbers
+    of rows of the guarded parts. Its result: a constant, and the new ids."""
     bodies, guarded = [], []
     known = 0
     for name, width in parts:
@@ -186,12 +186,12 @@ def compose(parts: tuple[tuple[str, int], ...]) -> str:
 
 
 def _is_lone_step(parts: Sequence[Part]) -> bool:
-    """Whether it is one run that goes on, and nothing else: what a lone chain writes, step by step."""
+    """Whether the plan is one step of one run and nothing else, as a lone chain writes."""
     return tuple(name for name, _ in parts) == LONE and all(len(rows) == 1 for _, rows in parts)
 
 
 def renumbered(statement: str, known: int) -> str:
-    """Its parameters behind so many others."""
+    """The parameters of a part, numbered after those of the parts before it."""
     return re.sub(r"\$(\d+)", lambda match: f"${known + int(match[1])}", statement)
 
 

@@ -1,9 +1,9 @@
 """A coroutine that begins at once, not in the next turn of the loop.
 
-Owns its first step. `asyncio.create_task` puts a new task behind everything that is ready; a commit would be sent when
-all the tasks have run that the commit before it has woken, and the server would have nothing to do meanwhile. Here the
-first step, to the first wait, is taken by the caller. Promises what a task promises: a result or an exception, and that
-who cancels it is heard where it waits. (Python 3.12 can do so itself.)
+`asyncio.create_task` puts a new task behind everything that is ready. A commit would be sent only after all tasks that
+the commit before it has woken, and the server would be idle meanwhile. Here the caller runs the first step, up to the
+first wait. Promises what a task promises: a result or an exception, and that a cancellation is raised where it waits.
+(Python 3.12 can do this itself.)
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def begun(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
     around = asyncio.current_task(loop)
     if around is not None:
         _leave_task(loop, around)
-    _enter_task(loop, task)  # a timeout in its first step is about the task, not about who calls
+    _enter_task(loop, task)  # a timeout in its first step concerns the new task, not the caller
     try:
         stepped.begin()
     finally:
@@ -35,13 +35,13 @@ def begun(work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
 
 
 class _Stepped(Coroutine[Any, Any, T]):
-    """What its task sees: the first step gives what was waited for then."""
+    """The coroutine as its task sees it: the first step yields what the caller's step was waiting for."""
 
     def __init__(self, work: Coroutine[Any, Any, T]) -> None:
         self._work = work
         self._waits_for: Any = None
         self._end: BaseException | None = None
-        """Of work that has waited for nothing: a StopIteration with its result, or what went wrong."""
+        """The end of a coroutine that did not wait: StopIteration with its result, or its exception."""
 
     def begin(self) -> None:
         try:

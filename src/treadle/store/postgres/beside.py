@@ -1,4 +1,4 @@
-"""What is kept beside the histories of some runs, for `fsck`. Must not write."""
+"""Rows that are kept beside the histories of some runs, for `fsck`. Must not write."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from treadle.store.transfer import Beside
 
 
 async def beside(connection: asyncpg.Connection, runs: Sequence[RunId], tell: Tell) -> Beside:
-    """What is kept beside these runs' histories."""
+    """The rows that are kept beside these runs' histories."""
     named = texts(runs)
     found = Beside({}, {}, {})
     for run, timer, due in await connection.fetch(SQL["timers_of_runs"], named):

@@ -1,6 +1,6 @@
-"""Rows that differ between stores, and how they are carried from one to the other: queue work, numbers of the outbox.
+"""Conversion of rows that differ between stores, for a move: queue work, numbers of the outbox.
 
-Must not know a database. A damaged value stays as it is: whoever looks at it afterwards will see.
+Must not know a database. A damaged value is moved as it is: the target's checks find it.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from treadle.store.seals import MARK, about_effect, about_request, seal, unseal
 from treadle.store.transfer import SHELVES
 
 COMMAND = SHELVES["requests"].index("command")
-_unpack_offer = msgspec.msgpack.Decoder(OfferWork).decode  # values that left stay marks
+_unpack_offer = msgspec.msgpack.Decoder(OfferWork).decode  # values that were moved out stay marks
 
 
 def as_task(run: RunId, effect: bytes) -> bytes:
-    """An offer as the row of the outbox it is elsewhere."""
+    """An offer of queue work as the outbox row that it is in other stores."""
     about = about_effect(run)
     content = unseal(effect, about)
     if content is None:
@@ -31,7 +31,7 @@ def as_task(run: RunId, effect: bytes) -> bytes:
 
 
 def with_wish(row: tuple[Any, ...], change: Callable[[int], int]) -> tuple[Any, ...]:
-    """A request that asks for another try of a dead letter names its row."""
+    """Changes the outbox number in a request that revives a dead letter."""
     run, request, workflow, at, kept = row[: COMMAND + 1]
     about = about_request(run, request, workflow, at)
     content = unseal(kept, about)

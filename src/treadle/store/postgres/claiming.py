@@ -1,27 +1,27 @@
-"""One claim of queue work: which lanes there are, whose turn it is, whose rows are taken.
+"""One claim of queue work: it finds the lanes, draws between them, and takes rows.
 
-Owns how a claim chooses on a PostgreSQL database. Promises what `store.work` says of claims, at a cost that does not
+Owns the choice of a claim on a PostgreSQL database. Promises what `store.work` says of claims, at a cost that does not
 grow with the backlog, and that it waits for no lock that a decision holds.
 
 Theory of operation
-    What is ready is an index over (queue, priority, key, position). Which lanes there are is found by stepping through
-    it from lane to lane, never by counting rows; `fairness.share` says how much of which lane begins; rows at the heads
-    of those lanes are taken with SKIP LOCKED. Between the two, others may take them: then it looks again. Whoever has
-    looked a moment ago takes without looking (`claiming_lines`).
+    Ready work is in an index over (queue, priority, key, position). A claim finds the lanes by stepping through the
+    index from lane to lane, never by counting rows. `fairness.share` decides how many rows of each lane begin. Rows at
+    the heads of those lanes are taken with SKIP LOCKED. If other claims took them in between, it looks again. A process
+    that has looked a moment ago takes rows without looking (`claiming_lines`).
 
-    A queue without limits has no lock in common. One with limits has: who knows what it wants locks one row of
-    `meters`, and only behind that lock takes it, as far as the limits allow: what is counted there is exact. What is
-    drawn before is only a wish, by limits as they were a moment ago. A key's limit may also come with the work itself
-    (`concurrency` of a node): such a lane is treated like one of a queue with limits, and nobody who has not counted
-    takes such a row.
+    Claims on a queue without limits share no lock. With limits they do: a claim that has chosen locks one row of
+    `meters`, and takes rows only under that lock, as far as the limits allow: the counts are exact there. The choice
+    before it is only a wish, based on limits as they were a moment ago. A key's limit may also come with the work
+    itself (`concurrency` of a node): such a lane is treated like one of a queue with limits, and a claim that has not
+    counted does not take such a row.
 
-    A claim draws between LANES lanes. Where more keys wait, the next claim goes on behind them: the view moves along
-    the keys like the hand of a clock, in the memory of each process.
+    A claim draws between LANES lanes. If more keys wait, the next claim continues after them: the view moves round the
+    keys, in the memory of each process.
 
-    Rows that were claimed stay in the index until they are vacuumed, which a transaction that somebody keeps open puts
-    off. Claims therefore begin where the line began a moment ago: what lies before is passed over inside the index.
+    Claimed rows stay in the index until they are vacuumed, which a long open transaction delays. Claims therefore begin
+    where the line began a moment ago: rows before that are skipped inside the index.
 
-Known limits: a claim looks at no more than PAGES times LANES keys that are all at their limits. What is at work under a
+Known limits: a claim looks at no more than PAGES times LANES keys that are all at their limits. Work under way under a
 limit is counted, up to the limit.
 """
 
@@ -48,23 +48,23 @@ from treadle.store.work import Claimed, QueueRules
 PAGES = 32
 ANY_PRIORITY = -(1 << 31)
 RANDOM = Random()
-"""Whose turn it is: nothing but fairness hangs on it."""
+"""Draws the turns: only fairness depends on it."""
 NO_ROOMS: Mapping[str, int] = {}
 
 
 class Wanted(Struct, frozen=True):
-    """So much of a lane, from a position on."""
+    """A wish for some rows of a lane, from a position on."""
 
     priority: int
     key: str
     count: int
     begin: int
     cap: int | None = None
-    """At most so many of the key at work. None: not counted, and nothing that brings a limit is taken."""
+    """Most rows of the key under way. None: not counted, and no row with a limit of its own is taken."""
     before: int = 0
-    """Of the same key, wanted before it."""
+    """Rows of the same key that are wanted before these."""
     ahead: int = 0
-    """Of any key, wanted before it."""
+    """Rows of any key that are wanted before these."""
 
 
 class Claiming:
@@ -89,10 +89,11 @@ class Claiming:
         self._tell = tell
         self._wanted: list[Wanted] = []
         self.has_lanes = False
-        """Whether there was something it might begin, when it looked."""
+        """Whether there was work that might begin, when it looked."""
 
     async def free(self, connection: asyncpg.Connection) -> list[Claimed] | None:
-        """Each statement is a transaction of its own. None: what it wants has limits, see `limited`."""
+        """Claims without a common lock; each statement is a transaction of its own. None: the work has limits, see
+        `limited`."""
         if not self._rules.is_limited and (claimed := await self._unseen(connection)):
             return claimed
         page, turns, caps = await self._draw(connection)
@@ -106,8 +107,8 @@ class Claiming:
         return await self._claimed(connection, await self._take(connection, self._wanted))
 
     async def limited(self, connection: asyncpg.Connection) -> list[Claimed]:
-        """In one transaction, behind everybody else who claims from this queue: what `free` wanted, as far as it may
-        begin."""
+        """Claims what `free` wanted, as far as the limits allow, in one transaction, one claim of the queue after the
+        other."""
         rules, wanted = self._rules, self._wanted
         held = await connection.fetchrow(SQL["hold_queue"], self._queue)
         if held is None:
@@ -129,7 +130,7 @@ class Claiming:
         return claimed
 
     async def _unseen(self, connection: asyncpg.Connection) -> list[Claimed]:
-        """Without looking, where somebody has looked a moment ago. Nothing: look."""
+        """Claims without looking, if this process has looked a moment ago. Empty: look."""
         drawn = self._line.draw(self._limit, self._rules.weights, RANDOM)
         if drawn is None:
             return []
@@ -145,7 +146,7 @@ class Claiming:
     async def _draw(
         self, connection: asyncpg.Connection
     ) -> tuple[list[asyncpg.Record], list[LaneShare], dict[str, int]]:
-        """The lanes, whose turn it is, and how many of a key may be at work: as it is now."""
+        """The lanes, the drawn shares, and how many rows of each key may be under way, as of now."""
         page = await self._page(connection)
         limit = self._room_of_queue(page[0]) if page else 0
         for _ in range(PAGES):
@@ -161,7 +162,7 @@ class Claiming:
         page = await self._look(connection, cursor)
         best = page[0]["best"] if page else None
         page = [row for row in page if row["priority"] == best] if cursor != FIRST else page
-        if cursor != FIRST and len(page) < LANES:  # once round
+        if cursor != FIRST and len(page) < LANES:  # once round all keys
             known = {(row["priority"], row["key"]) for row in page}
             first = await self._look(connection, FIRST)
             page += [row for row in first if (row["priority"], row["key"]) not in known]
@@ -171,8 +172,8 @@ class Claiming:
         return page
 
     async def _look(self, connection: asyncpg.Connection, after: Position) -> list[asyncpg.Record]:
-        """From where the lines began a moment ago; from the very beginning now and then, and where nothing is found:
-        what was given back keeps its place."""
+        """The heads of lanes, from where the lines began a moment ago. From the very beginning now and then, and if
+        nothing is found: work that was given back keeps its place."""
         begin_at = self._line.begin_at()
         rows = await self._look_from(connection, after, begin_at)
         if not rows and begin_at:
@@ -190,7 +191,7 @@ class Claiming:
         return rows
 
     def _room_of_queue(self, row: asyncpg.Record) -> int:
-        """How much of the queue may begin, as far as anybody asks."""
+        """How many rows of the queue may begin, counted up to the number that is needed."""
         rules, limit = self._rules, self._limit
         if rules.concurrency is not None:
             limit = min(limit, rules.concurrency - row["claimed"])
@@ -200,7 +201,7 @@ class Claiming:
         return limit
 
     def _caps(self, page: list[asyncpg.Record]) -> dict[str, int]:
-        """How many of a key may be at work, over all its priorities. A key that is not there has no limit."""
+        """Key → how many of its rows may be under way, over all priorities. A key that is missing has no limit."""
         caps: dict[str, int] = {}
         for row in page:
             limits = (self._rules.key_concurrency, row["room"], caps.get(row["key"]))
@@ -210,7 +211,7 @@ class Claiming:
         return caps
 
     def _rooms(self, page: list[asyncpg.Record]) -> dict[str, int]:
-        """How much of a key may begin."""
+        """How many rows of a key may begin."""
         caps, rate = self._caps(page), self._rules.key_rate
         rooms: dict[str, int] = {}
         for row in page:
@@ -242,7 +243,7 @@ class Claiming:
     async def _take(
         self, connection: asyncpg.Connection, wanted: Sequence[Wanted], unless_before: int = ANY_PRIORITY
     ) -> list[asyncpg.Record]:
-        """In the order in which they should begin; nothing if something of a better priority waits."""
+        """Takes rows in the order in which they should begin; none if work of a better priority waits."""
         wanted = [one for one in wanted if one.count]
         if not wanted:
             return []
@@ -255,7 +256,8 @@ class Claiming:
         return rows
 
     async def _claimed(self, connection: asyncpg.Connection, rows: Sequence[asyncpg.Record]) -> list[Claimed]:
-        """A damaged offer is left out. Its claim runs out, and the run, whose history is sound, offers it anew."""
+        """The claimed offers. A damaged one is left out: its claim runs out, and the run offers it again from its
+        history."""
         return [
             Claimed(RunId(row["run"]), offer, self._worker, row["number"])
             for row, offer in await effects_of(connection, rows, self._tell)
@@ -268,8 +270,8 @@ def _lanes(page: Iterable[asyncpg.Record], rooms: Mapping[str, int] = NO_ROOMS) 
 
 
 def _wanted(page: Iterable[asyncpg.Record], turns: Sequence[LaneShare], caps: Mapping[str, int]) -> list[Wanted]:
-    """In order of priority. Within one by chance: if there turns out to be less room, it is not always the same keys
-    that go without."""
+    """The shares in order of priority, and in random order within one: if there is less room than expected, it must not
+    always be the same keys that get nothing."""
     begin = {(row["priority"], row["key"]): row["position"] for row in page}
     before: Counter[str] = Counter()
     wanted: list[Wanted] = []

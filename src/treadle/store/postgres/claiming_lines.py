@@ -1,10 +1,10 @@
-"""What a process remembers of the lines it claims from, so that the next claim need not look at all of it again.
+"""A process's memory of the lines it claims from, so that the next claim need not look at everything again.
 
-Owns no truth: everything here may be old or lost, and costs a look then. Promises that nothing it hides stays hidden
-for longer than BELIEVED_S. Must not know SQL.
+It is only a cache: everything here may be old or lost, which costs one more look. Promises that nothing it hides stays
+hidden for longer than BELIEVED_S. Must not know SQL.
 
-    cursor   where the next claim of a queue with very many keys goes on
-    mark     no line begins before this position: what lies before was claimed, and is passed over inside the index
+    cursor   where the next claim of a queue with very many keys continues
+    mark     no line begins before this position: rows before it were claimed, and are skipped inside the index
     view     lanes as seen a moment ago: the next claims draw between them without looking
 """
 
@@ -19,12 +19,12 @@ from msgspec import Struct
 from treadle.store.fairness import Lane, LaneShare, share
 
 LANES = 16
-"""As many keys as a claim draws between: about a third of a millisecond of looking."""
+"""Keys between which a claim draws: looking at them takes about a third of a millisecond."""
 BELIEVED_S = 2.0
-"""How long the beginning of a line is believed: so long may work that was given back wait behind newer work."""
+"""How long the beginning of a line is believed: work that was given back may wait this long behind newer work."""
 VIEW_S = 0.5
-"""How long lanes are believed: so long may work of a key that nobody had heard of wait for its first turn. Better
-priorities do not wait: whoever takes without looking takes nothing if there is one."""
+"""How long lanes are believed: work of a new key may wait this long for its first turn. Better priorities do not wait:
+a claim that takes without looking takes nothing if there is one."""
 ENDLESS = 1 << 30
 NOWHERE = 1 << 63
 """Behind every position."""
@@ -34,11 +34,11 @@ FIRST: Position = (-(1 << 31), "")
 
 
 class Head(Struct, frozen=True):
-    """A lane, as somebody who looked has found it."""
+    """A lane, as a claim that looked has found it."""
 
     lane: Lane
     position: int
-    """Of the first that waits."""
+    """The position of the first row that waits."""
 
 
 class LaneView(Struct):
@@ -49,7 +49,7 @@ class LaneView(Struct):
     begin: dict[str, int]
     """By key: where the line begins."""
     starts: int
-    """What it is still good for: where more keys wait than one view has, the others come after as many starts."""
+    """Starts that the view is still good for. If more keys wait than one view has, the others follow after them."""
     until: float
 
     def took(self, key: str, position: int) -> None:
@@ -57,7 +57,7 @@ class LaneView(Struct):
 
 
 class _Round(Struct):
-    """Lanes that were looked at one group after the other, from the first on."""
+    """A round over all lanes, group by group, from the first on."""
 
     begin_at: int
     begun: float
@@ -66,7 +66,7 @@ class _Round(Struct):
 
 
 class QueueLine:
-    """The line of one queue."""
+    """The memory of one queue's line."""
 
     def __init__(self) -> None:
         self.cursor = FIRST
@@ -77,12 +77,12 @@ class QueueLine:
         self._missed_until = 0.0
 
     def begin_at(self) -> int:
-        """Positions before it need not be looked at."""
+        """The mark: positions before it need not be looked at."""
         return self._mark if time.monotonic() < self._mark_until else 0
 
     def looked(self, after: Position, begin_at: int, heads: Sequence[tuple[Position, int]]) -> None:
-        """What the mark is worked out from: once all lanes were seen, no line begins before the lowest of their heads.
-        It rises with every round, and is forgotten BELIEVED_S after one that began at the very beginning."""
+        """Updates the mark: once all lanes were seen, no line begins before the lowest of their heads. The mark rises
+        with every round, and is forgotten BELIEVED_S after a round that began at the very beginning."""
         if after == FIRST:
             self._round = _Round(begin_at, time.monotonic())
         so_far, self._round = self._round, None
@@ -98,7 +98,7 @@ class QueueLine:
             self._mark_until = so_far.begun + BELIEVED_S
 
     def keep(self, heads: Sequence[Head], limit: int) -> None:
-        """What was seen is drawn from again, unless lines were too short for that a moment ago. `limit` is drawn
+        """Remembers the lanes that were seen, unless lines were too short for that a moment ago. `limit` rows are drawn
         now."""
         now = time.monotonic()
         self._view = None
@@ -111,7 +111,7 @@ class QueueLine:
         self._view = LaneView(best, [head.lane for head in drawn], begin, starts, now + VIEW_S)
 
     def draw(self, limit: int, weights: Mapping[str, float], random: Random) -> tuple[LaneView, list[LaneShare]] | None:
-        """Whose turn it is, without looking. None: look."""
+        """Draws between the remembered lanes. None: look."""
         view = self._view
         if view is None or view.starts < limit or time.monotonic() >= view.until:
             return None
@@ -121,16 +121,16 @@ class QueueLine:
         return view, share(view.lanes, limit, weights, random)
 
     def missed(self) -> None:
-        """What was drawn was not there: somebody else had it, lines are short, or something goes before it."""
+        """The drawn rows were not there: another claim took them, lines are short, or a better priority waits."""
         self._view = None
         self._missed_until = time.monotonic() + VIEW_S
 
 
 class Lines(dict[str, QueueLine]):
-    """Those of a process, by queue."""
+    """The lines of a process, by queue."""
 
     sweep_at = 0.0
-    """When idle buckets are next looked for."""
+    """The time of the next search for idle buckets."""
 
     def __missing__(self, queue: str) -> QueueLine:
         self[queue] = line = QueueLine()

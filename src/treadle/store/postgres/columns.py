@@ -1,4 +1,4 @@
-"""Rows as arrays: what a statement is given for any number of them.
+"""Rows as arrays: the parameters of a statement for any number of rows.
 
 asyncpg asks every element of an array whether it is an array itself, which costs more than everything else about a
 commit. Where there may be many rows a column is therefore handed over as the text of an array, made at once: a list of
@@ -29,7 +29,7 @@ def columns(rows: Rows, width: int = 0) -> list[Sequence[Any]]:
 
 
 def handed(statement: str, rows: Rows) -> list[Any]:
-    """Some rows, column by column as the statement wants them."""
+    """Some rows, column by column, as the statement expects them."""
     wanted = _as_text(statement)
     return [
         literal(column) if place in wanted else _column(column)
@@ -42,7 +42,7 @@ def literal(values: Sequence[Any]) -> str:
     encoded = _json(values)
     if b"\\" not in encoded:
         return f"{{{encoded[1:-1].decode()}}}"
-    # JSON has names for characters that PostgreSQL does not know; NUL is the business of who passes a text on.
+    # JSON has escapes that PostgreSQL does not know. The caller replaces NUL (`texts`).
     return f"{{{','.join([_quoted(value) for value in values])}}}"
 
 
@@ -55,18 +55,18 @@ def _quoted(value: Any) -> str:
 
 @cache
 def _as_text(statement: str) -> frozenset[int]:
-    """The places of columns it wants as text."""
+    """The positions of the columns that a statement expects as text."""
     return frozenset(int(place) for place in re.findall(r"\$(\d+)::text::", statement))
 
 
 def texts(values: Iterable[str]) -> Sequence[str]:
-    """An array of them."""
+    """Texts as one array parameter."""
     given = tuple(values)
     return _column(given) if given else given
 
 
 def _column(values: tuple[Any, ...]) -> Sequence[Any]:
-    """As PostgreSQL can keep it. Texts are looked at all at once: next to none has a character that must go."""
+    """The texts as PostgreSQL can keep them. They are checked all at once: almost none has a character to replace."""
     if isinstance(values[0], int | bytes):  # then all of them are, or None
         return values
     whole = "".join([value for value in values if isinstance(value, str)])

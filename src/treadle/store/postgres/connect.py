@@ -1,7 +1,7 @@
-"""How a database is reached, and how it gets its schema.
+"""Connections to a database, and migration of its schema.
 
-Owns the settings of a connection and the migrations. Refuses a database that a newer Treadle has written, one whose
-tables are somebody else's, and a server that acknowledges what it may lose. Must not know verbs.
+Owns the settings of a connection and the migrations. Refuses a database that a newer Treadle has written, a database
+with other tables of the same names, and a server that acknowledges commits it may lose. Must not know verbs.
 
 Failure cases
     A migration that is interrupted leaves the version before it: each runs in one transaction with its number. Two
@@ -26,22 +26,22 @@ from treadle.store.postgres.looking import ServerConnection, examine, survey
 from treadle.store.postgres.queries import SQL
 
 ANSWER_S = 30.0
-"""Statements take milliseconds. Half a minute of silence is a blackholed connection: the caller learns it."""
+"""Statements take milliseconds. Half a minute of silence means a dead connection: the caller gets an error."""
 ALMOST_S = 1.0
-"""A server that is there takes milliseconds; who wants to go does not wait longer for one that is not."""
+"""A living server takes milliseconds; a process that is interrupted does not wait longer for a dead one."""
 MAKING_TRIES = 10
 POOLER_REMEDY = (
     "set it for the user or the database (ALTER ROLE … SET search_path = …), let the pooler pass it on (PgBouncer from"
     " 1.20: track_extra_parameters), or connect directly"
 )
 LOCK_MS = 5_000
-"""Everybody waits behind a migration that waits for a table: rather it gives up and says so."""
+"""How long a migration waits for a table. All others wait behind it, so it gives up soon and says so."""
 
 
 async def prepare(connection: ServerConnection) -> None:
-    """Once for every connection. PostgreSQL has no NUL in a text, people may: it is kept as two other characters.
-    asyncpg does not look into arrays: who passes one calls `without_nul` (`columns.columns`, `columns.texts`). What a
-    pooler hands out belongs to others, too: their plans are left alone."""
+    """Prepares a new connection. PostgreSQL cannot keep NUL in a text, users may write it: it is kept as two other
+    characters. asyncpg does not look into arrays: the code that passes one calls `without_nul` (`columns.columns`,
+    `columns.texts`). A pooler's connections belong to others, too: their plans are left alone."""
     if not connection.is_pooled:
         await connection.execute(SQL["advise_planner"])
     await connection.set_type_codec("text", schema="pg_catalog", encoder=without_nul, decoder=with_nul, format="text")
@@ -55,20 +55,20 @@ def without_nul(text: str) -> str:
 
 
 def with_nul(text: str) -> str:
-    """The text as somebody wrote it."""
+    """The text as its author wrote it."""
     if "\1" in text:
         return re.sub("\1([\1\2])", lambda match: "\1" if match[1] == "\1" else "\0", text)
     return text
 
 
 async def tidy(connection: asyncpg.Connection) -> None:
-    """Between two users of a connection. Nothing that matters is set for a session: a pooler may sit in between."""
+    """Resets a connection between two users. There are no session settings to reset: a pooler may be in between."""
     if connection.is_in_transaction():
         await connection.execute("ROLLBACK")
 
 
 def settings() -> dict[str, Any]:
-    """For every connection of the store."""
+    """Settings of every connection of the store."""
     return {
         "command_timeout": ANSWER_S,
         "target_session_attrs": "read-write",
@@ -78,12 +78,12 @@ def settings() -> dict[str, Any]:
 
 async def reach(dsn: str, *, is_brief: bool = False, **other: Any) -> ServerConnection:
     """A new connection to the primary among the hosts of the address, with settings beside the usual ones. `is_brief`:
-    for a few statements, so that it does not matter whether they can be prepared. Raises what
-    `asyncpg.connect` raises for the last of them, StorePlaceError for an address that cannot be meant, StoreGoneBack
-    for a server that lacks what this process has already seen.
+    for a few statements, so that it does not matter whether they can be prepared. Raises the exception of
+    `asyncpg.connect` for the last host, StorePlaceError for a wrong address, and StoreGoneBack for a server that lacks
+    commits this process has already seen.
 
-    Who is interrupted leaves when it has come about, or after ALMOST_S: interrupted while it asks a server for TLS,
-    asyncpg leaves a future behind whose error nobody ever takes, and Python says so on the user's screen."""
+    A caller that is cancelled waits until the connection is made, or for ALMOST_S: if asyncpg is cancelled while it
+    asks a server for TLS, it leaves a future whose error is never retrieved, and Python prints that to the user."""
     opening = asyncio.get_running_loop().create_task(_first_that_fits(way_to(dsn), {**settings(), **other}, is_brief))
     try:
         return await asyncio.shield(opening)
@@ -116,8 +116,8 @@ async def _first_that_fits(way: Way, chosen: dict[str, Any], is_brief: bool) -> 
 
 
 async def _connect(way: Way, host: ServerHost | None, chosen: dict[str, Any], is_brief: bool) -> ServerConnection:
-    """To this host. Whether a pooler is in between shows on the first connection; if it was made for the other case, it
-    is made again."""
+    """A connection to this host. The first connection shows whether there is a pooler in between; if it was made for
+    the other case, it is made again."""
     while True:
         expected = way.is_pooled
         connection: ServerConnection = await asyncpg.connect(
@@ -141,7 +141,7 @@ async def _connect(way: Way, host: ServerHost | None, chosen: dict[str, Any], is
 
 
 async def _check_schema(connection: ServerConnection, way: Way) -> None:
-    """A pooler may drop what the address asks for, and everything would land in another schema."""
+    """Refuses a connection whose pooler dropped the `search_path` of the address: tables would be in another schema."""
     if way.schema is not None and connection.is_pooled:
         stands = await connection.fetchval("SHOW search_path")
         if stands.replace('"', "") != way.schema.replace('"', ""):
@@ -151,7 +151,7 @@ async def _check_schema(connection: ServerConnection, way: Way) -> None:
 
 
 def _together(problems: dict[str, Exception]) -> Exception:
-    """Why none of the hosts would do."""
+    """The error if no host could be used, with the reason of each."""
     *_, last = problems.values()
     gone_back = next((one for one in problems.values() if isinstance(one, StoreGoneBack)), None)
     if gone_back is not None:
@@ -162,7 +162,7 @@ def _together(problems: dict[str, Exception]) -> Exception:
 
 
 def _drop(opening: asyncio.Task[ServerConnection]) -> None:
-    """Nobody waits for it any more, whatever it has come to."""
+    """Closes a connection that was made after its caller had gone; consumes its exception."""
     if not opening.cancelled() and opening.exception() is None:
         with suppress(asyncpg.InterfaceError, OSError):
             opening.result().terminate()
@@ -179,9 +179,9 @@ def migrations() -> list[tuple[int, str]]:
 
 
 async def migrate(dsn: str, shards: int, *, make: bool = True) -> int:
-    """Brings the database to the version this Treadle knows, or refuses it; over how many shards its runs are spread.
-    `shards` is for a database that is new. Unless it may `make` anything, one that is not as it should be is refused:
-    who only looks must neither leave tables behind nor change them under others."""
+    """Brings the database to the version this Treadle knows, or refuses it. Returns the number of its shards. `shards`
+    is for a new database. Without `make`, a database of another version is refused: a process that only looks must
+    neither create tables nor change them."""
     place = shown(dsn)
     try:
         connection = await reach(dsn, is_brief=True)
@@ -214,8 +214,8 @@ async def _check_durability(connection: asyncpg.Connection, place: str) -> None:
 
 
 async def _version(connection: asyncpg.Connection) -> int | None:
-    """That of its tables; None if there are none. Usually the newest: to learn that must need neither a lock nor the
-    right to make tables."""
+    """The version of the tables; None if there are none. It is usually the newest: reading it must need neither a lock
+    nor the right to create tables."""
     try:
         stands: int | None = await connection.fetchval(SQL["read_version"])
     except asyncpg.UndefinedTableError:
@@ -224,9 +224,9 @@ async def _version(connection: asyncpg.Connection) -> int | None:
 
 
 def _not_here(place: str, stands: int | None) -> StorePlaceError:
-    """Why nobody can look at it."""
+    """The error for a database that cannot be read without `make`."""
     newest = migrations()[-1][0]
-    if not stands:  # 0: somebody was interrupted at the first step
+    if not stands:  # 0: a process was interrupted at the first step
         return StorePlaceError(place, "there is no store here", "start an engine or deploy first")
     if stands > newest:
         return _newer(place, stands)
@@ -252,7 +252,7 @@ async def _make_state(connection: asyncpg.Connection, shards: int) -> None:
             await connection.execute(SQL["make_state"])
             break
         except (asyncpg.UniqueViolationError, asyncpg.DuplicateTableError, asyncpg.DuplicateObjectError):
-            # Two nodes at once: IF NOT EXISTS does not see a table that is about to be.
+            # Two nodes at once: IF NOT EXISTS does not see a table that is being created.
             if not left:
                 raise
     await connection.execute(SQL["begin_state"], shards)

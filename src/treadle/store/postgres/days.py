@@ -1,28 +1,28 @@
-"""History by day: which partition is written, and when one can go.
+"""History by day: making the partition that is written, and dropping old ones.
 
-Owns the partitions of `history` and the row of `calendar`. Promises that a day's partition is there before the day is,
-that the day never goes back, and that no block of a run that is kept is dropped. Must not stall anybody: what needs a
-lock that somebody holds is put off.
+Owns the partitions of `history` and the row of `calendar`. Promises that a day's partition exists before the day
+begins, that the day never goes back, and that no block of a kept run is dropped. Must not make others wait: work that
+needs a lock held by another transaction is put off.
 
 Theory of operation
-    A block belongs to the day on which the database wrote it. That day is not read from the clock but from a row, which
-    whoever notices midnight (UTC) moves on, in the transaction that makes the new partition. So there is no block
-    without a partition, no need for one that takes the rest, and nothing to make ahead: a node that cannot do it goes
-    on with yesterday's. Clocks may be set back; the day stays. Each run knows its first and its last day, and its
-    history is read from the partitions between them, no others.
+    A block belongs to the day on which the database wrote it. That day is not read from the clock but from a row. The
+    first node that notices midnight (UTC) moves the row on, in the transaction that makes the new partition. So every
+    block has a partition, no default partition is needed, and nothing has to be made ahead: if no node can make one,
+    yesterday's is used. Clocks may be set back; the day stays. Each run has its first and its last day, and its history
+    is read from the partitions between them only.
 
         history_first │ history_20261115 │ history_20261116 ◄── blocks of today
 
-    A run that is forgotten leaves its blocks of earlier days where they are, unseen (its row is gone; a new run of the
-    same name begins on a later day, or on today, whose blocks are deleted). A partition without a block of any run that
-    is kept is dropped: that costs the same for ten blocks and ten million, and leaves nothing to vacuum. Where few
-    blocks among many are kept, those of runs that live for months, they are moved to today's partition first.
+    When a run is forgotten, its blocks of earlier days stay where they are, unseen (its row is gone; a new run of the
+    same name begins on a later day, or today, whose blocks are deleted). A partition without a block of any kept run is
+    dropped: that costs the same for ten blocks and ten million, and leaves nothing to vacuum. If few blocks among many
+    are kept, those of runs that live for months, they are moved to today's partition first.
 
 Failure cases
     two nodes at midnight      the second finds the row locked and leaves it to the first
     killed in between          partition and day are one transaction
-    an open transaction        making a partition waits for nobody who reads or writes. Dropping one does, for LOCK_MS
-                               at most: it is left for the next time
+    an open transaction        making a partition does not wait for readers or writers. Dropping one does, for LOCK_MS
+                               at most: then it is left for the next time
     no right to make tables    history stays in the last partition; `facts` shows how old its day is
 """
 
@@ -45,12 +45,12 @@ LOOK_S = 60.0
 """How late midnight may be noticed."""
 SWEEP_S = 600.0
 LOCK_MS = 50
-"""Everybody who reads history waits as long behind who wants to drop a partition of it."""
+"""How long dropping a partition waits for its lock. All readers of history wait behind it as long."""
 DAY = timedelta(days=1)
 MOVED_SHARE = 0.1
 MOVED_MIN, MOVED_MAX = 100, 1_000
-"""Of a partition's blocks. To move more costs more than to wait until they are forgotten too; so few that it costs
-nothing are always moved, or a quiet store would have a partition for each day of its life."""
+"""Share of a partition's blocks that is moved. Moving more costs more than waiting until they are forgotten, too. A few
+blocks are always moved, because a quiet store would otherwise keep a partition for every day."""
 LONG_S = 600.0
 
 
@@ -61,11 +61,11 @@ class Partition(msgspec.Struct, frozen=True):
     begin: date
     end: date
     blocks: float
-    """As the server estimates; negative if it does not know."""
+    """Number of blocks, as the server estimates; negative if it does not know."""
 
 
 class Days:
-    """Looks after the partitions of one database, now and then."""
+    """Makes and drops the partitions of one database, now and then."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
@@ -84,7 +84,7 @@ class Days:
                 await self._connections.write(turn)
 
     async def sweep(self) -> None:
-        """Drops what is only of forgotten runs; not too often."""
+        """Drops partitions that hold only forgotten runs; not too often."""
         if monotonic() >= self._sweep_at:
             self._sweep_at = monotonic() + SWEEP_S
             with suppress(StoreUnavailable, asyncpg.PostgresError):
@@ -105,14 +105,14 @@ class Days:
 
 
 async def turn(connection: asyncpg.Connection) -> None:
-    """The next day begins, with its partition; unless somebody else is at it."""
+    """Begins the next day with its partition, unless another node is doing it."""
     day: date | None = await connection.fetchval(SQL["begin_day"])
     if day is not None:
         await make_partition(connection, day)
 
 
 async def make_partition(connection: asyncpg.Connection, day: date) -> None:
-    """Made first and attached then: neither waits for those who read or write history."""
+    """Creates the partition first and attaches it then: neither waits for readers or writers of history."""
     name = f"history_{day:%Y%m%d}"
     await connection.execute(f"CREATE TABLE {name} (LIKE history INCLUDING ALL)")
     bounds = f"FROM ('{day.isoformat()}') TO ('{(day + DAY).isoformat()}')"
@@ -120,7 +120,7 @@ async def make_partition(connection: asyncpg.Connection, day: date) -> None:
 
 
 async def old_partitions(connection: asyncpg.Connection) -> list[Partition]:
-    """Those nobody can be writing to any more, oldest first."""
+    """The partitions that are not written any more, oldest first."""
     await connection.execute("SET LOCAL datestyle = ISO")
     day: date = await connection.fetchval(SQL["read_day"])
     found = [_partition(*row) for row in await connection.fetch(SQL["partitions"])]
@@ -128,8 +128,8 @@ async def old_partitions(connection: asyncpg.Connection) -> list[Partition]:
 
 
 async def clear(connection: asyncpg.Connection, partition: Partition) -> bool:
-    """Whether the partition holds nothing that is kept, now that the few such blocks have been moved to today's. Where
-    much is kept it is seen at once; where nothing is, every block is looked at, for the last time."""
+    """Moves the few blocks of kept runs to today's partition. Returns whether the partition can be dropped. If much is
+    kept, that is seen at once; if nothing is, every block is read, for the last time."""
     few = min(max(int(partition.blocks * MOVED_SHARE), MOVED_MIN), MOVED_MAX)
     question = SQL["kept_blocks"].replace("FROM history", f"FROM {partition.name}")
     kept = await connection.fetch(question, few + 1, timeout=LONG_S)

@@ -1,8 +1,7 @@
-"""What PostgreSQL and the way to it complain about, in the port's words.
+"""Translation of errors of PostgreSQL and of the network into the port's exceptions.
 
-Owns the translation. Promises that nothing is swallowed: what is neither the server's nor the network's trouble is a
-bug of ours and comes through as it is. Must not decide what to do about it, except which troubles a transaction is
-simply tried again for.
+Promises that no error is swallowed: one that is neither the server's nor the network's is a bug of ours and is passed
+on unchanged. Must not decide what to do about an error, except for which ones a transaction is simply retried.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ RETRIED = (
 succeed."""
 
 LOST = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
-"""Whatever goes wrong while a connection is made fit for the next user: it is not fit."""
+"""Errors while a connection is reset for its next user: it cannot be used again."""
 
 SEAL = "treadle_sealed"
 """The constraint on a database that is being moved, or was."""
@@ -37,7 +36,7 @@ _REMEDIES: dict[type[BaseException], str] = {
     asyncpg.IdleInTransactionSessionTimeoutError: "this process stood still in the middle of a transaction",
     asyncpg.ReadOnlySQLTransactionError: "the server only reads: is it a standby?",
     asyncpg.TargetServerAttributeNotMatched: "name the primary, or promote a standby; the store goes on by itself then",
-    # asyncpg's word for a connection whose server has said goodbye in between two statements.
+    # asyncpg raises this for a connection that the server has closed between two statements.
     asyncpg.InternalClientError: "the connection is gone: try again",
     asyncpg.PostgresConnectionError: "the connection is gone: try again",
     asyncpg.PostgresSystemError: "the server reports an error of its system: look at its log",
@@ -64,11 +63,11 @@ WRONG_OPTIONS = (
     asyncpg.CantChangeRuntimeParamError,
     asyncpg.ClientConfigurationError,
 )
-"""Of who connects: what stands behind the ? of an address and is no option of the client is one of the server's."""
+"""Errors about options of the address: an option behind the ? that the client does not know is passed to the server."""
 
 UNPREPARED = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError)
-"""A statement that was prepared by name is unknown, or another has the name: a pooler has changed the connection behind
-this one."""
+"""A statement prepared by name is unknown, or another has the name: a pooler has changed the connection behind this
+one."""
 
 _OWN_LIMIT = {"role": "ALTER ROLE … CONNECTION LIMIT", "database": "ALTER DATABASE … CONNECTION LIMIT"}
 
@@ -82,14 +81,14 @@ def _remedy_of(problem: BaseException, remedy: str) -> str:
 
 
 def said(problem: BaseException) -> str:
-    """In the words of the problem, except where those name parts of a library."""
+    """The problem's message; our own words if the message is about a library's internals."""
     if isinstance(problem, asyncpg.TargetServerAttributeNotMatched):
         return "it only reads"
     return str(problem) or type(problem).__name__
 
 
 def unavailable(problem: BaseException, place: str, *, outcome_unknown: bool = False) -> BaseException:
-    """The exception callers see; the problem itself if it is a bug."""
+    """The exception that callers see; the problem itself if it is a bug."""
     for kind, remedy in _REMEDIES.items():
         if isinstance(problem, kind):
             return _made(problem, place, _remedy_of(problem, remedy), outcome_unknown)
@@ -104,21 +103,21 @@ def unavailable(problem: BaseException, place: str, *, outcome_unknown: bool = F
         return made
     if isinstance(problem, asyncpg.ObjectNotInPrerequisiteStateError) and "accepting connections" in str(problem):
         return _made(problem, place, "the database takes nobody at the moment", outcome_unknown)
-    # asyncpg says in the same words that a caller is wrong; only these are the connection's.
+    # asyncpg uses the same class for mistakes of a caller; only these messages are about the connection.
     if isinstance(problem, asyncpg.InterfaceError) and re.search("clos|released back to the pool", str(problem)):
         return _made(problem, place, "the connection or the store is closed", outcome_unknown)
     return problem
 
 
 def is_verdict(problem: BaseException) -> bool:
-    """Whether the server itself has said that a statement failed, in good order: then nothing of it has happened. One
-    that stops or crashes may say so after the statement has become durable."""
+    """Whether the server itself reported the failure of a statement: then it had no effect. A server that stops or
+    crashes may report an error after the statement has become durable."""
     gone = (asyncpg.PostgresConnectionError, asyncpg.AdminShutdownError, asyncpg.CrashShutdownError)
     return isinstance(problem, asyncpg.PostgresError) and not isinstance(problem, gone)
 
 
 def misplaced(problem: BaseException, place: str) -> BaseException:
-    """As `unavailable`, of a store that is being opened."""
+    """Like `unavailable`, for a store that is being opened."""
     for kind, remedy in _WRONG_PLACE.items():
         if isinstance(problem, kind):
             made = StorePlaceError(place, str(problem), remedy)

@@ -1,7 +1,8 @@
-"""How runs are forgotten: what is only theirs goes; blocks of earlier days go later, with their partitions (`days`).
+"""Forgetting of runs: everything that belongs to them alone is deleted; blocks of earlier days are dropped later, with
+their partitions (`days`).
 
-Owns the order of deletions. Promises to leave a run alone that is not finished: it was revived since somebody found it.
-Runs inside a transaction, and may be run again in another.
+Owns the order of deletions. Promises not to touch a run that is not finished (it was revived after it was found
+finished). Runs inside a transaction, and may be run again in another.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ async def forget(connection: asyncpg.Connection, runs: Sequence[RunId], fences: 
 
 
 async def _shorten(connection: asyncpg.Connection, runs: list[RunId], day: date) -> None:
-    """What they were asked, how they ended and the content these need; written today, and all there is of them from now
-    on. Marks of values that left pass unresolved."""
+    """Writes the first and the last event of the runs today, with the content they need; the other events are gone.
+    Marks of values that were moved out stay unresolved."""
     first = {run: block_of(run, *kept) for run, *kept in await connection.fetch(SQL["first_blocks"], texts(runs))}
     last = {run: block_of(run, *kept) for run, *kept in await connection.fetch(SQL["last_blocks"], texts(runs))}
     kept: list[tuple[RunId, int, bytes]] = []
@@ -61,5 +62,5 @@ async def _shorten(connection: asyncpg.Connection, runs: list[RunId], day: date)
 
 
 def _drop_history(day: date) -> str:
-    """With the day written into it: only its partition is opened."""
+    """The statement with the day written into it, so that only its partition is opened."""
     return SQL["drop_history"].replace("$2", f"'{day}'")

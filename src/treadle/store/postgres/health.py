@@ -1,7 +1,7 @@
-"""How a database is, for a doctor: what the server says of itself, and who is at work.
+"""The health of a database, for `treadle doctor`: the server's settings and state, and the nodes at work.
 
-Owns the questions. Promises to change nothing: a database without our tables stays without them. Must not judge; what
-is good or bad is said where it is shown.
+Owns the queries. Promises to change nothing: a database without our tables stays without them. Must not judge: the
+command line decides what is good or bad.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from treadle.store.transfer import Mark
 SQL = statements.read("treadle.store.postgres", "health.sql")
 OURS = (*TABLES, "leases", "nodes", "calendar")
 DEAD_MIN = 10_000
-"""Dead rows that are worth a word; fewer are cleared away in passing."""
+"""Dead rows from which a table is reported; fewer are vacuumed in passing."""
 
 
 class NodeHealth(Struct, frozen=True):
-    """One that is alive."""
+    """A node that is alive."""
 
     name: str
     coordinates: bool
@@ -35,17 +35,17 @@ class NodeHealth(Struct, frozen=True):
 
 
 class StoreHealth(Struct, frozen=True, kw_only=True):
-    """What is kept there, and who looks after it."""
+    """The store's rows, and the nodes that work on it."""
 
     shards: int
     days_behind: int
-    """How long ago the day of its history began anew, in days."""
+    """Days since the newest partition of history was begun."""
     partitions: int
     nodes: list[NodeHealth]
     leases: int
-    """Shards that belong to somebody."""
+    """Number of shards with an owner."""
     orphaned: int
-    """Of these, the ones whose node does not say any more that it is alive."""
+    """Number of shards whose owner is no longer alive."""
     open_runs: int
     requests: int
     oldest_request_ms: int | None
@@ -53,7 +53,7 @@ class StoreHealth(Struct, frozen=True, kw_only=True):
     oldest_timer_ms: int | None
     dead_letters: int
     dead_rows: dict[str, tuple[int, int]]
-    """Table → (dead, live), where there are more dead than live ones."""
+    """Table → (dead, live) rows, for tables with more dead than live ones."""
     not_vacuumed: list[str]
     bytes: int
     mark: Mark | None
@@ -70,16 +70,16 @@ class ServerHealth(Struct, frozen=True, kw_only=True):
 
 
 class DatabaseHealth(Struct, frozen=True, kw_only=True):
-    """How a server is, and the store in it if there is one."""
+    """The state of a server, and of the store in it if there is one."""
 
     place: str
     servers: list[ServerHealth]
-    """Where the address names several."""
+    """All servers, if the address names several."""
     settings: dict[str, str]
     is_pooled: bool
-    """A pooler is in between."""
+    """Whether there is a pooler in between."""
     standbys: int
-    """That follow this server at the moment."""
+    """Number of standbys that follow this server now."""
     clock_ms: int
     """How far the server's clock is ahead of ours."""
     round_trip_ms: float
@@ -87,18 +87,18 @@ class DatabaseHealth(Struct, frozen=True, kw_only=True):
     connections_ours: int
     oldest_transaction_ms: int | None
     oldest_transaction: str
-    """Whose it is."""
+    """The program that keeps the oldest transaction open."""
     prepared: int
     schema_version: int | None
-    """Of our tables, if there are any."""
+    """Version of our tables; None if there are none."""
     schema_newest: int
-    """The one this Treadle knows."""
+    """The newest version that this Treadle knows."""
     namesakes: list[str]
-    """Tables of somebody else that have names of ours, where there are none of ours yet."""
+    """Other tables with the names of ours, if ours do not exist yet."""
     lacking: list[str]
-    """Rights this user does not have and an engine needs: CREATE, SELECT, INSERT, UPDATE, DELETE."""
+    """Rights that an engine needs and this user lacks: CREATE, SELECT, INSERT, UPDATE, DELETE."""
     store: StoreHealth | None
-    """Only where the two are the same, and may be read."""
+    """The store; only if its version is the newest and it may be read."""
 
 
 async def examine(dsn: str) -> DatabaseHealth:
@@ -126,7 +126,7 @@ def _server(found: Server) -> ServerHealth:
 
 
 async def _examine(connection: ServerConnection, place: str, servers: list[ServerHealth]) -> DatabaseHealth:
-    await connection.fetchval(SQL["clock"])  # the first time costs a plan
+    await connection.fetchval(SQL["clock"])  # the first query includes planning
     began, asked = time.time(), time.perf_counter()
     clock = await connection.fetchval(SQL["clock"])
     round_trip = time.perf_counter() - asked
@@ -159,7 +159,7 @@ async def _examine(connection: ServerConnection, place: str, servers: list[Serve
 
 
 async def _version(connection: asyncpg.Connection) -> int | None:
-    """Of our tables. 0: somebody wanted to make them and could not."""
+    """The version of our tables. 0: a process began to create them and could not."""
     if not await connection.fetchval(SQL["is_ours"]):
         return None
     version: int | None = await connection.fetchval(SQL["schema_version"])

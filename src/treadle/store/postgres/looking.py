@@ -1,7 +1,7 @@
-"""What a server says of itself, on a connection that was just opened.
+"""The facts about a server, asked on a connection that was just opened.
 
-Owns the questions and what is kept of the answers with a connection. Promises that a server that does not answer some
-of them is no worse for it. Must not judge: `witness` compares.
+Owns the queries and the facts that are kept with a connection. Promises that a server that does not answer some of them
+can be used nevertheless. Must not judge: `witness` compares.
 """
 
 from __future__ import annotations
@@ -18,16 +18,15 @@ from treadle.store.postgres.queries import SQL
 from treadle.store.postgres.witness import Sight
 
 SURVEY_S = 1.0
-"""A server that is there answers within milliseconds; one that is not must not hold up every command line."""
+"""Timeout of a survey: a living server answers within milliseconds; a dead one must not delay every command."""
 ASK_AGAIN_S = 1.0
-"""Behind a pooler, after so long a connection is asked again before it is used: two small questions."""
+"""Behind a pooler, the server is asked again before a connection is used after this time: two small queries."""
 UNTOLD = (asyncpg.SyntaxOrAccessError, asyncpg.FeatureNotSupportedError, asyncpg.ObjectNotInPrerequisiteStateError)
-"""This user may not ask, or the server is of a kind that does not know: then only the other proofs hold."""
+"""Errors of a server that does not answer a query (no right, or another kind of server): other proofs are used then."""
 
 
 class ServerConnection(asyncpg.Connection):  # type: ignore[misc]  # asyncpg comes without types
-    """A connection that knows which timeline its server is on, when it was asked, and whether a pooler is in
-    between."""
+    """A connection with the timeline of its server, the time it was asked, and whether there is a pooler in between."""
 
     __slots__ = ("asked", "is_pooled", "timeline")
 
@@ -42,7 +41,7 @@ class ServerConnection(asyncpg.Connection):  # type: ignore[misc]  # asyncpg com
         return self.is_pooled and time.monotonic() - self.asked > ASK_AGAIN_S
 
     def is_outdated(self, newest: int | None) -> bool:
-        """Its server was the primary until another was promoted."""
+        """Whether its server is an old primary: another one was promoted since."""
         return self.timeline is not None and newest is not None and self.timeline < newest
 
 
@@ -56,13 +55,13 @@ class Server(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a connection leads to."""
+    """The server that a connection leads to."""
 
     sight: Sight
     is_primary: bool
     is_pooled: bool
-    """A pooler is in between: the process that answers is not the one that was promised. Each transaction may get
-    another."""
+    """Whether there is a pooler in between: the backend process that answers is not the announced one, and each
+    transaction may get another."""
 
 
 async def look(connection: asyncpg.Connection) -> Found:
@@ -80,8 +79,9 @@ async def look(connection: asyncpg.Connection) -> Found:
 
 
 async def examine(connection: ServerConnection, way: Way, host: ServerHost | None) -> None:
-    """Notes what a connection leads to. Raises StoreGoneBack if that server lacks what was seen elsewhere, and
-    TargetServerAttributeNotMatched if it only reads: behind a pooler, what was said on connecting may be old."""
+    """Notes the server that a connection leads to. Raises StoreGoneBack if that server lacks commits that were seen
+    before, and TargetServerAttributeNotMatched if it only reads: behind a pooler, the facts announced on connecting may
+    be old."""
     before, connection.asked = way.witness.seen, time.monotonic()
     found = await look(connection)
     if not found.is_primary:
@@ -94,7 +94,7 @@ async def examine(connection: ServerConnection, way: Way, host: ServerHost | Non
 
 
 async def survey(way: Way) -> list[Server]:
-    """Every host of an address, each on a connection of its own."""
+    """Asks every host of an address, each on a connection of its own."""
     return list(await asyncio.gather(*(_visit(way, host) for host in way.hosts)))
 
 

@@ -1,6 +1,6 @@
-"""Who is alive and who holds what, by the database's clock.
+"""Nodes that are alive and their leases, by the database's clock.
 
-Owns the rows of `nodes` and the renewal of leases. Each verb is one statement. Must not decide who gets a shard.
+Owns the rows of `nodes` and the renewal of leases. Each verb is one statement. Must not decide which node gets a shard.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ _leases = msgspec.json.Decoder(list[Lease]).decode
 
 
 async def beat(connection: asyncpg.Connection, node: Member, ttl_ms: int) -> Standing:
-    """How things stand once the node and its leases have been kept alive."""
+    """Renews a node and its leases, and returns the standing afterwards."""
     lacks = msgspec.json.encode(node.lacks).decode()
     given = (node.name, node.coordinates, node.queues, node.behind, lacks, node.process)
     return _standing(await connection.fetchrow(SQL["beat"], node.owner, ttl_ms, *given))
 
 
 async def standing(connection: asyncpg.Connection) -> Standing:
-    """How things stand."""
+    """The standing: nodes and leases."""
     return _standing(await connection.fetchrow(SQL["standing"]))
 
 
 async def leave(connection: asyncpg.Connection, owner: str) -> None:
-    """Whoever is not there is gone already."""
+    """Removes a node; one that is not listed is gone already."""
     await connection.execute(SQL["leave"], owner)
 
 
 async def bury(connection: asyncpg.Connection, owner: str) -> None:
-    """Its leases and claims run out at once."""
+    """Lets a dead node's leases and claims run out at once."""
     await connection.execute(SQL["bury"], owner)
 
 

@@ -1,23 +1,23 @@
 """Notices between the processes on one database: LISTEN and NOTIFY, on a connection of their own.
 
-Owns that connection and when it is made again. Promises that a process tells news fifty times a second at most, however
-much happens; that nothing is said inside a transaction that writes state (a NOTIFY there would put all commits
-of the database in one row); and that whoever listens hears MISSED when something may have been lost. What cannot be
-said is dropped: the store has the truth, and everybody looks there every second. Must not know what a notice means,
-but that NEWS and ENDs are for who waits for them.
+Owns that connection and its renewal. Promises that a process sends news fifty times a second at most, however much
+happens; that no notice is sent inside a transaction that writes state (a NOTIFY there would serialise all commits of
+the database); and that listeners get MISSED when a notice may have been lost. A notice that cannot be sent is dropped:
+the truth is in the store, and every process looks there every second. Must not know what a notice means, except that
+NEWS and END are for processes that wait for them.
 
 Theory of operation
-    Notices gather by kind and name, and go out as one statement: at once, together with what came while the last one
-    was under way; news wait until the last ones are long enough ago. Every process hears all of them; those of its own
-    connection come back and are left out. A wish is good for WANTED_S and said again by whoever still waits, so that
-    nobody has to say when it has gone.
+    Notices are gathered by kind and name and sent as one statement: at once, together with those that came while the
+    last statement was under way; news wait until the last ones are long enough ago. Every process receives all of them;
+    those of its own connection come back and are ignored. A wish is valid for WANTED_S and is sent again while a
+    process waits, so that it never has to be withdrawn.
 
 Failure cases
     server restarted     the connection ends; it is made again, after a pause that doubles; then MISSED
     network gone silent  a probe every PROBE_S finds it
-    pooler in between    a pooler that hands out connections per transaction does not carry LISTEN, and nobody can see
-                         from here how it hands them out: nothing is said or heard. Everything still happens, up to a
-                         second late
+    pooler in between    a pooler that hands out connections per transaction does not support LISTEN, and this process
+                         cannot see how it hands them out: no notices are sent or received. Everything still happens, up
+                         to a second late
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ WANTED_S = 5.0
 WANTED_MAX = 10_000
 PROBE_S = 15.0
 ANSWER_S = 5.0
-"""A NOTIFY takes a millisecond. Who does not answer for so long is gone."""
+"""A NOTIFY takes a millisecond. A server that does not answer for this long is gone."""
 AGAIN_FIRST_S, AGAIN_LAST_S = 0.05, 2.0
 POOLED_S = 60.0
-"""A pooler stays where it is; the address may lead elsewhere one day."""
+"""Time between two checks for a pooler: usually it stays, but the address may lead elsewhere one day."""
 
 
 _FOR = {NEWS: WANT, END: AWAIT}
-"""What is said only to who waits for it."""
+"""Kinds that are sent only if a process waits for them → the kind of its wish."""
 
 
 class Pooled(Exception):
-    """There is no way to hear anything."""
+    """Notices cannot be received: there is a pooler in between."""
 
 
 class Channel:
@@ -61,7 +61,7 @@ class Channel:
     def __init__(self, dsn: str, troubled: Callable[[str], None] = lambda _problem: None) -> None:
         self._dsn = dsn
         self._troubled = troubled
-        """Called with what keeps it from connecting."""
+        """Called with the exception that keeps it from connecting."""
         self._loop = asyncio.get_running_loop()
         self._heard: dict[str, list[Heard]] = {}
         self._pending: dict[str, dict[str, None]] = {}
@@ -69,12 +69,12 @@ class Channel:
         self._news_due = False
         self._last_news = 0.0
         self._elsewhere = {kind: _Wishes() for kind in (WANT, AWAIT)}
-        """What somebody elsewhere waits for."""
+        """Names that other processes wait for."""
         self._here = {kind: _Wishes() for kind in (WANT, AWAIT)}
-        """What somebody here waits for: there is no need to say so again."""
+        """Names that this process waits for: the wish need not be sent again."""
         self._living = self._loop.create_task(self._live())
         self.connected = asyncio.Event()
-        """While it is set, notices come and go."""
+        """Set while notices are sent and received."""
 
     def say(self, kind: str, name: str = "") -> None:
         if not self.connected.is_set():
@@ -83,7 +83,7 @@ class Channel:
             if not self._elsewhere[_FOR[kind]].has(name, self._loop.time()):
                 return
         elif kind in self._here and not self._here[kind].add(name, self._loop.time(), WANTED_S / 2):
-            return  # a watcher says it each time it waits: of a busy run fifty times a second
+            return  # a watcher asks each time it waits: for a busy run fifty times a second
         self._pending.setdefault(kind, {})[name] = None
         if kind != NEWS:
             self._something.set()
@@ -120,7 +120,7 @@ class Channel:
             await asyncio.sleep(pause)
 
     async def _serve(self) -> None:
-        """One connection to its end."""
+        """Uses one connection until it ends."""
         connection = await reach(self._dsn, command_timeout=ANSWER_S)
         try:
             if connection.is_pooled:
@@ -138,7 +138,7 @@ class Channel:
             connection.terminate()
 
     async def _speak(self, connection: Any, channel: str) -> None:
-        """Says what has gathered, or that it is still there."""
+        """Sends the gathered notices, or a probe of the connection."""
         try:
             async with asyncio.timeout(PROBE_S):  # `wait_for` of Python 3.11 may swallow the cancellation of `close`
                 await self._something.wait()
@@ -161,11 +161,12 @@ class Channel:
         try:
             said = msgspec.json.decode(payload, type=dict[str, list[str]])
         except msgspec.DecodeError:
-            return  # somebody else's
+            return  # a notice of another program
         for kind, names in said.items():
             for name in names:
                 wishes = self._elsewhere.get(kind)
-                # One that is new looks once more: only now it is sure to be told. One said again is not told again.
+                # A new wish makes the owner send once: the waiter looks then, and is sure of notices from now on. A
+                # repeated wish is not passed on.
                 if wishes is None or wishes.add(name, self._loop.time(), WANTED_S):
                     self._tell(kind, name)
 
@@ -175,7 +176,7 @@ class Channel:
 
 
 class _Wishes:
-    """Names that somebody waits for, each until a moment."""
+    """Names that processes wait for, each until a moment."""
 
     def __init__(self) -> None:
         self._until: dict[str, float] = {}
@@ -184,7 +185,7 @@ class _Wishes:
         return bool(self._until) and self._until.get(name, 0.0) > now
 
     def add(self, name: str, now: float, for_s: float) -> bool:
-        """Whether it is new."""
+        """Notes a wish. Returns whether it is new."""
         is_new = not self.has(name, now)
         if len(self._until) >= WANTED_MAX and is_new:
             self._until = {one: until for one, until in self._until.items() if until > now}
@@ -194,7 +195,7 @@ class _Wishes:
 
 
 def packed(pending: dict[str, dict[str, None]]) -> Iterator[str]:
-    """As many payloads as it takes. A name too long for any is not said."""
+    """Notices as payloads, as many as needed. A name that is too long for a payload is not sent."""
     for kind, names in pending.items():
         yield from (msgspec.json.encode({kind: part}).decode() for part in _parts(names))
 

@@ -1,5 +1,5 @@
-"""What decisions say about queue work, as rows: offered, withdrawn, held. Part of a commit's transaction; the rest of
-queue work, which is the workers', is in `work`."""
+"""Rows of queue work that a commit writes: offered, withdrawn, held. Part of the commit's transaction; the verbs of
+workers are in `work`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from treadle.store.postgres.queries import SQL
 
 
 async def write_work(connection: asyncpg.Connection, plan: BatchPlan, homes: Mapping[RunId, int]) -> None:
-    """Offers of runs that stand still stand still from the beginning."""
+    """Writes offers. Those of paused runs are held from the beginning."""
     gone = sorted(key for key, offer in plan.work.items() if offer is None)
     if gone:
         await connection.execute(SQL["withdraw_work"], *columns(gone, 2))

@@ -1,8 +1,8 @@
 """Connections to one database, kept open between their users.
 
-Owns how many there are. Promises that nobody is given one that is known to be lost, has another user, or leads to a
-primary that another has replaced since, and that who waits is served in order: first who is in a hurry, then the
-others. Must not know what is said on them.
+Owns their number. Promises not to hand out a connection that is known to be lost, is in use, or leads to a primary that
+was replaced since, and that waiting callers are served in order: first those in a hurry, then the others. Must not know
+what connections are used for.
 
 asyncpg's own pool shields every return in a task of its own, which costs as much as a small statement. Here taking and
 giving back are plain calls; a connection whose user was interrupted is not mended but thrown away.
@@ -22,7 +22,7 @@ from treadle.store.postgres.hosts import way_to
 from treadle.store.postgres.looking import ServerConnection
 
 IDLE_S = 300.0
-"""A connection nobody has needed for so long is closed: each is a process at the server. One is always kept."""
+"""A connection that was not used for this long is closed: each is a process of the server. One is always kept."""
 CLOSE_S = 5.0
 
 _Turn = asyncio.Future[ServerConnection | None]
@@ -37,9 +37,10 @@ class Pool:
         self._witness = way_to(dsn).witness
         self._most = most
         self._spare: list[tuple[ServerConnection, float]] = []
-        """With since when. The last one given back is the first to be taken: the others may go one day."""
+        """Spare connections, each with the time it was given back. The last one is taken first: the others may be
+        closed one day."""
         self._open = 0
-        """Spare, taken, being opened or closed."""
+        """Number of connections: spare, taken, being opened or closed."""
         self._hurried: deque[_Turn] = deque()
         self._waiting: deque[_Turn] = deque()
         self._ending: set[asyncio.Task[None]] = set()
@@ -67,21 +68,23 @@ class Pool:
         try:
             given = await turn
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled() and turn.exception() is None:  # it had just been its turn
+            if (
+                turn.done() and not turn.cancelled() and turn.exception() is None
+            ):  # it had just been handed a connection
                 self._pass_on(turn.result())
             raise
         return given if given is not None and not given.is_closed() else await self._connect()
 
     def give_back(self, connection: ServerConnection) -> None:
-        """Its user has nothing under way on it."""
+        """Gives a connection back, on which nothing is under way."""
         if not connection.is_closed() and connection.is_outdated(self._witness.timeline):
             self.throw_away(connection)
         else:
             self._pass_on(None if connection.is_closed() else connection)
 
     def throw_away(self, connection: ServerConnection) -> None:
-        """Nobody knows what is under way on it. The server is told to stop it (asyncpg does, before it closes): a
-        statement that waits for a lock would be carried out when nobody expects it any more."""
+        """Closes a connection on which something may be under way. asyncpg tells the server to stop it before it
+        closes: a statement that waits for a lock would otherwise be executed later, when nobody expects it."""
         ending = asyncio.get_running_loop().create_task(self._end(connection))
         self._ending.add(ending)
         ending.add_done_callback(self._ending.discard)
@@ -91,7 +94,7 @@ class Pool:
         self._pass_on(None)
 
     async def close(self) -> None:
-        """Waits for what is taken, then closes everything."""
+        """Waits until all connections are given back, then closes them."""
         self._closing = True
         while (turn := self._next()) is not None:
             turn.set_exception(asyncpg.InterfaceError("the pool is closed"))
@@ -103,7 +106,7 @@ class Pool:
             await _closed(connection)
 
     async def _connect(self) -> ServerConnection:
-        """A new one; there is room for it."""
+        """Opens a new connection; there is room for it."""
         try:
             connection = await reach(self._dsn)
             try:
@@ -117,7 +120,7 @@ class Pool:
         return connection
 
     def _pass_on(self, connection: ServerConnection | None) -> None:
-        """A connection, or the room for one, to whoever is next: nobody can slip in between."""
+        """Hands a connection, or the room for one, to the next caller; no other can take it in between."""
         turn = self._next()
         if turn is not None:
             turn.set_result(connection)

@@ -1,6 +1,6 @@
-"""Questions to the database: rows → the port's records.
+"""Queries of the database: rows → the port's records.
 
-Owns every SELECT that answers a verb. Each function is given a connection and asks one question. Must not write.
+Owns every SELECT of a verb. Each function gets a connection and runs one query. Must not write.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from treadle.store.seals import (
 
 NEVER = (1 << 63) - 1
 NOBODY = b"\xc0"
-"""None, packed: what a gate without `assign` had before rows were sealed."""
+"""None, packed: the value of a gate without `assign` before rows were sealed."""
 _FIELDS = (
     "workflow",
     "idempotency_key",
@@ -47,19 +47,19 @@ _FIELDS = (
     "started_from",
     "started_until",
 )
-"""Of a query, each with a condition of its name."""
+"""Fields of a query, each with the SQL condition of the same name."""
 
 Span = tuple[date, date]
 
 
 class Recent:
-    """The days whose partitions of history are looked at first: most who are asked for live today."""
+    """The days whose partitions of history are read first: most runs that are read live today."""
 
     def __init__(self) -> None:
         self.span: Span = (date.min, date.min)
 
     def seen(self, day: date) -> None:
-        """It is at least this day."""
+        """Notes that it is at least this day."""
         if day > self.span[1]:
             self.span = (day - timedelta(days=1), day)
 
@@ -97,7 +97,7 @@ def _runs_query(query: RunQuery) -> tuple[str, list[Any]]:
         given.extend(values)
 
     by_key = query.workflow is not None and query.idempotency_key is not None
-    if by_key:  # a run that is found by its key has them; said twice, they lead the planner astray
+    if by_key:  # a run found by its key has them already; repeated conditions mislead the planner
         add("if_key", query.workflow, query.idempotency_key)
     for name in _FIELDS[2:] if by_key else _FIELDS:
         if (value := getattr(query, name)) is not None:
@@ -140,7 +140,7 @@ async def find_gates(connection: asyncpg.Connection, run: RunId | None, limit: i
 async def outbox(
     connection: asyncpg.Connection, shards: Sequence[int], after: int, limit: int, parked: bool, tell: Tell
 ) -> list[OutboxRow]:
-    """At most `limit`. Rows behind a page that is damaged throughout are looked for: nothing would end there."""
+    """At most `limit` rows. After a page of damaged rows only it reads on, so that the list does not end there."""
     found: list[OutboxRow] = []
     while not found:
         rows = await connection.fetch(SQL["read_parked" if parked else "read_outbox"], shards, after, limit)
@@ -160,7 +160,7 @@ async def timers(
 
 
 async def inbox(connection: asyncpg.Connection, shards: Sequence[int], limit: int, tell: Tell) -> list[InboxRequest]:
-    """Damaged requests stay in the line, and more are asked for by as many as they are."""
+    """Requests without an answer. Damaged ones stay in the inbox, and as many more rows are read."""
     found: list[InboxRequest] = []
     wanted = limit
     while True:
@@ -181,7 +181,7 @@ async def inbox(connection: asyncpg.Connection, shards: Sequence[int], limit: in
 async def documents(
     connection: asyncpg.Connection, kind: str, name: str | None, version: int | None, tell: Tell
 ) -> list[StoredDocument]:
-    """A damaged version is left out of a list, and refused to who asks for it by name."""
+    """Versions of documents. A damaged one is left out of a list; asking for it by name raises StoreDamaged."""
     if name is None and version is None:
         rows = await connection.fetch(SQL["newest_documents"], kind)
     elif name is None:
@@ -202,7 +202,7 @@ async def documents(
 
 
 def document(kind: str, name: str, version: int, hash: str, body: bytes | None) -> StoredDocument:
-    """One version as it is kept. Raises `StoreDamaged`."""
+    """One version from its row. Raises `StoreDamaged`."""
     if body is None:
         return StoredDocument(kind, name, version, hash, None)
     try:

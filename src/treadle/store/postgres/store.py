@@ -1,21 +1,21 @@
 """The store in a PostgreSQL database.
 
-Owns the verbs of the port on a database: who packs, which transaction. Promises the port's contract to any number of
-engines at once, and that what `commit` or `submit` has returned from is as durable as the server's commits. Must not
-know a rule, and must not decide who owns what: engines take leases.
+Owns the verbs of the port on a database, and the transaction of each. Promises the port's contract to any number of
+engines at once, and that a write is as durable as the server's commits once `commit` or `submit` has returned. Must not
+know a rule, and must not decide which engine owns which shard: engines take leases.
 
 Theory of operation
     Runs are spread over a fixed number of shards by their id. An engine leases shards and commits for the runs in them;
-    everybody else reads, submits, puts documents.
+    other processes read, submit, put documents.
 
         caller                      one statement, its own transaction                server
         Batch ──► Plan (packed) ──► the leases of its shards, locked and compared
                                     runs (guarded by seq), history, rows: a part
                                     for each table, rows as arrays (`batches`)  ──►   one sync
 
-    The lock on the lease is the fence: whoever takes the shard over waits for commits under way, and the next commit of
-    the old owner finds another epoch. It also puts the commits of one shard in a row, so that the numbers of its outbox
-    come in the order of commit and a reader that remembers the last one misses nothing.
+    The lock on the lease is the fence: an engine that takes the shard over waits for commits under way, and the next
+    commit of the old owner finds another epoch. It also orders the commits of one shard, so that the numbers of its
+    outbox come in the order of commit and a reader that remembers the last one misses nothing.
 
 Invariants (beside those of the port)
     1. A row of `runs` and the blocks of its history change in one transaction: runs.seq = max(history.seq).
@@ -78,9 +78,9 @@ from treadle.store.transfer import Beside
 PAYLOAD_MAX = 64 * 1024
 """A larger value is kept once for its run, outside history. Smaller ones cost less to copy than to look up."""
 SHARDS = 64
-"""More than anybody runs engines on one database, so that they can be spread evenly; few enough to lease one by one."""
+"""More shards than engines on any database, so that they can be spread evenly; few enough to lease one by one."""
 CONNECTIONS_MAX = 8
-"""Of one process: a commit under way per busy shard, and questions beside them."""
+"""Connections of one process: one for a commit of each busy shard, and some for queries."""
 
 
 class PostgresStore(PostgresWork):
@@ -94,7 +94,7 @@ class PostgresStore(PostgresWork):
         self.place = connections.place
         self.shards = shards
         self.tell: Tell = tell_log
-        """Hears of damaged rows that were left out."""
+        """Is called for damaged rows that were left out."""
 
     @classmethod
     async def open(
@@ -107,9 +107,9 @@ class PostgresStore(PostgresWork):
         read_only: bool = False,
         make: bool = True,
     ) -> PostgresStore:
-        """Opens the database and brings it up to date, unless it must not `make` anything. How many shards it has is
-        settled by whoever opens it first. Raises `StorePlaceError` if it cannot be there, or was moved; who only reads
-        may all the same."""
+        """Opens the database and brings it up to date, unless `make` is False. The first process that opens it decides
+        the number of shards. Raises `StorePlaceError` if a store cannot be kept there, or if it was moved (it may then
+        only be read)."""
         settled = await migrate(dsn, shards, make=make and not read_only)
         connections = await Connections.open(dsn, connections_max)
         store = cls(connections, settled, payload_max)
@@ -124,7 +124,7 @@ class PostgresStore(PostgresWork):
         return store
 
     async def close(self) -> None:
-        """Finishes what was asked, then closes the connections."""
+        """Finishes all submitted work, then closes the connections."""
         await self._connections.close()
 
     async def __aenter__(self) -> PostgresStore:
@@ -136,7 +136,7 @@ class PostgresStore(PostgresWork):
         await self.close()
 
     def shard_of(self, run: RunId) -> int:
-        """Whose lease a commit about this run needs."""
+        """The shard of a run, whose lease a commit needs."""
         return shard_of(run, self.shards)
 
     # Writing
@@ -244,7 +244,7 @@ class PostgresStore(PostgresWork):
         return await self._connections.read(lambda connection: beside(connection, runs, self.tell))
 
     async def seals(self) -> Seals:
-        """Every sealed value, looked at; see `store.transfer`."""
+        """Checks every sealed value; see `store.transfer`."""
         return await transfer.seals(self._connections)
 
     async def integrity(self) -> list[str]:

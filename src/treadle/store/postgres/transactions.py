@@ -1,7 +1,7 @@
-"""What happens on connections: one transaction per write, tried again where that is harmless.
+"""Transactions on connections: one per write, retried where that is harmless.
 
-Owns tries and their outcome. Promises that a write has happened when its result is there, that nothing of it has
-happened when it raises, and that who cannot know says so (`StoreUnavailable.outcome_unknown`). Must not know what a
+Owns the tries and their outcome. Promises that a write has happened when it returns, that it has had no effect when it
+raises, and that an unknown outcome is reported as such (`StoreUnavailable.outcome_unknown`). Must not know what a
 transaction does.
 
 Invariants
@@ -28,11 +28,11 @@ from treadle.store.postgres.looking import ServerConnection, examine
 from treadle.store.postgres.pool import Pool
 
 TRIES = 10
-"""With pauses that double from PAUSE_S: about five seconds of conflicts, then somebody should hear of it."""
+"""Tries, with pauses that double from PAUSE_S: after about five seconds of conflicts the caller gets an error."""
 PAUSE_S = 0.005
 STILL_MS = 10_000
 LOCK_MS = 15_000
-"""Longer than STILL_MS, so that who waits for the lock of a still process gets it."""
+"""Longer than STILL_MS, so that a transaction that waits for the lock of a stopped process gets it."""
 BEGIN = (
     "BEGIN ISOLATION LEVEL READ COMMITTED;"
     f"SET LOCAL idle_in_transaction_session_timeout = {STILL_MS}; SET LOCAL lock_timeout = {LOCK_MS}"
@@ -43,14 +43,15 @@ Work = Callable[[asyncpg.Connection], Awaitable[T]]
 
 
 class Passing(Exception):
-    """A conflict that is over before anybody could say what it was."""
+    """A conflict that was over before its reason could be found."""
 
 
 _RETRIED = (*RETRIED, Passing)
 
 
 class TransactionMisfit(Exception):
-    """A transaction found that the database is not as it expected. What exactly is asked once its writes are undone."""
+    """A transaction found that the database is not as it expected. `explain` finds the reason once its writes are
+    undone."""
 
     def __init__(self, explain: Callable[[asyncpg.Connection], Awaitable[BaseException]]) -> None:
         super().__init__("does not fit")
@@ -58,7 +59,7 @@ class TransactionMisfit(Exception):
 
 
 class Connections:
-    """A database and the ways to it. Made by `open`."""
+    """A database and its pool of connections. Made by `open`."""
 
     def __init__(self, pool: Pool, way: Way) -> None:
         self._pool = pool
@@ -79,11 +80,11 @@ class Connections:
         return cls(pool, way)
 
     async def close(self) -> None:
-        """Waits for what is under way."""
+        """Waits for transactions under way, then closes the pool."""
         await self._pool.close()
 
     async def read(self, work: Work[T]) -> T:
-        """Each statement sees what is committed when it begins."""
+        """Runs queries. Each statement sees what is committed when it begins."""
         return await self._again(work, self._read)
 
     async def write(self, work: Work[T]) -> T:
@@ -91,8 +92,8 @@ class Connections:
         return await self._again(work, self._write)
 
     async def write_alone(self, work: Work[T]) -> T:
-        """One statement that is its own transaction. What the server says about it is certain; if the connection is
-        lost its outcome is unknown from the first byte on."""
+        """One statement that is its own transaction. An error that the server reports is certain; if the connection is
+        lost, the outcome is unknown from the first byte on."""
         return await self._again(work, self._write_alone)
 
     async def _again(self, work: Work[T], once: Callable[[asyncpg.Connection, Work[T]], Awaitable[T]]) -> T:
@@ -154,7 +155,7 @@ class Connections:
             self._tell(problem, outcome_unknown=committing)
 
     async def _take(self, hurry: bool) -> ServerConnection:
-        """Writes come first: they are few, and everybody waits for them."""
+        """Takes a connection. `hurry`: before all others, for writes, which are few and for which others wait."""
         try:
             connection = await self._pool.take(hurry)
         except Exception as problem:
@@ -177,7 +178,7 @@ class Connections:
         raise made from problem
 
     async def _mend(self, connection: ServerConnection) -> None:
-        """Something went wrong, and was said: whether the connection is still fit for the next user."""
+        """Gives a connection back after a reported error, or closes it if it cannot be reset."""
         connection.asked = 0.0
         try:
             await tidy(connection)

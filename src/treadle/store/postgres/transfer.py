@@ -2,9 +2,9 @@
 
 Owns two connections of its own. Promises what `store.transfer` says. Must not interpret rows.
 
-The seal is a constraint that nothing new satisfies but what the move writes, on the tables that somebody without a
-lease can write and on the leases themselves; every lease has ended with it. Whoever has the database open (a client
-with a request in its hands, an engine that stood still) is refused by the database itself.
+The seal is a constraint that only rows of the move satisfy, on the tables that a process without a lease can write and
+on the leases themselves; sealing ends every lease. A process that has the database open (a client about to submit a
+request, an engine that was stopped for a while) is refused by the database itself.
 """
 
 from __future__ import annotations
@@ -42,24 +42,24 @@ FIRST: dict[str, After] = {
     "requests": (0,),
     "blobs": ("", b""),
 }
-"""Before the first row of each shelf."""
+"""The positions before the first row of each shelf."""
 SHARDED = frozenset({"runs", "outbox", "timers", "requests"})
-"""Shelves whose rows say where their run belongs."""
+"""Shelves whose rows have the shard of their run."""
 _SCHEMA = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
 TABLES = tuple(
     table
     for table in re.findall(r"^CREATE TABLE (\w+) \(", _SCHEMA, re.MULTILINE)
     if table not in ("leases", "nodes", "calendar")
 )
-"""What a move fills; epochs only grow, the calendar never goes back, and nodes come and go by themselves."""
+"""Tables that a move fills. Not the others: epochs only grow, the calendar never goes back, nodes come and go."""
 SEALED_TABLES = ("leases", "nodes", "work", "requests", "documents", "blobs", "runs")
 NUMBER = SHELVES["outbox"].index("id")
 LOOK_AGAIN_S = 1.0
-"""Between two looks at who owns the database: its leases are given for ten times as long."""
+"""Time between two checks for an owner of the database; leases last ten times as long."""
 SHARDS_MAX = 1_024
 """A number of the outbox is a multiple of it plus the shard (schema.sql)."""
 COUNT_S = 3_600.0
-"""Counting reads every row; nobody else waits for it."""
+"""Timeout of a count, which reads every row; no other process waits for it."""
 
 _unpack_mark = msgspec.msgpack.Decoder(Mark).decode
 T = TypeVar("T")
@@ -106,7 +106,7 @@ class PostgresTransfer:
     async def _seal(self, connection: asyncpg.Connection, mark: Mark) -> None:
         assert mark.move.isalnum(), "it becomes part of a statement"
         await _unseal(connection)
-        for table in SEALED_TABLES:  # each is ours alone from here to the end of the transaction
+        for table in SEALED_TABLES:  # locked exclusively until the end of the transaction
             await connection.execute(
                 f"ALTER TABLE {table} ADD CONSTRAINT {SEAL} "
                 f"CHECK (coalesce(current_setting('treadle.move', true), '') = '{mark.move}') NOT VALID"
@@ -190,7 +190,7 @@ class PostgresTransfer:
 
     @staticmethod
     def _placed(shelf: str, row: tuple[Any, ...], shard: int) -> tuple[Any, ...]:
-        """A row that says where its run belongs; a number of the outbox says it too, wherever it is written."""
+        """A row with the shard of its run; numbers of the outbox contain the shard, too."""
         if shelf == "outbox":
             row = (*row[:NUMBER], row[NUMBER] * SHARDS_MAX + shard, *row[NUMBER + 1 :])
         elif shelf == "requests":
@@ -204,14 +204,14 @@ class PostgresTransfer:
                 await connection.execute(SQL["move_outbox_last"], mark.outbox_last)
             await _unseal(connection)
             await connection.execute(SQL["drop_mark"])
-            # Nobody has counted these rows yet: without it every plan begins with a wrong guess.
+            # The tables have no statistics yet: without ANALYZE every plan would begin with a wrong guess.
             await connection.execute(f"ANALYZE {', '.join(TABLES)}")
 
         await self._connections.write(work)
 
 
 async def read_mark(connection: asyncpg.Connection) -> Mark | None:
-    """What a database says about the move it takes part in."""
+    """The mark of a database; None if it takes part in no move."""
     body = await connection.fetchval(SQL["read_mark"])
     return _unpack_mark(body) if body is not None else None
 
@@ -233,7 +233,7 @@ async def _check_ours(dsn: str) -> None:
 
 
 async def _holders(connection: asyncpg.Connection) -> str:
-    """Whoever owns something; empty if nobody does."""
+    """The nodes that own shards; empty if none does."""
     rows = await connection.fetch(SQL["holders"])
     return ", ".join(f"node {name}" + (f" ({shards} shards)" if shards else "") for name, shards in rows)
 
@@ -264,7 +264,7 @@ async def _outbox_page(connection: asyncpg.Connection, after: After) -> Page:
 
 
 async def seals(connections: Connections) -> Seals:
-    """Every sealed value there is."""
+    """Checks every sealed value."""
     judge = Judge(connections.place)
     for shelf in SHELVES:
         place = FIRST[shelf]
@@ -282,7 +282,7 @@ async def _read_page(connections: Connections, shelf: str, place: After) -> Page
 
 
 async def _derive(connection: asyncpg.Connection, runs: Sequence[dict[str, Any]]) -> None:
-    """What the database finds runs by."""
+    """Writes the keys and tags by which runs are found."""
     keys = [(run["workflow"], run["idempotency_key"], run["run"]) for run in runs if run["idempotency_key"] is not None]
     if keys:
         await connection.execute(VERBS["claim_keys"], *handed(VERBS["claim_keys"], keys))

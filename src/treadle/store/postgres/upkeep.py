@@ -1,4 +1,4 @@
-"""Looking after a database beside its engines: checks and facts. Must not write."""
+"""Upkeep of a database while its engines run: checks and facts. Must not write."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from treadle.store.rows import shard_of
 PROBLEMS_MAX = 100
 PAGE = 10_000
 LONG_S = 3600.0
-"""A question about every row of a big database."""
+"""Timeout of a query that reads every row of a large database."""
 
 
 async def integrity(connection: asyncpg.Connection) -> list[str]:
-    """What is wrong with the rows; empty if nothing is. Each question is asked of one moment, so that what engines are
-    writing meanwhile is not taken for damage."""
+    """What is wrong with the rows; empty if nothing is. Each query sees one moment, so that concurrent writes of
+    engines are not taken for damage."""
     problems: list[str] = []
     for question, words in _QUESTIONS.items():
         problems += [words.format(*row) for row in await connection.fetch(SQL[question], PROBLEMS_MAX, timeout=LONG_S)]
@@ -37,7 +37,7 @@ _QUESTIONS = {
     "rows_in_another_shard": "a row of {} is of the run {}, and filed under another shard",
     "rows_without_run": "a row of {} is of the run {}, which does not exist",
 }
-"""Each finds rows that must not be, and what they mean."""
+"""Queries that find rows which must not exist, each with its message."""
 
 
 async def _homes(connection: asyncpg.Connection) -> AsyncIterator[tuple[RunId, int]]:
@@ -49,7 +49,7 @@ async def _homes(connection: asyncpg.Connection) -> AsyncIterator[tuple[RunId, i
 
 
 async def facts(connection: asyncpg.Connection) -> dict[str, Any]:
-    """What a doctor wants to know of the store; of its server there is more in `health`."""
+    """Facts about the store for `treadle doctor`; `health` has more about its server."""
     state = await connection.fetchrow(SQL["read_state"])
     settings = ("server_version", "synchronous_commit", "fsync", "full_page_writes", "max_connections")
     return {

@@ -1,6 +1,6 @@
-"""Packed values of a database: seals are compared, values that left their records come back.
+"""Decoding of a database's packed values: seals are compared, values that were moved out are put back.
 
-Owns the decoders. Must not know which question the rows answer, and must not write.
+Owns the decoders. Must not know which query the rows come from, and must not write.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ T = TypeVar("T")
 
 
 class _Missing(Exception):
-    """A value that left has not been fetched yet."""
+    """A value that was moved out has not been fetched yet."""
 
 
 class PostgresValues:
-    """Decoders of one answer: values that left are fetched for all its records at once, layer by layer."""
+    """Decoders of one answer: values that were moved out are fetched for all its records at once, layer by layer."""
 
     def __init__(self, connection: asyncpg.Connection) -> None:
         self._connection = connection
@@ -53,7 +53,7 @@ class PostgresValues:
 
     @cached_property
     def events(self) -> Callable[[bytes], list[Event]]:
-        """Made when asked for: a decoder of all events takes longer to make than most answers to decode."""
+        """Made on first use: making a decoder of all events takes longer than decoding most answers."""
         return unpacking(self._resolver)
 
     @cached_property
@@ -75,7 +75,7 @@ class PostgresValues:
             return [decoder(one) for one in packed]
 
     async def fetch(self, runs: Sequence[RunId], packed: Sequence[bytes]) -> set[bytes]:
-        """Everything the records refer to, directly or through each other; the digests."""
+        """Fetches everything that the records refer to, directly or through each other. Returns the digests."""
         found: set[bytes] = set()
         layer = {digest for one in packed for digest in marks(uncompressed(one))}
         while layer := layer - found:
@@ -98,8 +98,8 @@ class PostgresValues:
 async def effects_of(
     connection: asyncpg.Connection, rows: Sequence[asyncpg.Record], tell: Tell
 ) -> list[tuple[asyncpg.Record, Effect]]:
-    """What rows of the outbox or of queue work say; damaged ones are told of and left out. Next to none has a value
-    that left."""
+    """The effects of rows of the outbox or of queue work; damaged ones are reported and left out. Almost none has a
+    value that was moved out."""
     found: list[tuple[asyncpg.Record, Effect]] = []
     for row in rows:
         run = RunId(row["run"])
@@ -113,7 +113,7 @@ async def effects_of(
         except Unreadable:
             id = row.get("id")
             tell(offer_damaged(DATABASE, run, row["token"]) if id is None else effect_damaged(DATABASE, run, id))
-        except StoreDamaged as problem:  # a value that left
+        except StoreDamaged as problem:  # a value that was moved out
             tell(problem)
         else:
             found.append((row, effect))
@@ -121,7 +121,7 @@ async def effects_of(
 
 
 def checked(digest: bytes, content: bytes) -> bytes:
-    """Bytes that are those their digest says."""
+    """The bytes, if they match their digest."""
     if hashlib.sha256(content).digest() != digest:
         raise blob_damaged(DATABASE, digest)
     return bytes(content)
@@ -143,7 +143,7 @@ _plain_effect = unpacking_effects(Resolver(_absent))
 
 
 def marks(packed: bytes) -> set[bytes]:
-    """Digests a record refers to directly."""
+    """Digests that a record refers to directly."""
     found: set[bytes] = set()
     pending = [unpack(packed)]
     while pending:

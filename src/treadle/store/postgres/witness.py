@@ -1,8 +1,8 @@
 """Proof that a database has not gone back behind what this process has already seen of it.
 
-Owns the memory of one address: which cluster it was, its timeline, how far its log and the epochs of its leases had
-come. Promises that a database that surely has gone back is recognised, and that none is taken for one because two
-connections overtake each other. Must not say anything to a server, nor decide what becomes of the connection.
+Owns the memory of one address: its cluster, its timeline, how far its log and the epochs of its leases had come.
+Promises that a database that surely has gone back is recognised, and that two connections that overtake each other do
+not cause a false alarm. Must not query a server, nor decide what happens to the connection.
 
 Theory of operation
     A standby that is promoted begins a timeline of its own, with a higher number. When the old primary comes back
@@ -14,10 +14,10 @@ Theory of operation
         epochs              the sum over all leases of our own tables, which only grow. Lower: a dump was restored, or
                             a standby was promoted that had not got everything
 
-    Positions on different timelines cannot be compared: a standby may lawfully lack what nobody was told of.
+    Positions on different timelines cannot be compared: a standby may lawfully lack commits that were not acknowledged.
 
-Known limits: a process that has just begun remembers nothing. Where its address names several servers it asks all of
-them first (`hosts.Way`); behind a single address it believes what it finds.
+Known limits: a process that has just started remembers nothing. If its address names several servers it asks all of
+them first (`hosts.Way`); behind a single address it believes the first answer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 
 class Sight(NamedTuple):
-    """A server as one connection found it. None: it does not say."""
+    """A server as one connection found it. None: the server does not tell."""
 
     system: int | None
     timeline: int | None
@@ -48,7 +48,7 @@ class Witness:
 
     def objection(self, sight: Sight, before: Sight | None) -> str:
         """Why this server must not be used; "" if nothing is known against it. `before`: what had been seen when it was
-        asked. Others may have seen more since, of the same server."""
+        asked. Other connections may have seen more of the same server since."""
         seen = self.seen
         if seen is None:
             return ""
@@ -62,7 +62,7 @@ class Witness:
         return _went_back(sight, before) if before is not None else ""
 
     def note(self, sight: Sight) -> None:
-        """A server that is used."""
+        """Notes the facts of a server that is used."""
         seen = self.seen
         if seen is None or sight.system != seen.system or sight.timeline != seen.timeline:
             epochs = _greater(seen.epochs if seen is not None else None, sight.epochs)
@@ -72,11 +72,11 @@ class Witness:
             self.seen = sight._replace(position=position, epochs=_greater(seen.epochs, sight.epochs))
 
     def forget(self) -> None:
-        """Whatever answers next is believed: for tests, which put tables back on purpose."""
+        """Forgets everything, so that the next answer is believed: for tests, which put tables back on purpose."""
         self.seen = None
 
     def expect(self, system: int | None, timeline: int) -> None:
-        """Somebody else has seen this timeline of the cluster."""
+        """Notes a timeline of the cluster that another server has seen."""
         if self.seen is None:
             self.seen = Sight(system, timeline, None, None)
 

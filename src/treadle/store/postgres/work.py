@@ -1,9 +1,8 @@
 """Queue work in a PostgreSQL database: rows that any number of workers claim at once.
 
 Owns the verbs of `store.work` on a database. Promises their contract, that a claim costs the same however long the
-lines are, and that nobody here waits for a lock that a decision holds. Must not know a rule: limits come with the
-claim.
-How a claim chooses is in `claiming`.
+lines are, and that no verb waits for a lock that a decision holds. Must not know a rule: limits come with the claim.
+`claiming` has the choice of a claim.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from treadle.store.seals import Tell
 from treadle.store.work import NO_RULES, Claim, Claimed, ExpiredClaim, QueueRow, QueueRules
 
 TRIES = 3
-"""How often somebody else may be quicker before a claim comes back with nothing; it is asked again soon."""
+"""How often other claims may be quicker before a claim returns nothing; the worker claims again soon."""
 SWEEP_S = 600.0
 SWEPT_MAX = 10_000
-"""Of idle buckets at a time: a claim waits for it."""
+"""Idle buckets deleted at a time: a claim waits for it."""
 
 
 class PostgresWork:
@@ -89,7 +88,7 @@ class PostgresWork:
         return [QueueRow(row[0], row[1], row[2], row[3], row[4], tuple(row[5])) for row in rows]
 
     async def _forget_idle_buckets(self) -> None:
-        """Now and then, by who fills them: buckets of keys that nobody would miss."""
+        """Deletes idle buckets now and then: full ones, which are made again when they are needed."""
         if time.monotonic() >= self._lines.sweep_at:
             self._lines.sweep_at = time.monotonic() + SWEEP_S
             with suppress(StoreUnavailable):
@@ -101,7 +100,7 @@ class PostgresWork:
 
     @property
     def _lines(self) -> Lines:
-        """What is remembered of them: nothing but speed, and whose turn it is among very many keys."""
+        """The memory of the queues' lines. Losing it costs only speed, and the turn among very many keys."""
         lines: Lines = self.__dict__.setdefault("_work_lines", Lines())
         return lines
 

@@ -22,20 +22,20 @@ _PREFIX = "sha256:"
 async def lease(
     connection: asyncpg.Connection, shard: int, owner: str, now: int | None, ttl_ms: int, evict: bool
 ) -> Fence | None:
-    """Takes, renews or inherits a shard; its epoch only grows."""
+    """Takes, renews or inherits a shard's lease; its epoch only grows."""
     epoch = await connection.fetchval(SQL["take_lease"], shard, owner, now, ttl_ms, evict)
     return Fence(owner, shard, epoch) if epoch is not None else None
 
 
 async def release(connection: asyncpg.Connection, fence: Fence) -> None:
-    """A fence that is not the newest changes nothing."""
+    """Gives a lease back; a fence that is not the newest changes nothing."""
     await connection.execute(SQL["release_lease"], fence.shard, fence.owner, fence.epoch)
 
 
 async def submit(
     connection: asyncpg.Connection, request: InboxRequest, shard: int, command: bytes
 ) -> InboxAnswer | None:
-    """The first request with an id is kept; its answer, if it has one."""
+    """Keeps the first request with an id. Returns its answer, if it has one."""
     given = (request.run, request.id, shard, request.workflow, request.at, command)
     packed = await connection.fetchval(SQL["submit_request"], *given)
     if packed is None:
@@ -49,7 +49,7 @@ async def submit(
 async def put_document(
     connection: asyncpg.Connection, kind: str, name: str, hash: str, body: bytes | None
 ) -> StoredDocument:
-    """A new version, unless the newest is the same. Whoever finds its number taken looks again."""
+    """Adds a version, unless the newest has the same content. If another process took its number, it looks again."""
     while True:
         newest = await connection.fetchrow(SQL["newest_document"], kind, name)
         if newest is not None and newest["hash"] == hash:
@@ -64,7 +64,7 @@ async def put_document(
 
 
 async def put_blob(connection: asyncpg.Connection, run: RunId, digest: str, content: bytes) -> None:
-    """The same bytes are kept once for every run that put them."""
+    """Keeps bytes for a run; the same bytes are kept once per run."""
     await connection.execute(SQL["put_blobs"], texts([run]), [raw_digest(digest)], [content])
 
 

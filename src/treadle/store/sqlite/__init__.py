@@ -1,4 +1,4 @@
-"""A store in one SQLite file, and the lock that says who coordinates it."""
+"""A store in one SQLite file, and the lock of the process that coordinates it."""
 
 from treadle.store.sqlite.ownership import Other, Ownership
 from treadle.store.sqlite.store import SqliteStore

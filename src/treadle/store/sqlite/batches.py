@@ -37,7 +37,7 @@ class SqliteBatchPlan(planning.BatchPlan):
     """A packed batch that can be written to a file. See the module's docstring."""
 
     def write(self, connection: apsw.Connection, fences: Sequence[Fence]) -> list[OutboxRow]:
-        """Inside a transaction. Raises `StoreConflict`, and the transaction has to be undone."""
+        """Writes the batch inside a transaction. Raises `StoreConflict`; then the transaction has to be undone."""
         batch = self.batch
         check_fences(connection, fences)
         check_cover(fences, self.runs, 1)
@@ -77,7 +77,7 @@ class SqliteBatchPlan(planning.BatchPlan):
         try:
             if begun:
                 _create(connection, begun)
-            # What is likelier first; the other statement takes up what is left.
+            # The likelier statement first; the other one handles the remaining rows.
             moved = _matched(connection, steady, "step_run", "turn_run")
             moved += _matched(connection, ending, "turn_run", "step_run")
         except apsw.ConstraintError as problem:
@@ -86,7 +86,7 @@ class SqliteBatchPlan(planning.BatchPlan):
             raise JobMisfit(self._explained)
 
     def _explained(self, connection: apsw.Connection) -> Exception:
-        """Which decision did not fit, now that every row says again where it stood."""
+        """The refusal for the decision that did not fit. Called when the transaction is undone: rows are as before."""
         for run, decided in self.runs.items():
             stands = connection.execute(SQL["where_run_stands"], (run,)).get or 0
             if stands != decided.expected:
@@ -132,12 +132,12 @@ class SqliteBatchPlan(planning.BatchPlan):
 
 
 def probe(connection: apsw.Connection, fences: Sequence[Fence]) -> None:
-    """A batch of nothing asks whether the store works: it really writes, or a full disk would say yes."""
+    """An empty batch asks whether the store works. It really writes, because a full disk can still be read."""
     connection.executemany(SQL["touch_lease"], [(fence.shard,) for fence in fences])
 
 
 def check_fences(connection: apsw.Connection, fences: Sequence[Fence]) -> None:
-    """Refuses whoever does not hold the newest lease."""
+    """Refuses a batch whose fences are not the newest."""
     for fence in fences:
         if connection.execute(SQL["check_fence"], (fence.shard, fence.owner, fence.epoch)).get is None:
             rows = [(given.shard, connection.execute(SQL["read_lease"], (given.shard,)).fetchone()) for given in fences]

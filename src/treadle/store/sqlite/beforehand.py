@@ -1,10 +1,10 @@
-"""Looks at a file and its log before SQLite does, and changes neither.
+"""Checks a file and its log before SQLite opens them, and changes neither.
 
-Owns the refusals that would come too late from SQLite itself: it switches another program's file to a log before
-anybody has seen that it is another program's; it takes a log whose header is damaged for an empty one, and commits
-behind a damaged page of the log for the remains of a crash, so that what was acknowledged is gone in silence. Promises
-that what is refused is byte for byte as it was. Must not open the database or its index of the log by itself: to close
-them would take SQLite's locks from the rest of this process. The log has none.
+Owns the refusals that would come too late from SQLite itself: SQLite switches another program's file to WAL mode before
+it can be recognised; it takes a log with a damaged header for an empty one, and commits behind a damaged page of the
+log for the remains of a crash, so that acknowledged commits disappear silently. Promises that a refused file is
+unchanged, byte for byte. Must not open the database file or the index of the log itself: closing them would drop
+SQLite's locks in the rest of this process. The log has no locks.
 
 Theory of operation
     The format is SQLite's (walformat.html). A header of the log is written and synced before the first page behind it,
@@ -29,9 +29,9 @@ APPLICATION_ID = 0x54524431
 _LOG_HEADER, _FRAME_HEADER = 32, 24
 _BIG_ENDIAN, _LITTLE_ENDIAN = 0x377F0683, 0x377F0682
 STRANGE_MAX = 2
-"""Pages that say they are of another log. One may be damaged; more are what the log before has left."""
+"""Pages with the salt of another log. One may be damaged; more of them are left over from the log before."""
 LOOKS = 3
-"""At a log that somebody may be writing: what was half written is whole at the next look, damage stays."""
+"""Checks of a log that a process may be writing: a half-written page is complete at the next check, damage stays."""
 
 Sums = tuple[int, int]
 
@@ -45,13 +45,14 @@ def check_file(path: Path) -> None:
 
 
 def another_program(path: Path) -> StorePlaceError:
-    """Whose file it is not."""
+    """The error for a file that is not Treadle's."""
     return StorePlaceError(str(path), "it is another program's database", "choose another file")
 
 
 def _is_ours(path: Path) -> bool:
-    """`immutable`: neither locked nor recovered, and no file is made beside it. A file that cannot be read without its
-    log, as a power cut leaves it while the log is carried over, is left to SQLite: it says itself what it is not."""
+    """Whether the file is Treadle's, or empty. It is opened as `immutable`: without locks or recovery, and no file is
+    made beside it. A file that cannot be read without its log, as after a power cut during a checkpoint, counts as
+    ours: SQLite reports what is wrong with it."""
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     connection = apsw.Connection(f"file:{quote(str(path.absolute()))}?immutable=1", flags=flags)
     try:
@@ -112,8 +113,8 @@ def _summed(sums: Sums, words: tuple[int, ...]) -> Sums:
 
 
 def check_log(path: Path) -> None:
-    """Refuses a log with commits behind a damaged page. Reads all of it, some 60 µs a page: for who opens a store that
-    nobody has open, as after a crash."""
+    """Refuses a log with commits behind a damaged page. Reads all of it, some 60 µs a page: only for the first process
+    that opens a store, as after a crash."""
     place = 0
     for _ in range(LOOKS):
         try:
@@ -132,7 +133,7 @@ def check_log(path: Path) -> None:
 
 
 def _damaged_page(log: BinaryIO) -> int:
-    """The first page that does not hold although a transaction follows the one it is of; counted from 1, 0 for none."""
+    """The first page with a wrong checksum whose transaction is followed by another; counted from 1, 0 for none."""
     header = log.read(_LOG_HEADER)
     if len(header) < _LOG_HEADER:
         return 0

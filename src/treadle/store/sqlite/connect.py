@@ -1,8 +1,8 @@
-"""How a connection to the file is opened, and how the file gets its schema.
+"""Opening of connections to the file, and migration of its schema.
 
-Owns the settings durability hangs on. Promises that they are in force, not just asked for: each is read back. Refuses
-a file that a newer Treadle has written, one that is not ours, and an SQLite that can damage a file. Must not know
-verbs.
+Owns the settings that durability depends on. Promises that they are in force: each is read back after it was set.
+Refuses a file that a newer Treadle has written, a file of another program, and an SQLite that can damage a file. Must
+not know verbs.
 
 Failure cases
     A migration that is interrupted leaves the version before it: each runs in one transaction with its number. Two
@@ -74,7 +74,7 @@ def _set_up(connection: apsw.Connection, path: Path, read_only: bool, writer: bo
         connection.pragma("auto_vacuum", "incremental")
     if not read_only:
         _insist(connection, path, "journal_mode", "wal", "wal")
-    # FULL: every commit is synced. NORMAL would lose the newest ones with the power.
+    # FULL: every commit is synced. NORMAL would lose the newest commits in a power cut.
     _insist(connection, path, "synchronous", "full", 2)
     _insist(connection, path, "foreign_keys", "on", 1)
     _insist(connection, path, "mmap_size", "0", 0)

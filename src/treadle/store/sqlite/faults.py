@@ -1,7 +1,7 @@
-"""What SQLite complains about, in the port's words.
+"""Translation of SQLite's errors into the port's exceptions.
 
-Owns the translation. Promises that nothing is swallowed: what is not the disk's or the file's fault is a bug of ours
-and comes through as it is. Must not decide what to do about it.
+Promises that no error is swallowed: one that is not the fault of the disk or the file is a bug of ours and is passed on
+unchanged. Must not decide what to do about it.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _REMEDIES: dict[type[apsw.Error], str] = {
 }
 
 SEALED = "treadle"
-"""Begins what a file says that is being moved, or was, to whoever writes."""
+"""Start of the message with which a file that is being moved, or was moved, refuses writes."""
 
 _SYNC_FAILED = {apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_DIR_FSYNC}
 
 
 def unavailable(problem: apsw.Error, path: str, *, outcome_unknown: bool = False) -> Exception:
-    """The exception callers see; the problem itself if it is a bug."""
+    """The exception that callers see; the problem itself if it is a bug."""
     if getattr(problem, "extendedresult", 0) == apsw.SQLITE_CONSTRAINT_TRIGGER:
         made = StoreUnavailable(str(problem).partition(f"{SEALED}: ")[2], final=True)
         made.__cause__ = problem
@@ -48,7 +48,7 @@ def unavailable(problem: apsw.Error, path: str, *, outcome_unknown: bool = False
 
 
 def damaged_text(problem: UnicodeDecodeError, path: str) -> StoreDamaged:
-    """A text that was no text any more: SQLite does not look, Python does."""
+    """The error for stored text that is no longer valid UTF-8: SQLite does not check it, Python does."""
     made = StoreDamaged(path, f"a text that begins with {problem.object[:60]!r} is not UTF-8")
     made.__cause__ = problem
     return made

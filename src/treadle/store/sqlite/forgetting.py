@@ -1,8 +1,8 @@
-"""How runs are forgotten: everything that is only theirs goes, shared content stays.
+"""Forgetting of runs: everything that belongs to them alone is deleted, shared content stays.
 
-Owns the order of deletions. Promises to leave a run alone that is not finished: it was revived since somebody found it;
-and that a file most of whose runs were dropped becomes smaller. Runs inside one transaction of the writer; must not
-read history beyond the two blocks that may stay.
+Owns the order of deletions. Promises not to touch a run that is not finished (it was revived after it was found
+finished), and that a file becomes smaller when most of its runs were dropped. Runs inside one transaction of the
+writer; must not read history beyond the two blocks that may stay.
 
 Known limit: an older Treadle made files without `auto_vacuum`: their free pages are used again and not given back.
 `PRAGMA auto_vacuum = 2; VACUUM` with the `sqlite3` tool, while nobody has the file open, changes that.
@@ -25,7 +25,7 @@ from treadle.store.sqlite.queries import SQL
 from treadle.store.sqlite.reading import fetch_blob
 
 FREE_SHARE = 4
-"""One page in so many may be free: the next runs use it. Giving everything back would move pages to and fro."""
+"""One page in this many may stay free for the next runs. Giving all pages back would move pages to and fro."""
 GIVEN_BACK = 1_000
 """Pages given back with some hundred runs that are dropped: 4 MiB, some milliseconds."""
 
@@ -41,7 +41,7 @@ def forget(connection: apsw.Connection, runs: Sequence[RunId], fences: Sequence[
 
 
 def _shrink(connection: apsw.Connection) -> None:
-    """What is free at the end of the file goes back to the disk with the next checkpoint."""
+    """Moves free pages to the end of the file, which the next checkpoint cuts off."""
     free, pages = connection.pragma("freelist_count"), connection.pragma("page_count")
     surplus = free - pages // FREE_SHARE
     if surplus > 0:
@@ -66,7 +66,7 @@ def _forget(connection: apsw.Connection, run: RunId, id: int, history: bool) -> 
 
 
 def _shorten(connection: apsw.Connection, run: RunId, id: int) -> set[bytes]:
-    """What it was asked and how it ended; the digests these need. Marks of values kept elsewhere pass unresolved."""
+    """Keeps the first and the last event, and returns the digests they need. Marks of values stay unresolved."""
     first = unpack_events(_block(connection, run, id, "first_block"))[0]
     last = unpack_events(_block(connection, run, id, "last_block"))[-1]
     blocks = {event.seq: pack_events([event]) for event in (first, last)}

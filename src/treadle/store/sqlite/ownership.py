@@ -1,13 +1,13 @@
-"""Who coordinates a database file: an OS lock beside it, held for the life of the owner's process.
+"""Ownership of a database file: an OS lock beside it, held for the life of the owner's process.
 
-Owns `<file>.lock`: a `flock` on it is the ownership, its content a note about the holder, for people and for those who
-want to wake it. Promises that the lock is gone the moment the holder's process is, however it ended, and that a waiting
-engine has it at once: no heartbeat, no timeout, no writes while nothing happens. Must not touch the database; the right
-to *write* is the lease in it, taken with `evict` by whoever has this lock.
+Owns `<file>.lock`: a `flock` on it is the ownership, its content a note about the holder, for people and for processes
+that want to wake it. Promises that the lock is free the moment the holder's process has ended, however it ended, and
+that a waiting engine gets it at once: no heartbeat, no timeout, no writes while nothing happens. Must not touch the
+database; the right to *write* is the lease in it, which the holder of this lock takes with `evict`.
 
 Failure cases
     The note may be old or half written (read without the lock): it is only ever shown, or rung at.
-    The file is never deleted: somebody may hold a lock on the deleted file while another locks a new one.
+    The file is never deleted: one process could hold a lock on the deleted file while another locks a new one.
     A forked child would keep the lock alive beyond its parent: it closes its copy. Executed programs never get one.
 """
 
@@ -31,12 +31,12 @@ from treadle.store.sqlite import private
 LOCKS = Path("/proc/locks")
 NOTE_TRIES = 100
 ASKER_PAUSE_S, ASKERS_MAX_S = 0.001, 5.0
-"""Whoever asks who the owner is shares the lock for some microseconds, longer on a busy machine, and must not be taken
-for the owner, who shares it with nobody. Waiting for askers has an end all the same."""
+"""A process that asks for the owner shares the lock for some microseconds, longer on a busy machine. It must not be
+taken for the owner, which holds the lock exclusively. Waiting for such processes ends after this time nevertheless."""
 
 
 class Other(msgspec.Struct, frozen=True):
-    """Whoever holds the lock, as it described itself."""
+    """The holder of the lock, as it described itself."""
 
     pid: int = 0
     host: str = ""
@@ -46,7 +46,7 @@ class Other(msgspec.Struct, frozen=True):
 
     @property
     def description(self) -> str:
-        """For people."""
+        """The holder in words, for people."""
         if not self.pid:
             return "another process"
         if not self.since:
@@ -65,7 +65,7 @@ class Ownership:
         self._wake = wake
         self._held: int | None = None
         self.left_behind: str | None = None
-        """Where the owner before this one listened, if it ended without saying so."""
+        """The address at which the previous owner listened, if it ended without removing it."""
         _contenders.add(self)
 
     @property
@@ -73,7 +73,7 @@ class Ownership:
         return self._held is not None
 
     def try_take(self) -> Other | None:
-        """None: it is ours. Else who has it."""
+        """Tries to take the lock. Returns None if this process has it now, else the holder."""
         if self._held is not None:
             return None
         lock = _open(self._path)
@@ -88,7 +88,7 @@ class Ownership:
         return None
 
     async def wait_gone(self) -> None:
-        """Returns when the other is gone, and the lock is ours. Cancelling it leaves the lock to others."""
+        """Returns when the holder is gone and this process has the lock. Cancelling it leaves the lock to others."""
         if self._held is not None:
             return
         loop = asyncio.get_running_loop()
@@ -102,7 +102,7 @@ class Ownership:
             raise
 
     def release(self) -> None:
-        """Lets others in; harmless if it is not held."""
+        """Releases the lock; harmless if it is not held."""
         if self._held is not None:
             lock, self._held = self._held, None
             os.ftruncate(lock, 0)
@@ -110,14 +110,14 @@ class Ownership:
 
     @classmethod
     def who(cls, place: str | Path) -> Other | None:
-        """Whoever holds the lock at this moment; None if nobody does."""
+        """The holder of the lock at this moment; None if it is free."""
         path = lock_path(place)
         try:
             probe = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         except OSError:
             return None
         try:
-            # Shared: two who only ask do not take each other for an owner.
+            # Shared: two processes that only ask do not take each other for the owner.
             fcntl.flock(probe, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
             other = _read(path)
@@ -128,7 +128,7 @@ class Ownership:
 
     @classmethod
     def wake_of(cls, place: str | Path) -> str | None:
-        """Where the living owner can be woken."""
+        """The address at which the living owner can be woken."""
         other = cls.who(place)
         return other.wake if other is not None else None
 
@@ -140,15 +140,15 @@ class Ownership:
         os.pwrite(lock, msgspec.json.encode(note), 0)
 
     def forked(self) -> None:
-        """In a child: the lock is the parent's, and must go when it does."""
+        """In a forked child: closes its copy, so that the lock ends with the parent."""
         if self._held is not None:
             os.close(self._held)  # not unlocked: that would take it from the parent
             self._held = None
 
 
 class _Waiting:
-    """A thread in a blocking `flock`. Nothing can interrupt it, so one that is given up lets go of the lock as soon
-    as it gets it."""
+    """A thread in a blocking `flock`. It cannot be interrupted: a thread that is given up releases the lock as soon as
+    it gets it."""
 
     def __init__(self, path: Path, loop: asyncio.AbstractEventLoop, taken: asyncio.Future[int]) -> None:
         self._lock = _open(path)
@@ -171,12 +171,12 @@ class _Waiting:
             self._taken.set_result(self._lock)
 
     def forked(self) -> None:
-        """In a child: it waits for nothing."""
+        """In a forked child, where the thread does not exist: closes the copy of the lock."""
         with suppress(OSError):
             os.close(self._lock)
 
     def give_up(self) -> None:
-        """On the loop: the lock has been handed over already, or will be let go."""
+        """On the loop: gives the wait up. The lock was handed over already, or will be released."""
         self._given_up = True
         if self._taken.done() and not self._taken.cancelled():
             os.close(self._taken.result())
@@ -189,7 +189,7 @@ def lock_path(place: str | Path) -> Path:
 
 
 def _open(path: Path) -> int:
-    """As open as the store beside it: who may not use that must not be able to hold this."""
+    """Opens the lock file with the store's permissions: a user who may not use the store must not hold its lock."""
     _check(path)
     mode = private.mode_beside(path.with_suffix(""))
     try:
@@ -198,7 +198,7 @@ def _open(path: Path) -> int:
         text = f"its lock {path.name} cannot be opened: {problem.strerror}"
         remedy = f"{_whose(path)}: use the store as that user, or give this one the right to write both"
         raise StorePlaceError(str(path.with_suffix("")), text, remedy) from problem
-    with suppress(OSError):  # somebody else's, who keeps it as it is
+    with suppress(OSError):  # another user's file: its permissions stay
         if os.fstat(lock).st_mode & 0o777 & ~mode:
             os.fchmod(lock, mode)
     return lock
@@ -220,7 +220,7 @@ def _whose(path: Path) -> str:
 
 
 def _lock(lock: int, kind: int) -> bool:
-    """Whether it could be had at once."""
+    """Tries to take the lock without waiting. Returns whether it was free."""
     try:
         fcntl.flock(lock, kind | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -229,8 +229,8 @@ def _lock(lock: int, kind: int) -> bool:
 
 
 def _holder(path: Path) -> Other:
-    """Whoever has just been seen to hold the lock. It may not have written its note yet: then there is none, or that of
-    an owner that is gone."""
+    """The process that has just been found to hold the lock. It may not have written its note yet: then there is none,
+    or that of an owner that is gone."""
     for _ in range(NOTE_TRIES):
         other = _read(path)
         if other.pid and _is_alive(other):
@@ -240,7 +240,7 @@ def _holder(path: Path) -> Other:
 
 
 def _stranger(path: Path) -> Other:
-    """Whoever holds the lock without a word about itself, as far as the system says."""
+    """The holder of the lock that has written no note, as far as the system tells."""
     try:
         file = path.stat()
         name = f"{os.major(file.st_dev):02x}:{os.minor(file.st_dev):02x}:{file.st_ino}"

@@ -1,9 +1,9 @@
-"""Where a database file may lie.
+"""Places at which a database file may be kept.
 
-Owns the refusals that would otherwise become damage or riddles later: network filesystems, on which SQLite's locks and
-shared memory do not hold; directories, pipes and devices; places that do not exist or cannot be written. Promises one
-exception that names the path, the problem and the remedy. Where the system does not say what it has mounted, nothing is
-refused for it.
+Owns the refusals of places that would otherwise lead to damage or unclear errors later: network filesystems, on which
+SQLite's locks and shared memory do not work; directories, pipes and devices; places that do not exist or cannot be
+written. Promises one exception that names the path, the problem and the remedy. If the system does not tell what is
+mounted, no filesystem is refused.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def check_place(path: Path, read_only: bool = False) -> None:
         raise StorePlaceError(str(path), f"there is no directory {parent}", "create it first")
     if path.is_dir():
         raise StorePlaceError(str(path), "it is a directory", "name a file in it, for example treadle.db")
-    if path.exists() and not path.is_file():  # to open a pipe would wait for somebody at its other end
+    if path.exists() and not path.is_file():  # opening a pipe would wait for a process at its other end
         raise StorePlaceError(str(path), f"it is {_kind(path)}, not a file", "name a file, for example treadle.db")
     if read_only and not path.exists():
         raise StorePlaceError(str(path), "there is no such file", "deploy a workflow or start an engine there first")

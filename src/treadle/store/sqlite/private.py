@@ -1,7 +1,7 @@
-"""Files that are nobody else's business: made so that only their user may read them, from the first byte on.
+"""Private files: only their user may read them, from the first byte on.
 
-SQLite gives its log the permissions of the database, so that making the database so is enough for both. Files that are
-there already keep what their owner gave them (a group may share a store); `doctor` says when everybody may read one.
+SQLite gives its log the permissions of the database, so that it is enough to make the database private. Existing files
+keep their permissions (a group may share a store); `doctor` warns if every user may read one.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ MODE = 0o600
 
 
 def make(path: Path) -> None:
-    """An empty file, unless there is one."""
+    """Makes an empty private file, unless the file exists."""
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, MODE))
 
 
 def mode_beside(place: Path) -> int:
-    """For a file beside a store: as open as the store, and never to everybody."""
+    """The permissions of a file beside a store: those of the store, but never for every user."""
     try:
         return stat.S_IMODE(place.stat().st_mode) & 0o660
     except OSError:
@@ -30,7 +30,7 @@ def mode_beside(place: Path) -> int:
 
 
 def is_open_to_all(path: Path) -> bool:
-    """Whether users who have nothing to do with it may read or write it."""
+    """Whether users outside its owner and group may read or write it."""
     try:
         return bool(path.stat().st_mode & 0o006)
     except OSError:
@@ -70,7 +70,7 @@ def read_key(place: Path) -> str | None:
 
 
 def key_of(place: Path, known: str | None) -> str:
-    """The key of a store, made when it is asked for the first time."""
+    """The key of a store; the first call makes it."""
     kept = read_key(place)
     key = known or kept or secrets.token_hex(32)
     if key != kept:

@@ -1,7 +1,7 @@
-"""Questions to the file: rows → the port's records.
+"""Queries of the file: rows → the port's records.
 
-Owns every SELECT that answers a verb. Each function is given a connection and asks one question, in one read
-transaction. Must not write, and must not know threads.
+Owns every SELECT of a verb. Each function gets a connection and runs one query, in one read transaction. Must not
+write, and must not know threads.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from treadle.store.sqlite.queries import SQL
 
 NEVER = (1 << 63) - 1
 NOBODY = b"\xc0"
-"""None, packed: what a gate without `assign` had before rows were sealed."""
+"""None, packed: the value of a gate without `assign` before rows were sealed."""
 
 Rows = list[tuple[Any, ...]]
 
@@ -58,11 +58,11 @@ _FIELDS = (
     "started_from",
     "started_until",
 )
-"""Of a query, each with a condition of its name."""
+"""Fields of a query, each with the SQL condition of the same name."""
 
 
 class SqliteValues:
-    """Decoders of one connection: values that were kept elsewhere are fetched through it."""
+    """Decoders of one connection, through which values that were moved out are fetched."""
 
     def __init__(self, connection: apsw.Connection) -> None:
         resolver = Resolver(lambda digest: fetch_blob(connection, digest))
@@ -71,7 +71,7 @@ class SqliteValues:
 
 
 def fetch_blob(connection: apsw.Connection, digest: bytes) -> bytes:
-    """Bytes a record refers to; without them the file is damaged."""
+    """Bytes that a record refers to. Raises StoreDamaged if they are missing."""
     content = get_blob(connection, digest)
     if content is None:
         raise StoreDamaged(connection.filename, f"blobs, {digest.hex()} is missing")
@@ -79,7 +79,7 @@ def fetch_blob(connection: apsw.Connection, digest: bytes) -> bytes:
 
 
 def get_blob(connection: apsw.Connection, digest: bytes) -> bytes | None:
-    """Bytes by their digest, which they are compared with."""
+    """Bytes by their digest, with which they are compared."""
     content: bytes | None = connection.execute(SQL["get_blob"], (digest,)).get
     if content is not None and hashlib.sha256(content).digest() != digest:
         raise blob_damaged(connection.filename, digest)
@@ -89,7 +89,7 @@ def get_blob(connection: apsw.Connection, digest: bytes) -> bytes | None:
 def history(
     connection: apsw.Connection, values: SqliteValues, run: RunId, after: int, limit: int | None
 ) -> list[Event]:
-    """A page reads the blocks it needs and no more: those behind it may be many."""
+    """A page of events. It reads only the blocks it needs: there may be many after them."""
     events: list[Event] = []
     blocks = connection.execute(SQL["read_history"], (run, after))
     try:
@@ -102,7 +102,7 @@ def history(
             if limit is not None and len(events) >= limit:
                 return events[:limit]
     finally:
-        blocks.close(True)  # an unfinished question would hold its snapshot, and the log could not be carried over
+        blocks.close(True)  # an unfinished query would hold its snapshot and block checkpoints
     return events
 
 
@@ -114,7 +114,7 @@ def find_runs(connection: apsw.Connection, query: RunQuery, tell: Tell) -> list[
 
 
 def is_point(query: RunQuery) -> bool:
-    """Whether at most one run can match: found by one step into one index."""
+    """Whether at most one run can match, which one index finds in one step."""
     return query.run is not None or (query.workflow is not None and query.idempotency_key is not None)
 
 
@@ -178,12 +178,12 @@ def outbox(
 def effect_of(
     connection: apsw.Connection, values: SqliteValues, id: int, run: RunId, packed: bytes, tell: Tell
 ) -> Effect | None:
-    """What a row of the outbox says; None, and somebody is told, if it is damaged."""
+    """The effect of an outbox row; None if it is damaged, which is reported to `tell`."""
     try:
         return read(packed, about_effect(run), values.effect)
     except Unreadable:
         tell(effect_damaged(connection.filename, run, id))
-    except StoreDamaged as problem:  # a value that is kept elsewhere
+    except StoreDamaged as problem:  # a value that was moved out
         tell(problem)
     return None
 
@@ -225,7 +225,7 @@ def answer_to(connection: apsw.Connection, request: str) -> InboxAnswer | None:
 def documents(
     connection: apsw.Connection, kind: str, name: str | None, version: int | None, tell: Tell
 ) -> list[StoredDocument]:
-    """A damaged version is left out of a list, and refused to who asks for it by name."""
+    """Versions of documents. A damaged one is left out of a list; asking for it by name raises StoreDamaged."""
     rows: Rows
     if name is None and version is None:
         rows = connection.execute(SQL["newest_documents"], (kind,)).fetchall()
@@ -250,7 +250,7 @@ def documents(
 def document(
     connection: apsw.Connection, kind: str, name: str, version: int, hash: str, body: bytes | None
 ) -> StoredDocument:
-    """One version as it is kept. Raises `StoreDamaged`."""
+    """One version from its row. Raises `StoreDamaged`."""
     if body is None:
         return StoredDocument(kind, name, version, hash, None)
     try:

@@ -1,8 +1,8 @@
 """The store in one SQLite file.
 
-Owns the verbs of the port on a file: who packs, which thread, which connection. Promises the port's contract, and that
-what `commit` or `submit` has returned from survives the loss of power. Must not know a rule, and must not be the reason
-that two engines coordinate one file: that is `ownership`.
+Owns the verbs of the port on a file, and the thread and connection of each. Promises the port's contract, and that a
+write survives the loss of power once `commit` or `submit` has returned. Must not know a rule, and must not decide which
+engine coordinates the file: `ownership` does.
 
 Theory of operation
     Any number of processes may open the file. One of them coordinates (it holds the lock of `ownership` and the newest
@@ -99,10 +99,10 @@ class SqliteStore:
         self.path = path
         self._payload_max = payload_max
         self.tell: Tell = tell_log
-        """Hears of damaged rows that were left out."""
+        """Is called for damaged rows that were left out."""
         check_place(path, read_only)
         other = Ownership.who(path)
-        if other is None or other.pid == os.getpid():  # else its owner has looked
+        if other is None or other.pid == os.getpid():  # else its owner has checked it
             check_log(path)
         with ExitStack() as opened:
             owned = None if read_only else opened.enter_context(closing(connect(path, writer=True)))
@@ -120,9 +120,9 @@ class SqliteStore:
 
     @classmethod
     async def open(cls, path: str | Path, *, payload_max: int = PAYLOAD_MAX, read_only: bool = False) -> SqliteStore:
-        """Opens the file for callers on this event loop, creates it or brings it up to date. Raises `StorePlaceError`
-        if it cannot be there, or was moved; who only reads may all the same. Raises `StoreUnavailable` if it is
-        damaged where everybody looks first."""
+        """Opens the file for callers on this event loop; creates it or brings it up to date. Raises `StorePlaceError`
+        if a store cannot be kept there, or if it was moved (it may then only be read), and `StoreUnavailable` if its
+        first pages are damaged."""
         try:
             return await asyncio.to_thread(cls, Path(path), payload_max, read_only, asyncio.get_running_loop())
         except apsw.Error as problem:
@@ -130,7 +130,7 @@ class SqliteStore:
 
     @staticmethod
     def check(path: Path) -> None:
-        """Raises `StorePlaceError` if there can be no store, or something else is; changes nothing."""
+        """Raises `StorePlaceError` if a store cannot be kept there, or the file is not Treadle's. Changes nothing."""
         check_place(path)
         try:
             check_file(path)
@@ -138,7 +138,7 @@ class SqliteStore:
             raise unavailable(problem, str(path)) from problem
 
     async def close(self) -> None:
-        """Finishes what was asked, then closes the file."""
+        """Finishes all submitted work, then closes the file."""
         await self._reader.close()
         self._here.close()
         if self._writer is not None:
@@ -230,7 +230,7 @@ class SqliteStore:
         return await self._read(lambda connection: transfer.beside(connection, runs, self.tell))
 
     async def seals(self) -> Seals:
-        """Every sealed value, looked at; see `store.transfer`."""
+        """Checks every sealed value; see `store.transfer`."""
         return await self._read(lambda connection: transfer.seals(connection, str(self.path)))
 
     async def backup(
@@ -245,8 +245,8 @@ class SqliteStore:
         return await asyncio.to_thread(upkeep.integrity, self.path)
 
     async def callback_key(self, known: str | None) -> str:
-        """What callback tokens are signed with, in a file of its own: a copy of the database must not be enough to
-        answer in a worker's name. `known`: the one this store had before, or brought along from a database."""
+        """The key that signs callback tokens. It is in a file of its own: a copy of the database must not be enough to
+        answer in a worker's name. `known`: the key this store had before, or had in another database."""
         return await asyncio.to_thread(private.key_of, self.path, known)
 
     async def facts(self) -> dict[str, Any]:

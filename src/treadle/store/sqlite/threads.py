@@ -1,8 +1,8 @@
-"""The two threads that speak to SQLite, and how the event loop hands them work.
+"""The two threads that use SQLite, and the hand-off of work from the event loop.
 
-Owns the hand-off: a job is a function of a connection and the future somebody awaits. Promises that a job runs once,
-that its outcome reaches its future on its own loop, and that a thread without jobs sleeps without a timeout: an idle
-store wakes nobody. Must not know what a job does.
+Owns the hand-off: a job is a function of a connection, and a future for its result. Promises that a job runs once, that
+its outcome reaches its future on its own loop, and that a thread without jobs sleeps without a timeout: an idle store
+uses no CPU. Must not know what a job does.
 
     loop ── put ──► SimpleQueue ──► writer: BEGIN IMMEDIATE, job, job, job, COMMIT ── call_soon_threadsafe ──► loop
                                        each after the first that shares a transaction inside a savepoint
@@ -12,7 +12,7 @@ the thread it would fight the loop for the interpreter, which SQLite lets go of 
 
 Brief work of a lone caller skips the hand-off (`Writer.at_once`, decision 0009): two threads that sleep in turns cost a
 chain 100 to 200 µs a step beside a sync of 250, more than everything else it does. The loop then waits for the sync
-itself, so it is done only while nobody else waits for the writer and the disk has lately been quick.
+itself, so it is done only while no other job waits for the writer and the disk has been quick recently.
 
 Invariants
     1. A write job's effects are durable before its future has a result.
@@ -41,7 +41,7 @@ Work = Callable[[apsw.Connection], T]
 
 
 class JobMisfit(Exception):
-    """A job found that the file is not as it expected. What exactly is asked once its writes are undone."""
+    """A job found that the file is not as it expected. `explain` finds the reason once its writes are undone."""
 
     def __init__(self, explain: Callable[[apsw.Connection], Exception]) -> None:
         super().__init__("does not fit")
@@ -51,17 +51,17 @@ class JobMisfit(Exception):
 SHARED_MAX = 256
 """Jobs in one transaction. An engine's batch is one job; many come only from a crowd of requests."""
 QUICK_S = 0.002
-"""A disk whose commits of late took longer is not waited for on the event loop: who shares the loop must not notice.
-Longer than a sync of an SSD (0.1 to 0.5 ms), shorter than anything a timer or a socket would feel."""
+"""If recent commits took longer, the event loop does not wait for the disk: other tasks on the loop must not notice.
+Longer than a sync of an SSD (0.1 to 0.5 ms), shorter than a timer or a socket would notice."""
 RECENT = 8
-"""Commits that count as of late: a moving average over so many."""
+"""Number of recent commits in the moving average of their duration."""
 WAL_PAGES = 1_000
-"""A log of so many pages is carried over into the file. Not within a commit, as SQLite would do it by itself: nobody
-waits for it then."""
+"""Pages of the log from which a checkpoint carries it over into the file. Not within a commit, as SQLite would do it by
+itself: so no commit waits for it."""
 
 
 class Job(Generic[T]):
-    """Something to do on a connection, and who waits for it."""
+    """A function to run on a connection, and the future for its result."""
 
     __slots__ = ("_failure", "_loop", "_result", "future", "work")
 
@@ -83,20 +83,20 @@ class Job(Generic[T]):
         return self._failure is not None
 
     def tell(self, told: Callable[[], None]) -> None:
-        """From the thread: the outcome is final. `told` is called on the loop."""
+        """Called by the thread when the outcome is final. `told` is called on the loop."""
         try:
             self._loop.call_soon_threadsafe(self._settle_and, told)
         except RuntimeError:
-            return  # the loop is closed, nobody waits any more
+            return  # the loop is closed: nothing waits any more
 
     def _settle_and(self, told: Callable[[], None]) -> None:
         told()
         self.settle()
 
     def settle(self) -> None:
-        """On the loop: whoever waits is told."""
+        """On the loop: sets the future."""
         if self.future.done():
-            return  # whoever waited was cancelled
+            return  # the waiting task was cancelled
         if self._failure is not None:
             self.future.set_exception(self._failure)
         else:
@@ -112,7 +112,7 @@ class Reader:
         self._callers = callers
         self._queue: SimpleQueue[Job[Any] | None] = SimpleQueue()
         self._pending = 0
-        """Jobs of which the loop has not heard the end. Counted on the loop alone: at 0 the thread sleeps."""
+        """Jobs whose outcome has not reached the loop. Counted on the loop alone: at 0 the thread sleeps."""
         self._closed = False
         self._thread = threading.Thread(target=self._loop, name=name, daemon=True)
         self._thread.start()
@@ -134,7 +134,7 @@ class Reader:
         self._pending -= 1
 
     async def close(self) -> None:
-        """Does what has been asked, then closes the connection."""
+        """Finishes all jobs, then closes the connection."""
         if not self._closed:
             self._closed = True
             self._queue.put(None)
@@ -147,11 +147,13 @@ class Reader:
             jobs, last = self._take()
             if jobs:
                 self._run(jobs)
-        with suppress(apsw.Error):  # no room to tidy up: the log keeps what was committed, the next opening finds it
+        with suppress(
+            apsw.Error
+        ):  # no room for a checkpoint: the log keeps the commits, and the next opening replays it
             self._connection.close()
 
     def _take(self) -> tuple[list[Job[Any]], bool]:
-        """Everything that waits, at least one; and whether it was the last."""
+        """All jobs that wait, at least one; and whether the thread must end after them."""
         jobs: list[Job[Any]] = []
         while True:
             job = self._queue.get()
@@ -176,18 +178,18 @@ class Reader:
 
 
 class Writer(Reader):
-    """The only connection of this process that writes: whatever waits shares one transaction."""
+    """The only connection of this process that writes: all jobs that wait share one transaction."""
 
     def __init__(self, connection: apsw.Connection, path: str, name: str, callers: asyncio.AbstractEventLoop) -> None:
         self._broken: StoreUnavailable | None = None
         self._pace_s = 0.0
-        """What a transaction took of late."""
+        """Moving average of the duration of recent transactions."""
         self._log_pages = 0
-        connection.set_wal_hook(self._grown)  # instead of SQLite's own, which carries over within a commit
+        connection.set_wal_hook(self._grown)  # SQLite's own checkpoints are off: they run within a commit
         super().__init__(connection, path, name, callers)
 
     def at_once(self, work: Work[T]) -> asyncio.Future[T]:
-        """Like `do`, for brief work: on this very thread if that is quick, and then the result is there already."""
+        """Like `do`, for brief work: on the calling thread if that is quick; then the returned future is done."""
         self._check_open()
         if self._pending or self._pace_s > QUICK_S:
             return self.do(work)
@@ -206,7 +208,7 @@ class Writer(Reader):
         return apsw.SQLITE_OK
 
     def _carry_over(self) -> None:
-        """Asks for it when it is time. Nobody waits for it."""
+        """Queues a checkpoint when the log is long enough. No job waits for it."""
         if self._log_pages >= WAL_PAGES and not self._closed:
             self._log_pages = 0
             self.do(carry_over)
@@ -222,8 +224,8 @@ class Writer(Reader):
                 self._carry(job)
 
     def _carry(self, job: Job[Any]) -> None:
-        """What goes wrong is nobody's in particular and is tried again, but for a disk that cannot be trusted; not at
-        once, which would keep both threads busy while there is no room, but after the next transaction."""
+        """Runs a checkpoint. A failure belongs to no job and is retried, unless the disk cannot be trusted any more.
+        Not at once, which would keep both threads busy while the disk is full, but after the next transaction."""
         if self._broken is None:
             try:
                 job.work(self._connection)
@@ -246,7 +248,7 @@ class Writer(Reader):
             for job in jobs:
                 self._attempt(job, alone=len(jobs) == 1)
         except apsw.Error as problem:
-            # The transaction is gone or has to go: nothing of any job has happened.
+            # The transaction is undone, or must be: no job has had an effect.
             self._roll_back(problem)
             self._fail(jobs, self._translated(problem))
             return
@@ -259,7 +261,7 @@ class Writer(Reader):
             self._fail(jobs, self._translated(problem, outcome_unknown=True))
 
     def _attempt(self, job: Job[Any], alone: bool) -> None:
-        """One job. What is wrong with the job stays with it, what is wrong with the file is raised."""
+        """Runs one job. An error of the job goes to its future, an error of the file is raised."""
         execute = self._connection.execute
         if not alone:
             execute("SAVEPOINT job")
@@ -280,7 +282,7 @@ class Writer(Reader):
         except apsw.Error as worse:
             problem = problem or worse
         if isinstance(problem, apsw.FullError):
-            self._log_pages = WAL_PAGES  # carried over, the log begins anew: that needs less room than to grow it
+            self._log_pages = WAL_PAGES  # after a checkpoint the log begins anew, which needs less room than growing it
         if problem is not None and is_final(problem):
             text = f"{self._path}: not used again after: {problem}; restart the engine"
             self._broken = StoreUnavailable(text, final=True)
@@ -293,5 +295,5 @@ class Writer(Reader):
 
 
 def carry_over(connection: apsw.Connection) -> None:
-    """The log's pages into the file, as far as no reader needs the old ones."""
+    """A checkpoint: copies the log's pages into the file, except those that a reader may still need."""
     connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)

@@ -3,8 +3,9 @@
 Owns a connection of its own, and the file's lock for as long as it is open. Promises what `store.transfer` says. Must
 not interpret rows.
 
-The seal is triggers: whoever has the file open (a client with a request in its hands) is refused by the file itself and
-told where it goes; they are gone with the mark. Only what a process without the lock can write is sealed.
+The seal is a set of triggers: a process that has the file open (a client about to submit a request) is refused by the
+file itself and told where the store goes. The triggers are removed with the mark. Only tables that a process without
+the lock can write are sealed.
 """
 
 from __future__ import annotations
@@ -45,15 +46,15 @@ FIRST: dict[str, After] = {
     "requests": (0,),
     "blobs": ("", b""),
 }
-"""Before the first row of each shelf."""
+"""The positions before the first row of each shelf."""
 TABLES = ("blobs_of_runs", "blobs", "requests", "gates", "timers", "outbox", "history", "tags", "runs", "documents")
-"""In an order in which they can be emptied."""
+"""The tables in an order in which they can be emptied."""
 SEALED_TABLES = ("leases", "requests", "documents", "blobs", "blobs_of_runs", "runs")
 
 KEY_KIND = "_callback_key"
 
 BUSY = SHELVES["runs"].index("busy")
-"""SQLite has no truth values of its own."""
+"""The column that is converted to a boolean: SQLite has only numbers."""
 
 _unpack_mark = msgspec.msgpack.Decoder(Mark).decode
 T = TypeVar("T")
@@ -109,7 +110,7 @@ class SqliteTransfer:
         await self._do(work)
 
     def _bring_key(self, connection: apsw.Connection) -> None:
-        """The key of callback tokens becomes a document again, to be moved with the others."""
+        """Makes the key of callback tokens a document, so that it is moved with the others."""
         key = private.read_key(self._path)
         if key is not None:
             connection.execute(SQL["drop_key"])
@@ -192,7 +193,7 @@ class SqliteTransfer:
 
 
 def beside(connection: apsw.Connection, runs: Sequence[RunId], tell: Tell) -> Beside:
-    """What is kept beside these runs' histories."""
+    """The rows that are kept beside these runs' histories."""
     wanted = msgspec.json.encode(list(runs)).decode()
     found = Beside({}, {}, {})
     for run, timer, due in connection.execute(SQL["timers_of_runs"], (wanted,)):
@@ -209,7 +210,7 @@ def beside(connection: apsw.Connection, runs: Sequence[RunId], tell: Tell) -> Be
 
 
 def seals(connection: apsw.Connection, place: str) -> Seals:
-    """Every sealed value there is."""
+    """Checks every sealed value."""
     judge = Judge(place)
     for shelf in SHELVES:
         after: After = ()
@@ -220,7 +221,7 @@ def seals(connection: apsw.Connection, place: str) -> Seals:
 
 
 def read_mark(connection: apsw.Connection) -> Mark | None:
-    """What a file says about the move it takes part in."""
+    """The mark of a file; None if it takes part in no move."""
     body = connection.execute(SQL["read_mark"]).get
     return _unpack_mark(body) if body is not None else None
 
@@ -245,7 +246,7 @@ def _page(connection: apsw.Connection, shelf: str, after: After) -> Page:
     place = tuple(after) or FIRST[shelf]
     rows: list[tuple[Any, ...]] = []
     size = 0
-    for row in connection.execute(SQL[f"out_{shelf}"], place):  # asked for row by row: what is not taken is not read
+    for row in connection.execute(SQL[f"out_{shelf}"], place):  # fetched row by row: rows beyond the page are not read
         place, values = row[: len(place)], row[len(place) :]
         if shelf == "runs":
             values = (*values[:BUSY], bool(values[BUSY]), *values[BUSY + 1 :])

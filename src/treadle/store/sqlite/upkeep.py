@@ -1,7 +1,7 @@
-"""Looking after the file beside its running owner: copies, checks, facts.
+"""Upkeep of the file while its owner runs: copies, checks, facts.
 
-Owns a connection of its own for each of these, so that nobody waits for them. Promises that a copy is one moment of the
-database, complete on disk before it has its name. Must not write to the database.
+Each uses a connection of its own, so that no verb waits for it. Promises that a copy is one moment of the database,
+complete on disk before it gets its name. Must not write to the database.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from treadle.store.sqlite.place import check_place, filesystem_of
 from treadle.store.sqlite.queries import SQL
 
 PAGES_AT_ONCE = 512
-"""2 MiB between two words to the progress callback."""
+"""Pages between two calls of `progress`: 2 MiB."""
 PROBLEMS_MAX = 100
 
 Progress = Callable[[int, int], None]
@@ -62,7 +62,7 @@ def _copy(path: Path, part: Path, progress: Progress | None) -> None:
     private.make(part)
     copy = apsw.Connection(str(part))
     try:
-        # A snapshot held open: without it every commit of the owner would begin the copy anew.
+        # Holds a snapshot: without it every commit of the owner would restart the copy.
         source.execute("BEGIN; SELECT count(*) FROM runs").fetchall()
         with copy.backup("main", source, "main") as pages:
             while not pages.done:
@@ -105,8 +105,8 @@ def integrity(path: Path) -> list[str]:
 
 
 def _schema_problems(connection: apsw.Connection) -> list[str]:
-    """Where the file's own description of its tables is not that of the migrations: a changed bit there may change what
-    columns and conditions mean."""
+    """Differences between the file's schema and that of the migrations: a changed bit there may change what columns and
+    conditions mean."""
     fresh = apsw.Connection(":memory:")
     try:
         for _, statements in migrations():
@@ -123,7 +123,7 @@ def _descriptions(connection: apsw.Connection) -> list[tuple[str, str]]:
 
 
 def facts(path: Path) -> dict[str, Any]:
-    """What a doctor wants to know."""
+    """Versions, settings and sizes, for `treadle doctor`."""
     connection = connect(path, read_only=True)
     try:
         names = ("journal_mode", "synchronous", "page_size", "page_count", "freelist_count", "user_version")

@@ -15,7 +15,7 @@ _PREFIX = "sha256:"
 
 
 def lease(connection: apsw.Connection, shard: int, owner: str, now: int, ttl_ms: int, evict: bool) -> Fence | None:
-    """Takes, renews or inherits a shard; its epoch only grows."""
+    """Takes, renews or inherits a shard's lease; its epoch only grows."""
     held = connection.execute(SQL["read_lease"], (shard,)).fetchone()
     epoch = 1
     if held is not None:
@@ -29,19 +29,19 @@ def lease(connection: apsw.Connection, shard: int, owner: str, now: int, ttl_ms:
 
 
 def release(connection: apsw.Connection, fence: Fence) -> None:
-    """A fence that is not the newest changes nothing."""
+    """Gives a lease back; a fence that is not the newest changes nothing."""
     connection.execute(SQL["release_lease"], (fence.shard, fence.owner, fence.epoch))
 
 
 def submit(connection: apsw.Connection, request: InboxRequest, command: bytes) -> InboxAnswer | None:
-    """The first request with an id is kept; asking again finds what became of it."""
+    """Keeps the first request with an id; submitting it again returns its answer, if there is one."""
     row = (request.id, request.run, request.workflow, request.at, command)
     connection.execute(SQL["keep_request"], row)
     return answer_to(connection, request.id)
 
 
 def put_document(connection: apsw.Connection, kind: str, name: str, hash: str, body: bytes | None) -> StoredDocument:
-    """A new version, unless the newest is the same."""
+    """Adds a version, unless the newest has the same content."""
     newest = connection.execute(SQL["newest_document"], (kind, name)).fetchone()
     if newest is not None and newest[1] == hash:
         return document(connection, kind, name, *newest)
@@ -54,7 +54,7 @@ def put_document(connection: apsw.Connection, kind: str, name: str, hash: str, b
 
 
 def put_blob(connection: apsw.Connection, run: RunId, digest: str, content: bytes) -> None:
-    """The same bytes are kept once, for every run that put them."""
+    """Keeps bytes for a run; the same bytes are kept once for all runs."""
     raw = raw_digest(digest)
     connection.execute(SQL["put_blob"], (raw, content))
     connection.execute(SQL["own_blob"], (run, raw))
