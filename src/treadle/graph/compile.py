@@ -1,7 +1,7 @@
-"""Definition → ExecutionGraph: adjacency, tiers, join sites, reachability, compiled expressions.
+"""Compiling a definition into an execution graph: adjacency, tiers, join sites, reachability, compiled expressions.
 
-Expects a checked definition: a mistake an author could make has been reported by `language` before. Deterministic:
-the same definition gives the same graph and the same hash on every machine.
+Expects a checked definition: `language` has reported every mistake an author could make. Deterministic: the same
+definition gives the same graph and the same hash on every machine.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ JOIN_NAMES = ("arrived", "succeeded", "failed", "live", "total", "results")
 
 
 def content_hash(workflow: d.Workflow) -> str:
-    """Identity of what a version *does*: the canonical document without what is for the eye only."""
+    """The hash of what a version *does*: of the canonical document without its canvas, description and tags."""
     bare = msgspec.structs.replace(workflow, canvas=None, description=None, tags=[])
     return hashlib.sha256(msgspec.json.encode(bare, order="sorted")).hexdigest()
 
@@ -82,7 +82,7 @@ def compile_graph(workflow: d.Workflow) -> ExecutionGraph:
 
 
 def _growing(schema: Any) -> Any:
-    """State is written bit by bit: what is `required` at its top level need not be there yet."""
+    """The state's schema while it is being written: keys `required` at its top level need not be there yet."""
     if isinstance(schema, dict):
         return {key: value for key, value in schema.items() if key != "required"}
     return schema
@@ -246,7 +246,8 @@ def _compile_output(workflow: d.Workflow, names: tuple[str, ...]) -> CompiledMap
 
 
 def _mark_reads(graph: ExecutionGraph) -> None:
-    """Which nodes' outputs must be kept in scope: those some expression, or the canvas's default input, reads."""
+    """Mark the nodes whose outputs must be kept in scope: those that some expression, or the canvas's default input,
+    reads."""
     reads: set[Path] = set()
     for node in graph.nodes.values():
         for part in (node.input, node.compensate_input, *(source for _, source in node.outputs)):

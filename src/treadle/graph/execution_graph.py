@@ -27,7 +27,7 @@ Json = Any
 
 @dataclass(slots=True, eq=False)
 class JoinSite:
-    """Where branches of a group named `key` meet: see the module's docstring."""
+    """A place where branches of a group named `key` meet: see the module's docstring."""
 
     index: int
     target: GraphNode
@@ -44,9 +44,9 @@ class JoinSite:
     reach: int = 0
     """Bit i: a token at node i can still arrive here without leaving the group first."""
     patient: bool = False
-    """It waits for `all`: while a branch can still come and none has failed there is nothing to judge."""
+    """The join waits for `all`: while a branch can still come and none has failed, there is nothing to decide."""
     notices: bool = False
-    """An arrival may do more than wait: start the join's clock, or be written into a streaming merge."""
+    """An arrival does more than wait: it starts the join's clock, or is written into a streaming merge."""
 
 
 @dataclass(slots=True, eq=False)
@@ -67,12 +67,12 @@ class GraphTransition:
     trigger_key: CompiledSource | None
     site: JoinSite | None = None
     replicates: bool = False
-    """It makes a group of its own (2.3)."""
+    """The transition makes a group of its own (2.3)."""
     bears: bool = False
-    """Whoever takes it begins a visit of its target, and there is nothing to note on the way: no join, loop, mutex or
+    """Short way: taking it begins a visit of its target and nothing else, because there is no join, loop, mutex or
     trigger."""
     resets: tuple[str, ...] = ()
-    """Loops that are entered anew along it: their count begins again."""
+    """Loops that are entered anew along it: their count starts again."""
 
 
 @dataclass(slots=True, eq=False)
@@ -103,10 +103,10 @@ class GraphNode:
     signalled: bool = False
     """One of its triggers is a signal."""
     next: GraphTransition | None = None
-    """The only way on, if it is as plain as can be: no condition, group, join, loop, cancellation or mutex, and nothing
-    but an entity's journey to note about leaving."""
+    """Short way: the only transition on, if it has no condition, group, join, loop, cancellation or mutex, and leaving
+    the node records nothing but an entity's journey."""
     meets: GraphTransition | None = None
-    """The only way on, if it is as plain as `next` would be but leads to a join of a group."""
+    """Short way: as `next`, but the transition leads to a join of a group."""
     terminal: bool = False
     forks: bool = False
     """Some join names this node: each visit's dispatch is a group (A1)."""
@@ -115,21 +115,22 @@ class GraphNode:
     edge_mapped: bool = False
     """Some inbound transition has a mapping."""
     bare: bool = False
-    """Its input is the empty object: nothing is mapped to it."""
+    """Short way: its input is the empty object, because nothing is mapped to it."""
     prompt: bool = False
-    """Its task is handed out as soon as a token comes: no trigger, mutex, queue, limit or deadline is in the way."""
+    """Short way: its task is handed out as soon as a token comes, because no trigger, mutex, queue, limit or deadline
+    is in the way."""
     plucks: tuple[tuple[Path, Path], ...] | None = None
-    """`outputs` as (target, path into the output), if they are no more than that and each writes a whole top-level
-    key: they then need no view, and no trial of whether they fit."""
+    """Short way: `outputs` as (target, path into the output), if each is a path and writes a whole top-level key. They
+    need no view, and always fit."""
     reach: int = 0
     """Bit i: node i can be reached in one hop or more."""
     deadline_ms: int | None = None
-    """Of one attempt: the shorter of the node's and the task's `timeout_ms`."""
+    """The deadline of one attempt: the shorter `timeout_ms` of node and task."""
     bit: int = 0
     """This node's bit in a reachability mask."""
     mentions_run: bool = False
-    """Its task may read `_run`: work that leaves this process takes it along. Looked for as text, so it may be
-    true in vain."""
+    """Its task may read `_run`, so work that leaves this process takes it along. Found as text, so it may be set
+    needlessly."""
 
 
 @dataclass(slots=True, eq=False)
@@ -150,25 +151,25 @@ class ExecutionGraph:
     output: CompiledMapping | CompiledSource | None
     declared_groups: frozenset[str] = frozenset()
     version: int = 0
-    """Which deployed version it is; whoever keeps a catalog says so."""
+    """The number of the deployed version, set by the catalog."""
     cel_bytes_max: int = CEL_BYTES_MAX
-    """How much data one evaluation of an expression may read: an operator's setting."""
+    """How much data one evaluation of an expression may read; an operator's setting."""
     join_nodes: tuple[str, ...] = ()
     """Nodes with a join of their own."""
     has_when: bool = False
     has_mutex: bool = False
     has_queue: bool = False
-    """Whether work of any node may have to wait for somebody to take it up: a queue, a limit across runs."""
+    """Whether work of some node may have to wait for a worker: it has a queue, or a limit across runs."""
     _sites_by_key: dict[str, tuple[JoinSite, ...]] = field(default_factory=dict)
 
     def group_key(self, name: str) -> str:
-        """What a group name refers to: a declared name, else a transition id, else a node ref (2.16)."""
+        """The key of a group name: a declared name, else a transition id, else a node ref (2.16)."""
         if name in self.declared_groups:
             return f"name:{name}"
         return f"transition:{name}" if name in self.transitions else f"node:{name}"
 
     def sites_of(self, names: Iterable[str]) -> tuple[JoinSite, ...]:
-        """The joins at which a group answering to these names can meet."""
+        """The joins at which a group with these names can meet."""
         found: list[JoinSite] = []
         for name in names:
             found.extend(self._sites_by_key.get(name, ()))

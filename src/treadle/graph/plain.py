@@ -1,7 +1,8 @@
-"""What of a graph is as plain as can be, said once: the commonest moves look at one mark instead of ten conditions.
+"""Marks for the kernel's short ways: computed once per version, so that the commonest moves look at one mark instead of
+ten conditions.
 
-A mark never changes what a graph means. The kernel has a short way for what is marked and the full rules for
-everything, and both ways make the same history.
+A mark never changes what a graph means. `kernel.short_ways` has a short way for everything marked; the full rules hold
+for everything, and both make the same history.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from treadle.graph.execution_graph import ExecutionGraph, GraphTransition
 
 
 def mark_plain(graph: ExecutionGraph) -> None:
-    """What the commonest moves need not look at again."""
+    """Set the marks `bears`, `bare`, `prompt`, `next` and `meets`."""
     for t in graph.transitions.values():
         t.bears = (
             t.site is None

@@ -9,7 +9,7 @@ from treadle.graph.execution_graph import GraphNode, GraphTransition, JoinSite
 
 
 def fill_reach(nodes: dict[str, GraphNode]) -> None:
-    """`reach` of every node: all nodes one hop or more away.
+    """Fill `reach` of every node: all nodes one hop or more away.
 
     A work list: a node whose mask has grown makes its predecessors look again. Starting with the nodes last met by a
     depth-first walk, an acyclic graph is done in one pass.
@@ -57,7 +57,7 @@ def _postorder(successors: dict[str, list[str]]) -> list[str]:
 
 
 def fill_site_reach(transitions: tuple[GraphTransition, ...], sites: tuple[JoinSite, ...]) -> None:
-    """`reach` of every join site: from which nodes a member of the group can still arrive.
+    """Fill `reach` of every join site: the nodes from which a member of the group can still arrive.
 
     A synchronization on the same group pops the frame, so no path through it leads a *member* here.
     """
@@ -93,7 +93,7 @@ def reach_without(node: GraphNode, blocked: frozenset[str]) -> int:
 
 
 def fill_resets(transitions: tuple[GraphTransition, ...]) -> None:
-    """`resets` of every transition: the `loop`s whose head it enters from outside their body.
+    """Fill `resets` of every transition: the `loop`s whose head it enters from outside their body.
 
     The body of a loop is its head and every node that leads back to the loop's transition without passing the head;
     loops with one head are one loop, or each would begin the other anew for ever.

@@ -22,7 +22,8 @@ Json = Any
 
 
 def begin(d: Deciding, token: Token) -> None:
-    """Let a pending token begin, unless the run is paused or over, or a mutex keeps it out."""
+    """Begin the visit of a pending token. Nothing happens while the run is paused or over, or while a mutex keeps the
+    token out."""
     if token.state is not PENDING:
         return
     state = d.state
@@ -58,8 +59,8 @@ def begin(d: Deciding, token: Token) -> None:
 
 
 def dispatch(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
-    """Hand the task to an executor. Local work starts with the commit that dispatched it; a queue's worker claims
-    first."""
+    """Hand the task to an executor. Work of this process starts with the commit that dispatched it; a queue's worker
+    claims it first."""
     if node.prompt:
         moves.hand_out(d, token, node, value)
         return
@@ -75,7 +76,8 @@ def dispatch(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
 
 
 def slot_of(d: Deciding, token: Token, node: GraphNode) -> x.Slot | None:
-    """The concurrency limit an executor must observe before it starts; the attempt is `started` only then."""
+    """The concurrency limit of the node, which an executor must observe before it starts. Only then is the attempt
+    `started`."""
     limit = node.definition.concurrency
     if limit is None:
         return None
@@ -87,7 +89,7 @@ def slot_of(d: Deciding, token: Token, node: GraphNode) -> x.Slot | None:
 
 
 def _pass(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
-    """No task: straight through, or wait if only triggers lead out."""
+    """A node without a task: the token passes through, or waits if only triggers lead out."""
     d.token_started(token.id, token.attempt + 1, input=value)
     if node.triggers and not node.success:
         d.token_waiting(token.id, Waiting.TRIGGER, detail={"triggers": [t.id for t in node.triggers]})
@@ -96,7 +98,7 @@ def _pass(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
 
 
 def _admitted(d: Deciding, token: Token, node: GraphNode) -> bool:
-    """Whether the visit may enter its critical section now; if not it queues up."""
+    """Whether the visit may enter its critical section now. If not, it waits in the queue of the mutex."""
     mutex = node.definition.mutex
     assert mutex is not None
     if token.mutex == mutex.name:
@@ -110,7 +112,7 @@ def _admitted(d: Deciding, token: Token, node: GraphNode) -> bool:
 
 
 def admit_next(d: Deciding) -> bool:
-    """Mutexes that have become free admit the token that has waited longest. True if one was."""
+    """Every mutex that has become free admits the token that has waited longest. Returns whether one was admitted."""
     admitted = False
     for state in d.state.mutexes.values():
         if state.queue and not state.holders and d.running:
@@ -122,7 +124,8 @@ def admit_next(d: Deciding) -> bool:
 
 
 def visit_input(d: Deciding, token: Token, node: GraphNode) -> Json:
-    """The task's input: the node's mapping over the token's scope, and what the edge it came along maps."""
+    """The task's input: the node's mapping over the token's scope, then the mappings of the transitions the token came
+    along."""
     mapping = node.definition.input_mapping
     if mapping == "upstream":
         return _upstream(d, token, node)
@@ -138,12 +141,12 @@ def visit_input(d: Deciding, token: Token, node: GraphNode) -> Json:
 
 
 def _upstream(d: Deciding, token: Token, node: GraphNode) -> Json:
-    """Canvas default: the upstream outputs in edge order, later wins, null skipped; an entry node gets the run's
-    input."""
+    """The input of a canvas node by default: the upstream outputs in edge order, later ones win, null is skipped. An
+    entry node gets the run's input."""
     if not node.inbound:
         return d.state.input if d.state.input is not None else {}
     if token.output is not None:
-        return token.output  # a collector's: what it has collected
+        return token.output  # of a collector: the values it has collected
     view = d.view(token)
     merged: dict[str, Json] = {}
     for t in node.inbound:

@@ -1,7 +1,7 @@
-"""Withdrawing: tokens, branches, nodes, groups, the whole run (2.8, A6).
+"""Cancelling tokens, branches, nodes, groups and the whole run (2.8, A6).
 
-A token becomes `cancelled` at once; then whoever works for it is told to stop. What was cancelled counts as ended,
-never as failed: nothing follows from it, but the joins around it are looked at again.
+A token becomes `cancelled` at once; then its worker, gate, timers and child run are told to stop. A cancelled branch
+counts as ended, never as failed: nothing follows from it, but the joins around it are looked at again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from treadle.model.states import GateState, TokenState, Waiting
 
 
 def cancel_token(d: Deciding, token: Token, by: str, reason: str | None = None) -> None:
-    """One visit is withdrawn."""
+    """Cancel one visit."""
     frames = token.frames
     stop_outside(d, token)
     if token.id in d.state.deferred:
@@ -28,13 +28,13 @@ def cancel_token(d: Deciding, token: Token, by: str, reason: str | None = None) 
 
 
 def stop_outside(d: Deciding, token: Token) -> None:
-    """Tell executor, gate, timers and child of a visit that is about to end that nobody wants them any more."""
+    """Ask for the executor, gate, timers and child run of a visit to be stopped, because the visit is about to end."""
     stop_attempt(d, token)
     clear_timers(d, token)
 
 
 def stop_attempt(d: Deciding, token: Token) -> None:
-    """As `stop_outside`, when only this attempt ends: the clocks of the node's triggers go on."""
+    """As `stop_outside`, when only this attempt ends: the clocks of the node's triggers keep running."""
     if (
         token.state in (TokenState.DISPATCHED, TokenState.EXECUTING) and d.node(token).task is not None
     ) or token.waiting is Waiting.EXTERNAL:
@@ -46,15 +46,15 @@ def stop_attempt(d: Deciding, token: Token) -> None:
 
 
 def clear_timers(d: Deciding, token: Token, *, triggers: bool = True) -> None:
-    """Ask for a visit's timers to be forgotten, perhaps not those of its triggers; one that fires all the same finds
-    nothing to do."""
+    """Ask for a visit's timers to be forgotten; without `triggers`, those of its triggers stay. A timer that fires all
+    the same finds nothing to do."""
     for timer in token.timers:
         if triggers or d.state.timers[timer].purpose != "trigger":
             d.effect(x.ClearTimer(timer))
 
 
 def cancel_units(d: Deciding, unit_ids: Iterable[int], by: str, reason: str | None = None) -> None:
-    """Withdraw units: live tokens, and arrivals together with the visits that wait as them."""
+    """Cancel units: live tokens, cursors, and arrivals together with the visits that wait as them."""
     for unit in unit_ids:
         lazy = standing.cursor_group(unit)
         if lazy is not None:
@@ -68,7 +68,7 @@ def cancel_units(d: Deciding, unit_ids: Iterable[int], by: str, reason: str | No
 
 
 def withdraw_cursor(d: Deciding, group: Group, by: str) -> None:
-    """Branches that have not begun never will."""
+    """Withdraw the branches of a group that have not begun."""
     if standing.unspawned(group) or group.open:
         d.group_closed(group.id, by, withdrawn=True)
         d.mark(group.id)  # it cannot grow any more: a quorum may have become unreachable
@@ -87,19 +87,19 @@ def _cancel_arrival(d: Deciding, identity: int, by: str, reason: str | None) -> 
 
 
 def cancel_branch(d: Deciding, group: Group, branch: int, by: str, reason: str | None = None) -> None:
-    """Everything in one branch."""
+    """Cancel everything in one branch."""
     withdraw(d, group, standing.units_of(group, branch), by, reason)
 
 
 def withdraw(d: Deciding, group: Group, unit_ids: list[int], by: str, reason: str | None = None) -> None:
-    """Units of a group together with the groups they have opened inside it: nothing follows from those any more."""
+    """Cancel units of a group, and close the joins of the groups they have opened inside it."""
     inner = inner_groups(d, group, unit_ids)
     cancel_units(d, unit_ids, by, reason)
     close_joins(d, inner)
 
 
 def inner_groups(d: Deciding, group: Group, unit_ids: list[int]) -> list[GroupId]:
-    """The groups between a group and its units, and those that are still only a cursor."""
+    """The groups between a group and its units, and the groups of which only a cursor exists."""
     found: dict[GroupId, None] = {}
     for unit in unit_ids:
         frames = standing.where(d.state, unit)[0]
@@ -111,8 +111,8 @@ def inner_groups(d: Deciding, group: Group, unit_ids: list[int]) -> list[GroupId
 
 
 def close_joins(d: Deciding, groups: list[GroupId]) -> None:
-    """The branch around these groups is gone: their joins decide nothing any more, also for an acting token that was
-    spared."""
+    """Close the open joins of these groups: the branch around them is cancelled, so they decide nothing any more. This
+    holds for an acting token that was spared, too."""
     for identity in groups:
         group = d.state.groups.get(identity)
         for site in group.sites if group is not None else ():
@@ -125,7 +125,8 @@ def close_joins(d: Deciding, groups: list[GroupId]) -> None:
 def cancel_group_units(
     d: Deciding, group: Group, by: str, *, arrivals: bool, spared: int = 0, keep: int | None = None
 ) -> None:
-    """The live units of a group: with `arrivals` those held at its joins too, without the branch `keep`."""
+    """Cancel the live units of a group. With `arrivals`, also those held at its joins; the branch `keep` and the unit
+    `spared` stay."""
     around = {group.id, *(identity for identity, _ in group.frames)}
     withdraw_cursor(d, group, by)
     for branch in list(group.members):
@@ -136,13 +137,14 @@ def cancel_group_units(
 
 
 def held_at(d: Deciding, unit: int) -> GroupId | None:
-    """The group at whose join an arrival is held: there it has done its part for that group and for all inside it."""
+    """The group at whose join an arrival is held. There the arrival has done its part for that group and for all groups
+    inside it."""
     arrival = d.state.arrivals.get(ArrivalId(-unit))
     return arrival.group if arrival is not None else None
 
 
 def cancel_all(d: Deciding, by: str, reason: str | None = None) -> None:
-    """Every live token of the run, and arrivals that stand alone."""
+    """Cancel every live token of the run, and the arrivals that stand alone."""
     for token in list(d.state.tokens.values()):
         if token.state not in (TokenState.FAILED, TokenState.TIMED_OUT):
             cancel_token(d, token, by, reason)
@@ -153,7 +155,8 @@ def cancel_all(d: Deciding, by: str, reason: str | None = None) -> None:
 
 
 def cancel_nodes(d: Deciding, refs: list[str], item: Frame | None, by: str, spared: int = 0) -> None:
-    """Tokens of the item at these nodes: held at the node's join, not begun, executing or waiting there."""
+    """Cancel the tokens of the item at these nodes, whether they are held at the node's join, pending, executing or
+    waiting."""
     wanted = set(refs)
     for unit in standing.item_units(d.state, item):
         if unit > 0:
@@ -167,7 +170,7 @@ def cancel_nodes(d: Deciding, refs: list[str], item: Frame | None, by: str, spar
 
 
 def groups_named(d: Deciding, name: str, frames: Frames, item: Frame | None) -> list[Group]:
-    """Every instance answering to `name` in the item, and the one the acting token is itself inside."""
+    """Every group of that name in the item, and the one the acting token is itself inside."""
     key = d.graph.group_key(name)
     inside = {identity for identity, _ in frames}
     found = []

@@ -1,7 +1,7 @@
-"""What a fan-in or a call of a child run has died of, as data and in words (2.14).
+"""The causes of a failed fan-in or of a failed call of a child run, as data and as text (2.14).
 
-Promises that an error stays small whatever is behind it: `CAUSES_MAX` causes side by side, `DEPTH_MAX` levels of them,
-and clipped messages. The history has every failure in full.
+Promises that an error stays small however many failures are behind it: `CAUSES_MAX` causes side by side, `DEPTH_MAX`
+levels of them, and clipped messages. The history has every failure in full.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ SAID_MAX = 200
 
 
 def with_branches(error: Error, group: Group) -> Error:
-    """A fan-in's error with what the group's branches have died of, by branch index; without failed ones as it is."""
+    """A fan-in's error with the errors of its failed branches as causes, by branch index. Without failed branches the
+    error is returned as it is."""
     failed = group.failed
     if not failed:
         return error
@@ -51,7 +52,7 @@ def _place(cause: Cause) -> str:
 
 
 def of_child(child: RunId, workflow: str | None, status: str, error: Error | None) -> Error:
-    """A child run has not completed: which workflow's, at which node, and why."""
+    """The error of a call whose child run has not completed: the child's workflow, the node it failed at, and why."""
     name = f" of workflow {workflow!r}" if workflow else ""
     if error is None:
         return Error("SUBWORKFLOW_FAILED", f"child run {child}{name} ended {status}")
@@ -74,7 +75,7 @@ def _cause(error: Error, branch: int | None = None) -> Cause:
 
 
 def _pruned(causes: tuple[Cause, ...], levels: int) -> tuple[Cause, ...]:
-    """The causes without what lies deeper than so many levels."""
+    """The causes, cut off below so many levels."""
     if not levels:
         return ()
     return tuple(

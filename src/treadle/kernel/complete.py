@@ -1,4 +1,5 @@
-"""A visit's work has succeeded: apply its output, choose what follows, and end it or let it wait at a join."""
+"""Completing a visit whose work has succeeded: apply its output, choose the transitions that follow, then end the visit
+or let it wait at a join."""
 
 from __future__ import annotations
 
@@ -59,7 +60,8 @@ def complete_visit(d: Deciding, token: Token, output: Json, tries: int = 0) -> N
 
 
 def leave_behind(d: Deciding, token: Token, output: Json) -> None:
-    """What a successful visit leaves behind, whichever way it goes on: how to undo it, and where its entity is."""
+    """Note what a successful visit leaves behind, whichever way it goes on: the record to undo it, and its entity's
+    place."""
     node = d.node(token)
     if node.definition.compensate is not None:
         records.record(d, token, output)
@@ -81,7 +83,7 @@ def _chosen(d: Deciding, token: Token, origin: Origin) -> list[fan_out.Firing]:
 
 
 def _leave(d: Deciding, token: Token, origin: Origin, firings: list[fan_out.Firing], output: Json, tries: int) -> None:
-    """End the visit and dispatch, or dispatch and wait where a join holds it."""
+    """End the visit and dispatch, or dispatch and let it wait where a join holds it."""
     frames = token.frames
     at_join = any(f.transition.site is not None or f.transition.target.definition.join is not None for f in firings)
     if not at_join:
@@ -90,7 +92,7 @@ def _leave(d: Deciding, token: Token, origin: Origin, firings: list[fan_out.Firi
     else:
         fan_out.carry_out(d, origin, firings)
         if token.id not in d.state.tokens:
-            return  # withdrawn by what its own transition cancels
+            return  # its own transition has cancelled it
         if token.arrivals:
             awaiting = _awaiting(d, token)
             detail = {"at": _places(d, token)}
@@ -104,7 +106,7 @@ def _leave(d: Deciding, token: Token, origin: Origin, firings: list[fan_out.Firi
 
 
 def _places(d: Deciding, token: Token) -> list[str]:
-    """The joins it waits at: nearly always one."""
+    """The joins the visit waits at: nearly always one."""
     if len(token.arrivals) == 1:
         return [d.state.arrivals[token.arrivals[0]].target]
     return sorted({d.state.arrivals[a].target for a in token.arrivals})

@@ -74,7 +74,7 @@ _HANDLERS: dict[type[c.Command], Callable[[Deciding, Any], None]] = {
 
 
 def decide(graph: ExecutionGraph, state: RunState, command: c.Command, now: int, catalog: Catalog) -> Decision:
-    """What follows from `command`, folded into `state`."""
+    """Decide one command. The events are folded into `state`."""
     if state.status is NOT_STARTED and not isinstance(command, c.StartRun):
         return Decision(rejection=Refused("NOT_FOUND", "there is no such run").rejection)
     d = Deciding(graph, state, now, catalog, cancel_groups)
@@ -94,7 +94,7 @@ def decide(graph: ExecutionGraph, state: RunState, command: c.Command, now: int,
 
 
 def _work_off(d: Deciding) -> None:
-    """Begin what may begin, then look at joins, until nothing is left to decide; then see whether the run has ended."""
+    """Begin pending tokens and evaluate joins until nothing is left to decide; then see whether the run has ended."""
     state, ready = d.state, d.ready
     while True:
         if d.empty:
@@ -110,7 +110,7 @@ def _work_off(d: Deciding) -> None:
         elif _further(d):
             continue
         elif state.working > state.passive or not finish.settle_run(d):
-            return  # somebody works: the commonest end, and the run's is not near
+            return  # a token is at work, so the run cannot end now: the commonest case
 
 
 def _look_at(d: Deciding, identity: GroupId) -> None:
@@ -120,7 +120,8 @@ def _look_at(d: Deciding, identity: GroupId) -> None:
 
 
 def _further(d: Deciding) -> bool:
-    """Rarer sources of movement, looked at when the common ones have run dry."""
+    """Evaluate what moves rarely: node joins, mutexes, `when` triggers. Asked when there is nothing else to do. Returns
+    whether something moved."""
     if d.state.node_joins and node_join.evaluate_all(d):
         return True
     if d.state.mutexes and begin.admit_next(d):

@@ -50,7 +50,7 @@ class RunFails(Exception):
         super().__init__(error.message)
         self.error = error
         self.own = own
-        """False: it is the failure of a visit or a fan-in, and may be retried."""
+        """False: a visit or a fan-in has failed, and that may be retried."""
 
 
 class Deciding(RunRecording):
@@ -85,41 +85,41 @@ class Deciding(RunRecording):
         self._youngest: list[int] = []
         self.empty: list[GroupId] = []
         self.items: dict[Frame, None] = {}
-        """Branches something moved in: node joins are kept per item."""
+        """Branches in which something has moved: node joins are kept per item."""
         self.rejection: Rejection | None = None
 
     def effect(self, effect: Effect) -> None:
-        """Ask the world for something, once the decision is durable."""
+        """Ask the runtime for something. It happens once the decision is durable."""
         self.effects.append(effect)
 
     def mark(self, group: GroupId) -> None:
-        """The joins of this group must be looked at."""
+        """Note that the joins of this group must be evaluated."""
         if group not in self.dirty:
             self.dirty.add(group)
             heappush(self._youngest, -group)
 
     def next_dirty(self) -> GroupId:
-        """Innermost first: an inner join that is about to fire is what the join around it still waits for, and an inner
-        group is always younger than the one around it."""
+        """The next group to evaluate, innermost first: the join around an inner join still waits for it. An inner group
+        is always younger than the one around it."""
         group = GroupId(-heappop(self._youngest))
         self.dirty.remove(group)
         return group
 
     def forget_marks(self) -> None:
-        """The run is over: nothing needs to be looked at any more."""
+        """Forget all groups to be evaluated, because the run is over."""
         self.dirty.clear()
         self._youngest.clear()
 
     def node(self, token: Token) -> GraphNode:
-        """Where the token is."""
+        """The node the token is at."""
         return self.graph.nodes[token.node]
 
     def view(self, token: Token) -> TokenView:
-        """What the token's expressions see."""
+        """The data that the token's expressions read."""
         return TokenView(self.state, token.frames, token.last_error, None, token)
 
     def touch(self, frames: Frames) -> None:
-        """Something moved inside these branches: the joins around it must be looked at."""
+        """Note that something has moved inside these branches, so the joins around it must be evaluated."""
         groups = self.state.groups
         if self.graph.join_nodes:
             self.items.update(dict.fromkeys(frames))
@@ -131,5 +131,5 @@ class Deciding(RunRecording):
 
     @property
     def running(self) -> bool:
-        """Forward work may begin."""
+        """Whether forward work may begin."""
         return self.state.status is RUNNING

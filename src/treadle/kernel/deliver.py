@@ -38,7 +38,7 @@ def deliver(d: Deciding, t: GraphTransition, origin: Origin, frames: Frames, pat
 def enter(
     d: Deciding, t: GraphTransition, origin: Origin, frames: Frames, path: str, loops: dict[str, int] | None
 ) -> None:
-    """Come to the target itself: held at the node's own join if it has one, else a new visit."""
+    """Enter the target: be held at the node's own join if it has one, else begin a new visit."""
     if t.target.definition.join is not None:
         node_join_arrival.arrive(d, t, origin, frames, path, loops)
     else:
@@ -109,7 +109,8 @@ def _arrive(
 
 
 def _keep_writes(d: Deciding, site: JoinSite, frames: Frames, group: Group) -> None:
-    """Whoever passes a fired join alone takes along what its branch wrote, unless the join merges that itself."""
+    """Keep what the branch of a token wrote that passes a fired join alone, unless the join merges those writes
+    itself."""
     if site.merge_source is not None:
         return
     inside = frames[standing.position(frames, group.id) :]
@@ -120,7 +121,7 @@ def _keep_writes(d: Deciding, site: JoinSite, frames: Frames, group: Group) -> N
 
 
 def _check_limit(d: Deciding, t: GraphTransition, path: str) -> None:
-    """A visit that no dispatch has counted."""
+    """Check the limit of visits for a visit that no dispatch has counted."""
     limit = d.graph.definition.limits.max_tokens_per_run
     if d.state.visits >= limit and t.target.definition.join is None:
         text = f"max_tokens_per_run is {limit} and transition {t.id!r} would exceed it"
@@ -128,7 +129,7 @@ def _check_limit(d: Deciding, t: GraphTransition, path: str) -> None:
 
 
 def notice_arrival(d: Deciding, site: JoinSite, state: SiteState, group: Group) -> None:
-    """The first arrival starts the join's clock; each one may already be written into a streaming merge."""
+    """Start the join's clock with the first arrival, and write a streaming merge with each."""
     if site.sync.timeout_ms is not None and state.timer is None:
         timers.start_join(d, d.now + site.sync.timeout_ms, group.id, site.target.ref)
     spec = site.sync.merge
@@ -143,7 +144,7 @@ def notice_arrival(d: Deciding, site: JoinSite, state: SiteState, group: Group) 
 
 
 def answering(d: Deciding, frames: Frames, key: str) -> Group | None:
-    """The innermost group around that answers to a name."""
+    """The innermost group around with this name."""
     for identity, _ in reversed(frames):
         group = d.state.groups[identity]
         if key in group.names:
@@ -160,7 +161,7 @@ def passes_silently(d: Deciding, site: JoinSite) -> bool:
 
 
 def contribution(d: Deciding, site: JoinSite, token: TokenId, output: Json, frames: Frames, group: Group) -> Json:
-    """What a visit, or a fan-out drawn straight into its join, brings along."""
+    """The value that a visit, or a fan-out drawn straight into its join, contributes to the merge."""
     path = site.merge_source
     if path is None:
         return None

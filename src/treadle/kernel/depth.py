@@ -1,4 +1,4 @@
-"""How deeply nested a value may be that enters a run from outside. Hostile depth must cost little and break nothing."""
+"""The limit on nesting for values that enter a run from outside. Hostile depth must cost little and break nothing."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ def is_too_deep(value: Any) -> bool:
 
 
 def too_deep(what: str) -> str:
-    """What to say about it."""
+    """The message about such a value."""
     return f"{what} is nested deeper than {DEPTH_MAX} levels; keep it flatter, or pass it as an artifact"

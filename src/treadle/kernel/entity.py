@@ -1,5 +1,4 @@
-"""An entity travels with the run it is attached to (2.12): every move is one event, and its position is exactly one
-place."""
+"""The journey of a run's entity (2.12): every move is one event, and the entity is in exactly one place."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ def depart(d: Deciding, t: GraphTransition, origin: Origin) -> None:
 
 
 def travels(d: Deciding) -> bool:
-    """Whether the entity still follows this run: once moved to a section, or completed, it stays there (2.16)."""
+    """Whether the entity still follows this run. Once moved to a section, or completed, it stays there (2.16)."""
     position = d.state.position
     return position is not None and not (position.section is not None and _moved(d)) and position.completed_as is None
 
@@ -43,7 +42,7 @@ def _moved(d: Deciding) -> bool:
 
 
 def outcome(d: Deciding, node: GraphNode, token: TokenId, *, success: bool) -> None:
-    """`entity.on_success` or `on_failure` of a visit's final outcome."""
+    """Move the entity as `entity.on_success` or `on_failure` of the node says."""
     moves = node.definition.entity
     if d.state.entity is None or moves is None:
         return

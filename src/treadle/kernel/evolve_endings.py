@@ -1,4 +1,5 @@
-"""How a visit leaves the state: out of every index, with one byte left behind. Shared by the token and group folds."""
+"""Taking an ended visit out of the state: out of every index, with one byte left behind. Shared by the folds of tokens
+and groups."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ _CODES = {name: code for code, name in reversed(list(enumerate(ENDED)))}
 
 
 def end(state: RunState, token: Token) -> None:
-    """A visit has ended: it leaves every index, and one byte behind."""
+    """Take an ended visit out of every index; one byte (`ended`) stays."""
     identity = token.id
     del state.tokens[identity]
     state.ended[identity - 1] = _CODES[token.state]
@@ -51,8 +52,8 @@ def _stop_waiting(state: RunState, token: Token) -> None:
 
 
 def leave(state: RunState, token: Token, *, counted: bool = True) -> None:
-    """The token no longer stands at its node: it has ended, or waits at a join as an arrival. Not `counted`: its groups
-    know already."""
+    """Take the token from its node: it has ended, or waits at a join as an arrival. Not `counted`: its groups have been
+    told already."""
     state.working -= 1
     if token.mode is not FORWARD:
         return
@@ -73,7 +74,7 @@ def leave(state: RunState, token: Token, *, counted: bool = True) -> None:
 
 
 def withdraw_arrival(state: RunState, identity: ArrivalId) -> None:
-    """An arrival is consumed or withdrawn."""
+    """Take out an arrival that was consumed or withdrawn."""
     arrival = state.arrivals.pop(identity)
     units.remove_arrival(state, arrival)
     if arrival.group is None:
@@ -92,7 +93,7 @@ def _forget_arrival(state: RunState, arrival: Arrival) -> None:
 
 
 def consume_arrivals(state: RunState, group: Group, site: SiteState) -> None:
-    """A join of the group has been decided: nobody waits at it any more."""
+    """Consume all arrivals at a join of the group that has been decided."""
     for arrival in counting.consume(state, group, site):
         _forget_arrival(state, arrival)
 
@@ -105,7 +106,7 @@ def forget_group(state: RunState, identity: GroupId) -> None:
 
 
 def drop_timers(state: RunState, token: Token, *, triggers: bool = True) -> None:
-    """Forget a visit's timers; those of its triggers go on while only an attempt of it has ended."""
+    """Forget a visit's timers; without `triggers`, those of its triggers stay, because only an attempt has ended."""
     kept = []
     for timer in token.timers:
         if not triggers and state.timers[timer].purpose == "trigger":
@@ -122,7 +123,7 @@ def release_mutex(state: RunState, token: Token) -> None:
 
 
 def wait_for_signal(state: RunState, token: TokenId, detail: Json) -> None:
-    """A `signal` action waits: by its key where one is written."""
+    """Enter a waiting `signal` action into its signal's line, by its key if it has one."""
     if detail["keyed"]:
         join_line_by_key(state.lines, detail["signal"], token, detail["key"])
     else:
@@ -130,14 +131,15 @@ def wait_for_signal(state: RunState, token: TokenId, detail: Json) -> None:
 
 
 def is_passive(state: RunState, token: Token, reason: Waiting | None) -> bool:
-    """Waits for what perhaps only another token can bring: a mutex, or triggers none of which is a signal."""
+    """Whether the token waits for something that perhaps only another token can bring: a mutex, or triggers none of
+    which is a signal."""
     if reason is TRIGGER:
         return not state.graph.nodes[token.node].signalled
     return reason is MUTEX
 
 
 def drop_lease(state: RunState, token: Token) -> None:
-    """A claim is over, or another takes its place."""
+    """Forget the lease of a claim that is over or is replaced."""
     for timer in token.timers:
         if state.timers[timer].purpose == "lease":
             del state.timers[timer]
@@ -145,7 +147,7 @@ def drop_lease(state: RunState, token: Token) -> None:
 
 
 def drop_sync_timer(state: RunState, site: SiteState) -> None:
-    """The clock of a join that has been decided."""
+    """Forget the clock of a join that has been decided."""
     if site.timer is not None:
         state.timers.pop(site.timer, None)
         site.timer = None

@@ -1,5 +1,5 @@
-"""Folding failures of fan-ins, and what an operator's retry makes of failures: attempts that begin anew, fan-ins and
-visits that wait again (6.2). `fallen` keeps what comes back."""
+"""Folding failures of fan-ins, and an operator's retry of failures: attempts that begin anew, fan-ins and visits that
+wait again (6.2). `fallen` keeps what comes back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from treadle.model.states import Waiting
 
 
 def waits(state: RunState, event: e.TokenWaiting) -> None:
-    """Most tokens that begin to wait are live; one that is not comes back."""
+    """Fold a wait. Most tokens that begin to wait are live; one that is not comes back by an operator's retry."""
     if event.arrival is not None:
         fallen.hold_arrival_again(state, ArrivalId(event.arrival))
     elif state.ended[event.token - 1]:
@@ -30,7 +30,8 @@ def waits(state: RunState, event: e.TokenWaiting) -> None:
 
 
 def _wait_again(state: RunState, event: e.TokenWaiting) -> None:
-    """An operator's retry: a visit waits at its joins again, or for the child that was reopened with it."""
+    """Fold the wait of a visit that an operator's retry brings back: at its joins, or for the child that was reopened
+    with it."""
     token, arrivals = _revive(state, event.token)
     token.state = move_token(token.state, "token.waiting")
     token.version += 1
@@ -47,8 +48,8 @@ def _wait_again(state: RunState, event: e.TokenWaiting) -> None:
 
 
 def _revive(state: RunState, identity: TokenId) -> tuple[Token, tuple[Arrival, ...]]:
-    """A visit that has failed, or went down with a failure, is live again; where it stands is the caller's business.
-    Its failure is taken back."""
+    """Make a visit live again that has failed or went down with a failure, and take its failure back. The caller says
+    where it stands."""
     arrivals: tuple[Arrival, ...] = ()
     token = state.tokens.get(identity)
     if token is not None:
@@ -64,7 +65,7 @@ def _revive(state: RunState, identity: TokenId) -> tuple[Token, tuple[Arrival, .
 
 
 def _stand(state: RunState, token: Token) -> None:
-    """A visit that has come back stands at its node again."""
+    """Put a visit that has come back at its node again."""
     token.held = False
     token.arrivals = ()
     state.working += 1
@@ -99,7 +100,7 @@ def retry_scheduled(state: RunState, event: e.TokenRetryScheduled) -> None:
 
 
 def _forget_attempt(token: Token) -> None:
-    """The next attempt begins with nothing of the one before."""
+    """Forget everything about the attempt: the next one begins without it."""
     token.external = None
     token.child = None
     token.called = None

@@ -1,4 +1,4 @@
-"""Folding what happened to groups and joins, and to the scopes their merges write."""
+"""Folding events of groups and joins, and of the scopes their merges write."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def opened(state: RunState, event: e.GroupOpened) -> None:
 
 
 def _sweep(state: RunState, event: e.GroupOpened) -> None:
-    """Forget groups nothing refers to. Those around the new group are between two of its origin's tokens and stay."""
+    """Forget groups that nothing refers to. Those around the new group stay: its origin's tokens are inside them."""
     around = {group for group, _ in event.frames}
     for pending in state.empty:
         around.update(group for group, _ in state.groups[pending].frames)
@@ -114,7 +114,7 @@ def arrived(state: RunState, event: e.JoinArrived) -> None:
 
 
 def keeps_mutex(state: RunState, token: Token, target: str) -> bool:
-    """A4: the critical section goes on behind the join; otherwise it ends with the visit's own work."""
+    """Whether the critical section goes on behind the join (A4); otherwise it ends with the visit's own work."""
     own, ahead = state.graph.nodes[token.node].definition.mutex, state.graph.nodes[target].definition.mutex
     return own is not None and own.keep and ahead is not None and ahead.keep and ahead.name == token.mutex
 
@@ -132,7 +132,8 @@ def _absorb(state: RunState, event: e.JoinArrived) -> None:
 
 
 def _hold(state: RunState, event: e.JoinArrived, token: Token | None) -> bool:
-    """Whether the token is already out of its groups: it has turned into the arrival."""
+    """Hold the arrival. Returns whether the token is out of its groups already, because it has turned into the
+    arrival."""
     arrival = Arrival(
         event.arrival,
         event.token,
@@ -189,7 +190,8 @@ def fired(state: RunState, event: e.JoinFired) -> None:
 
 
 def _abandon(state: RunState, group: Group, branches: list[int]) -> None:
-    """Nobody waits for these branches any more; what they hold at node joins meets only its own kind from now on."""
+    """Mark branches that no join waits for any more. Arrivals they hold at node joins meet only one another from now
+    on."""
     held = [
         state.arrivals[ArrivalId(-unit)]
         for branch in branches
@@ -260,7 +262,7 @@ def _custom(state: RunState, event: e.Custom) -> None:
 
 
 def _note(state: RunState, event: e.Event) -> None:
-    """Facts that explain and change nothing."""
+    """Fold an event that explains something and changes nothing."""
 
 
 HANDLERS: dict[type[e.Event], Callable[[RunState, Any], None]] = {

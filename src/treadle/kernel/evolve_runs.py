@@ -1,5 +1,4 @@
-"""Folding what happened to the run as a whole: its status, timers, signals, compensation records, entity and
-artifacts."""
+"""Folding events of the run as a whole: its status, timers, signals, compensation records, entity and artifacts."""
 
 from __future__ import annotations
 
@@ -49,7 +48,8 @@ def failed(state: RunState, event: e.RunFailed) -> None:
 
 
 def _time_left(state: RunState, now: int) -> int | None:
-    """Of the run's deadline, which stands still while it is failed, as it did while it was paused."""
+    """The time left until the run's deadline, which stands still while the run is failed, as it does while the run is
+    paused."""
     since = state.paused_at if state.paused_at is not None else now
     return next((timer.due - since for timer in state.timers.values() if timer.purpose == "run"), None)
 
@@ -99,7 +99,7 @@ def _reopened(state: RunState, event: e.RunResumed) -> None:
     fallen.take_back(state, fallen.RUN)
     for group in state.groups.values():
         for site in group.sites:
-            site.timer = None  # it went with the run
+            site.timer = None  # the run's end has cleared it
 
 
 def _drop_deadline(state: RunState) -> None:
@@ -125,7 +125,7 @@ def compensation_failed_run(state: RunState, event: e.RunCompensationFailed) -> 
 
 def timer_set(state: RunState, event: e.TimerSet) -> None:
     if event.purpose == "run":
-        _drop_deadline(state)  # a run has one
+        _drop_deadline(state)  # a run has only one deadline
     timer = Timer(event.timer, event.due, event.purpose, event.token, event.group, event.target)
     state.timers[event.timer] = timer
     state.last_timer = event.timer
@@ -218,12 +218,13 @@ def artifact_written(state: RunState, event: e.ArtifactWritten) -> None:
 
 
 def is_over(status: RunStatus) -> bool:
-    """No forward work may begin any more."""
+    """Whether no forward work may begin any more."""
     return status not in (RunStatus.CREATED, RunStatus.RUNNING, RunStatus.PAUSED)
 
 
 def unevaluable(state: RunState, event: e.ConditionUnevaluable) -> None:
-    """What is looked at again and again is remembered, so that history says it once."""
+    """Remember an expression that could not be evaluated and is evaluated again and again, so that history says it
+    once."""
     if event.part == "when" and event.token is not None:
         token = state.tokens[event.token]
         token.when = {**(token.when or {}), event.transition: None}

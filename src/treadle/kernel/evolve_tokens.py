@@ -1,4 +1,4 @@
-"""Folding what happened to a token: its moves, waits, gates, callbacks, children and mutexes."""
+"""Folding events of tokens: their moves, waits, gates, callbacks, children and mutexes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def scope_frame(state: RunState, frames: Frames) -> Frame | None:
 
 
 def scope_at(state: RunState, frame: Frame | None) -> Scope:
-    """That scope, made on first use."""
+    """The scope of a frame, made on first use."""
     scope = state.scopes.get(frame)
     if scope is None:
         scope = state.scopes[frame] = Scope(overlay=frame is not None)
@@ -75,7 +75,7 @@ def created(state: RunState, event: e.TokenCreated) -> None:
 
 
 def spawn_progress(state: RunState, frames: Frames) -> None:
-    """A branch has begun to exist: its group may have been the last to wait for that."""
+    """Update the groups around a branch that has begun: one of them may have no branch left to begin."""
     for identity, _ in frames:
         if identity in state.cursors:
             group = state.groups[identity]
@@ -84,7 +84,7 @@ def spawn_progress(state: RunState, frames: Frames) -> None:
 
 
 def arm(state: RunState, token: Token) -> None:
-    """The node's triggers watch for what resumes the token."""
+    """Let the node's triggers watch for their signals and conditions."""
     for t in state.graph.nodes[token.node].triggers:
         trigger = t.definition.trigger
         assert trigger is not None
@@ -135,7 +135,7 @@ def started(state: RunState, event: e.TokenStarted) -> None:
 
 
 def waiting(state: RunState, event: e.TokenWaiting) -> None:
-    """A live token waits; `evolve_failures` knows those that an operator brings back."""
+    """Fold the wait of a live token. `evolve_failures` folds those of tokens that an operator brings back."""
     token = _moved(state, event.token, "token.waiting")
     reason = event.reason
     token.waiting = reason
@@ -157,7 +157,8 @@ def waiting(state: RunState, event: e.TokenWaiting) -> None:
 
 
 def _drop_spent_scope(state: RunState, arrival: Arrival) -> None:
-    """The branch's only unit has arrived and its contribution is taken: nothing reads its overlay any more."""
+    """Drop the overlay of a branch whose only unit has arrived: its contribution is taken, and nothing reads the
+    overlay any more."""
     if arrival.group is None or arrival.frames[-1][0] != arrival.group:
         return
     frame = arrival.frames[-1]
@@ -221,8 +222,8 @@ def timed_out(state: RunState, event: e.TokenTimedOut) -> None:
 
 
 def note_failure(state: RunState, seq: int, failure: Failure, error: Error) -> None:
-    """A failure nothing has handled: a branch has failed for every join of its group, or the run will, now or later;
-    the first one that is left is then the run's error."""
+    """Note a failure that nothing has handled. A branch has failed with it for every join of its group, or the run will
+    fail, now or later; then the first one that is left is the run's error."""
     state.failures[seq] = failure
     if failure.unhandled:
         state.unhandled[seq] = error
@@ -243,12 +244,12 @@ def _fail(state: RunState, token: Token, event: e.TokenFailed | e.TokenTimedOut)
         if _is_unwanted(state, token.frames):
             state.ended[token.id - 1] += USED
         return
-    state.tokens[token.id] = token  # an operator may still retry it
+    state.tokens[token.id] = token  # kept, because an operator may still retry it
     fallen.retain(state, token.frames)
 
 
 def _is_unwanted(state: RunState, frames: Frames) -> bool:
-    """Whether a join around it has gone on without this branch."""
+    """Whether a join around these frames has gone on without their branch."""
     return any(g not in state.groups or branch in state.groups[g].abandoned for g, branch in frames)
 
 
@@ -268,7 +269,7 @@ def cancelled(state: RunState, event: e.TokenCancelled) -> None:
 
 
 def _end_because(state: RunState, token: Token, because: int) -> None:
-    """The visit ends; if a failure has taken it down, an operator's retry of that brings it back."""
+    """End the visit. If a failure has taken it down, an operator's retry of that failure brings it back."""
     arrivals = tuple(state.arrivals[identity] for identity in token.arrivals) if because else ()
     end(state, token)
     if because:
@@ -276,7 +277,7 @@ def _end_because(state: RunState, token: Token, because: int) -> None:
 
 
 def close_outside(token: Token, cause: str) -> None:
-    """The visit's gate and external task end with it, or with its attempt."""
+    """Close the visit's gate and external task, which end with the visit or with its attempt."""
     if token.gate is GateState.OPEN:
         token.gate = move_gate(token.gate, cause)
     if token.external in (ExternalState.OFFERED, ExternalState.CLAIMED):
@@ -292,7 +293,7 @@ def _remember_stopping(state: RunState, token: Token) -> None:
 
 
 def take_mutex(state: RunState, token: Token) -> None:
-    """The visit is inside its node's critical section from now on."""
+    """Let the visit hold its node's mutex from now on."""
     if token.mode is not FORWARD:
         return
     mutex = state.graph.nodes[token.node].definition.mutex
@@ -311,7 +312,7 @@ def _moved(state: RunState, identity: TokenId, cause: str) -> Token:
 
 
 def carried_on(state: RunState, token: TokenId) -> None:
-    """What was deferred for a visit has been carried on as soon as the visit moves."""
+    """Forget what was deferred for a visit: it has been carried on as soon as the visit moves."""
     state.deferred.pop(token, None)
 
 

@@ -1,4 +1,5 @@
-"""Folding what happened outside on behalf of a waiting visit: gates, callbacks, child runs, and what a pause defers."""
+"""Folding events outside the run on behalf of a waiting visit: gates, callbacks, child runs, and answers that a pause
+defers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a failure leads to, in the order of 2.6: node retry, failure transitions, the enclosing branch, the run."""
+"""Handling failures, in the order of 2.6: node retry, failure transitions, the enclosing branch, the run."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from treadle.model.ids import Frame, TokenId
 from treadle.model.states import Mode
 
 Record = Callable[[Frame | None, bool], int]
-"""Emits the failure's own event, given the branch that fails with it and whether nothing handles it. Returns the
-event's sequence number: what the failure takes down refers to it."""
+"""Records the failure's own event, given the branch that fails with it and whether nothing handles it. Returns the
+event's sequence number: everything the failure takes down refers to it."""
 
 
 def attempt_failed(d: Deciding, token: Token, error: Error, tries: int = 0) -> None:
-    """An attempt has failed: try again after a backoff if the node's policy allows, else the token fails."""
+    """Handle a failed attempt: try again after a backoff if the node's policy allows it, else fail the token."""
     error = located(token, error, tries)
     retry = d.node(token).definition.retry
     if token.mode is Mode.COMPENSATION:
@@ -56,7 +56,7 @@ def _jitter_unit(seed: int, token: int, attempt: int) -> float:
 
 
 def fail_token(d: Deciding, token: Token, error: Error) -> None:
-    """The token has failed for good."""
+    """Fail the token for good."""
     told = located(token, error)
     error = told.briefly()
     node = d.node(token)
@@ -82,7 +82,8 @@ def fail_token(d: Deciding, token: Token, error: Error) -> None:
 
 
 def fail_at(d: Deciding, origin: Origin, error: Error, record: Record) -> None:
-    """A failure at a node: route it, else fail the innermost branch somebody waits for, else the run."""
+    """Handle a failure at a node: take its failure transitions, else fail the innermost branch that a join waits for,
+    else the run."""
     view = TokenView(d.state, origin.frames, error, None, d.state.tokens.get(origin.token))
     try:
         matches = choose(d, view, origin.node.failure, origin) if origin.node.failure else []
@@ -127,7 +128,7 @@ def failing_branch(d: Deciding, origin: Origin) -> tuple[Frame | None, bool]:
 
 
 def refuse_late(d: Deciding, token: TokenId, attempt: int, reason: str) -> None:
-    """A result nobody waits for any more: recorded once, never applied."""
+    """Record, once, a result that came too late. It is never applied."""
     stopped = d.state.stopping.get(token)
     if stopped is not None and stopped.attempt == attempt:
         d.result_ignored(token, attempt, reason)

@@ -1,4 +1,5 @@
-"""What a failure took down, kept so that an operator's retry can bring it back exactly (6.2). Called by `evolve` only.
+"""Memory of what a failure took down, so that an operator's retry can bring it back exactly (6.2). Called by `evolve`
+only.
 
 A failure that nothing has handled is a `Failure`, known by the sequence number of its event. Every visit, arrival, join
 and group that is cancelled because of it says so (`because`), is taken out of the run as ever, and is kept here. Three
@@ -21,17 +22,17 @@ from treadle.kernel.view import join_item
 from treadle.model.ids import ArrivalId, Frames, TokenId
 
 RUN = -1
-"""The run's failure, which takes down what the failures themselves have left."""
+"""The run's own failure. It takes down everything that the failures of visits have left."""
 
 
 def retain(state: RunState, frames: Frames) -> None:
-    """Something inside these groups is kept: so are they."""
+    """Keep these groups, because something inside them is kept."""
     for group, _ in frames:
         state.groups[group].retained += 1
 
 
 def let_go(state: RunState, frames: Frames) -> None:
-    """It is kept no longer."""
+    """Keep these groups no longer."""
     for group, _ in frames:
         state.groups[group].retained -= 1
 
@@ -46,7 +47,7 @@ def _failure(state: RunState, because: int) -> Failure:
 
 
 def keep_token(state: RunState, token: Token, because: int, arrivals: tuple[Arrival, ...]) -> None:
-    """A visit went down with a failure; `arrivals` is what it held at joins."""
+    """Keep a visit that went down with a failure, and the `arrivals` it held at joins."""
     _failure(state, because).tokens.append(token.id)
     state.fallen[token.id] = Fallen(token, because, arrivals)
     retain(state, token.frames)
@@ -55,28 +56,28 @@ def keep_token(state: RunState, token: Token, because: int, arrivals: tuple[Arri
 
 
 def keep_arrival(state: RunState, arrival: Arrival, because: int) -> None:
-    """An arrival went down without its visit: that waits elsewhere too, or there is none."""
+    """Keep an arrival that went down without its visit: the visit waits at another join too, or there is none."""
     _failure(state, because).arrivals.append(arrival.id)
     state.fallen_arrivals[arrival.id] = arrival
     retain(state, arrival.frames)
 
 
 def keep_closed(state: RunState, group: Group, because: int) -> None:
-    """A group is about to be closed, or withdrawn, because of a failure."""
+    """Keep how a group was before a failure closes or withdraws it."""
     failure = _failure(state, because)
     failure.closed.append((group.id, group.open, group.withdrawn))
     pin(state, failure, group)
 
 
 def keep_dead(state: RunState, group: Group, target: str, because: int) -> None:
-    """A join died with the branch around it."""
+    """Keep a join that died with the branch around it."""
     failure = _failure(state, because)
     failure.joins.append((group.id, target))
     pin(state, failure, group)
 
 
 def pin(state: RunState, failure: Failure, group: Group) -> None:
-    """A group, and those around it, stay as long as the failure can be taken back: nobody may be in it by then."""
+    """Keep a group and those around it as long as the failure can be taken back: they may be empty by then."""
     around = [group.id, *(identity for identity, _ in group.frames)]
     for identity in around:
         state.groups[identity].retained += 1
@@ -92,8 +93,8 @@ def _unpin(state: RunState, failure: Failure) -> None:
 
 
 def take_back(state: RunState, seq: int) -> None:
-    """A failure is retried: its branch has not failed, and groups that it closed go on. What else it took down comes
-    back by events of its own."""
+    """Take a failure back: its branch has not failed, and groups that it closed go on. Events of their own bring back
+    everything else it took down."""
     failure = state.failures.pop(seq, None)
     state.unhandled.pop(seq, None)
     if failure is None:
@@ -110,7 +111,7 @@ def take_back(state: RunState, seq: int) -> None:
 
 
 def take_token(state: RunState, identity: TokenId) -> Fallen:
-    """A visit that went down is the run's again. Whoever calls this puts it where it belongs."""
+    """Make a visit that went down a visit of the run again. The caller puts it where it belongs."""
     fallen = state.fallen.pop(identity)
     let_go(state, fallen.token.frames)
     for arrival in fallen.arrivals:
@@ -120,7 +121,7 @@ def take_token(state: RunState, identity: TokenId) -> Fallen:
 
 
 def hold_again(state: RunState, token: Token, arrivals: tuple[Arrival, ...]) -> None:
-    """A visit waits at its joins again, with what it had brought."""
+    """Let a visit wait at its joins again, with its arrivals."""
     token.held = True
     token.arrivals = tuple(arrival.id for arrival in arrivals)
     for arrival in arrivals:
@@ -128,7 +129,8 @@ def hold_again(state: RunState, token: Token, arrivals: tuple[Arrival, ...]) -> 
 
 
 def hold_arrival_again(state: RunState, identity: ArrivalId) -> None:
-    """An arrival without a visit waits at its join again; one whose visit has completed since stands alone now."""
+    """Let an arrival without a visit wait at its join again. If its visit has completed since, the arrival stands alone
+    now."""
     arrival = state.fallen_arrivals.pop(identity)
     let_go(state, arrival.frames)
     token = state.tokens.get(arrival.token)
@@ -156,7 +158,8 @@ def _hold(state: RunState, arrival: Arrival) -> None:
 
 
 def settle(state: RunState, group: Group, *, used: bool) -> None:
-    """Nothing that failed in this group can be retried any more; `used`: because a join went on without it."""
+    """Forget the failures of this group: none of them can be retried any more. `used`: a join went on without the
+    failed branches."""
     for seq in list(group.failures.values()):
         _forget(state, seq, used)
     group.failures.clear()
@@ -187,7 +190,7 @@ def _drop(state: RunState, fallen: Fallen) -> None:
 
 
 def settle_all(state: RunState) -> None:
-    """The run is being undone: nothing comes back any more."""
+    """Forget all failures: the run is being undone, and nothing comes back."""
     state.failures.clear()
     state.fallen.clear()
     state.fallen_arrivals.clear()

@@ -41,7 +41,7 @@ class Firing(NamedTuple):
 
 
 def plan(d: Deciding, view: TokenView, origin: Origin, matches: list[GraphTransition]) -> list[Firing]:
-    """What the matches amount to; raises RoutingFailed or RunFails, and then nothing of it exists."""
+    """Plan the firing of the matching transitions. Raises RoutingFailed or RunFails, and then nothing has happened."""
     firings = [_firing(d, view, origin, transition) for transition in matches]
     count_visits(d, origin, firings)
     _check_strict(d, origin, firings)
@@ -72,14 +72,14 @@ def _check_strict(d: Deciding, origin: Origin, firings: list[Firing]) -> None:
 
 
 def count_visits(d: Deciding, origin: Origin, firings: list[Firing]) -> None:
-    """All or nothing: the visits these firings make must fit under the limit together."""
+    """Check that the visits these firings make fit under the limit together."""
     count = sum(firing.copies for firing in firings if _visits_at_once(d, origin, firing))
     check_tokens(d, origin, firings[0].transition, count)
 
 
 def _visits_at_once(d: Deciding, origin: Origin, firing: Firing) -> bool:
-    """Whoever comes to a join is no visit of its target yet; the join counts when it fires. Who is in no group it names
-    passes."""
+    """Whether a firing makes visits at once. A token that comes to a join makes none: the join counts when it fires. A
+    token that is in no group the join names passes it, and counts."""
     t = firing.transition
     if t.target.definition.join is not None:
         return False
@@ -170,7 +170,7 @@ def carry_out(d: Deciding, origin: Origin, firings: list[Firing]) -> None:
 
 
 def _cancel_for(d: Deciding, t: GraphTransition, origin: Origin) -> None:
-    """What `cancels` of a firing transition withdraws."""
+    """Cancel what `cancels` of a firing transition names."""
     spec = t.definition.cancels
     assert spec is not None
     by = f"transition {t.id}"
@@ -181,7 +181,7 @@ def _cancel_for(d: Deciding, t: GraphTransition, origin: Origin) -> None:
 
 
 def _is_withdrawn(d: Deciding, origin: Origin) -> bool:
-    """What the transition cancelled has taken its own visit, or the branch around it, along."""
+    """Whether the transition's `cancels` has cancelled its own visit, or the branch around it."""
     if origin.attached and origin.token not in d.state.tokens:
         return True
     return any(branch in d.state.groups[group].failed for group, branch in origin.frames)
@@ -207,7 +207,8 @@ def _tokens(firings: list[Firing]) -> int:
 
 
 def _open_fork(d: Deciding, origin: Origin, bundles: list[list[Firing]]) -> GroupId:
-    """The outer group of a visit whose node some join names: one branch for each thing it starts."""
+    """Open the outer group of a visit whose node some join names: one branch for each transition or bundle it
+    starts."""
     identity = d.group_opened(
         [f"node:{origin.node.ref}"],
         origin.token,

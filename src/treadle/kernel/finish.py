@@ -1,4 +1,5 @@
-"""How a run ends: completed, failed, cancelled, timed out, deadlocked; and how it notices (2.2, 2.5, A5)."""
+"""Ending a run: completed, failed, cancelled, timed out or deadlocked; and noticing that it has ended (2.2, 2.5,
+A5)."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ Json = Any
 
 
 def settle_run(d: Deciding) -> bool:
-    """Nothing is left to decide: end the run if nothing can happen any more. True when that made something move."""
+    """End the run if nothing can happen any more. Called when nothing is left to decide. Returns whether something has
+    moved again."""
     state = d.state
     if not d.running:
         return False
@@ -43,13 +45,14 @@ def settle_run(d: Deciding) -> bool:
 
 
 def _stuck(d: Deciding) -> int:
-    """Tokens that only another token could set free: those waiting for a mutex or for no trigger but a `when`."""
+    """The number of tokens that only another token could set free: those waiting for a mutex, or for no trigger but a
+    `when`."""
     queued = sum(len(mutex.queue) for mutex in d.state.mutexes.values())
     return queued + sum(1 for _ in _only_when(d))
 
 
 def _only_when(d: Deciding) -> list[Token]:
-    """Tokens no clock and no signal can resume: at most another token's move makes their `when` true."""
+    """Tokens that no clock and no signal can resume: only another token's move could make their `when` true."""
     return [
         token
         for token in d.state.tokens.values()
@@ -58,7 +61,7 @@ def _only_when(d: Deciding) -> list[Token]:
 
 
 def _follow_no_match(d: Deciding) -> bool:
-    """A2: nothing else is live, so what only `when` could resume follows its node's on_no_match."""
+    """Let tokens that only a `when` could resume follow their node's on_no_match: nothing else is live (A2)."""
     waiting = _only_when(d)
     for token in waiting:
         if token.id not in d.state.tokens or token.waiting is not Waiting.TRIGGER:
@@ -74,7 +77,7 @@ def _follow_no_match(d: Deciding) -> bool:
 
 
 def _end_stragglers(d: Deciding) -> bool:
-    """Branches nobody waits for any more, whose tokens now only wait for one another: they end, the run goes on."""
+    """End arrivals of abandoned branches that now only wait for one another; the run goes on."""
     left = [
         -arrival.id
         for arrival in d.state.arrivals.values()
@@ -92,7 +95,7 @@ def _deadlock(d: Deciding) -> Error:
 
 
 def complete_run(d: Deciding) -> None:
-    """The last live token has ended."""
+    """Complete the run: its last live token has ended."""
     try:
         output = run_output(d)
     except RunFails as unevaluable:
@@ -108,8 +111,8 @@ def complete_run(d: Deciding) -> None:
 
 
 def run_output(d: Deciding) -> Json:
-    """1.1 `output`, or what `output.*` targets wrote. An expression without a value gives null and a warning; under
-    `strict` it raises RunFails."""
+    """The run's output: `output` of the workflow (1.1), or what `output.*` targets wrote. An expression without a value
+    gives null and a warning; under `strict` it raises RunFails."""
     declared = d.graph.output
     if declared is None:
         return d.state.context()["output"]
@@ -131,7 +134,8 @@ def _value_or_null(d: Deciding, name: str, source: Any, view: TokenView) -> Json
 
 
 def fail_run(d: Deciding, error: Error, *, own: bool = True) -> None:
-    """Cancel what is in flight, fail, and compensate. Not its `own` failure: a visit's or a fan-in's, unhandled."""
+    """Cancel everything in flight, fail the run, and compensate. Not its `own` failure: a visit or a fan-in failed and
+    nothing handled it."""
     d.because = 0 if own else RUN
     cancel.cancel_all(d, "run failed", error.kind)
     d.because = 0
@@ -143,7 +147,7 @@ def fail_run(d: Deciding, error: Error, *, own: bool = True) -> None:
 
 
 def cancel_run(d: Deciding, by: str, reason: str | None) -> None:
-    """2.8: the run and everything in it."""
+    """Cancel the run and everything in it (2.8)."""
     cancel.cancel_all(d, by, reason or "run cancelled")
     _abandon_decisions(d)
     _clear_timers(d)
@@ -154,7 +158,7 @@ def cancel_run(d: Deciding, by: str, reason: str | None) -> None:
 
 
 def time_out_run(d: Deciding, error: Error) -> None:
-    """`on_timeout: cancel`."""
+    """End a run whose deadline has passed (`on_timeout: cancel`)."""
     cancel.cancel_all(d, "run timed out", error.kind)
     _abandon_decisions(d)
     _clear_timers(d)
@@ -165,7 +169,7 @@ def time_out_run(d: Deciding, error: Error) -> None:
 
 
 def terminate(d: Deciding, token: Token, output: Json, tries: int, status: str) -> None:
-    """A5: completing this node ends the whole run at once."""
+    """End the whole run at once, because a node with `terminates` has completed (A5)."""
     by = f"node {token.node}"
     d.token_completed(token.id, output, tries)
     if status == "completed":

@@ -11,7 +11,7 @@ from treadle.model.ids import ArrivalId, Frame, Frames, GroupId, TimerId, TokenI
 
 Json = Any
 Members = int | dict[int, None]
-"""One unit, or an ordered set of them: most branches hold exactly one token, and a set of one costs 200 bytes."""
+"""One unit, or an ordered set of units: most branches hold exactly one token, and a set of one costs 200 bytes."""
 
 
 class Arrival(Struct, gc=False):
@@ -42,11 +42,11 @@ class SiteState(Struct):
     """Branches with an arrival and no live unit."""
     timer: TimerId | None = None
     passes: bool = False
-    """It has fired and lets every later arrival pass on its own."""
+    """The join has fired and lets every later arrival pass on its own."""
     unevaluable: bool = False
-    """Its computed strategy could not be evaluated, and history has said so."""
+    """Its computed strategy could not be evaluated, and the history has an event for it."""
     failure: int = 0
-    """Of a failed join: its own failure. Of a dead one: the failure it went down with. 0: neither can be retried."""
+    """The failure of a failed join, or the one a dead join went down with. 0: it cannot be retried."""
 
 
 class Group(Struct):
@@ -76,22 +76,23 @@ class Group(Struct):
     units: int = 0
     failed: dict[int, Error] = {}
     failures: dict[int, int] = {}
-    """Branch → the failure it died of, as long as an operator may retry that."""
+    """Branch → the failure it failed with, as long as an operator may retry that."""
     empties: int = 0
-    """Fan-outs inside it that had nothing to do and no join of their own: a result's shape must not depend on that."""
+    """How many fan-outs inside it were empty and had no join of their own: the shape of a result must not depend on
+    that."""
     sites: list[SiteState] = []
     abandoned: dict[int, None] = {}
-    """Branches nobody waits for since the join fired early: they are live for no join around the group."""
+    """Branches that no join waits for since the join fired early: they are live for no join around the group."""
     withdrawn: bool = False
-    """It was cancelled: what is not spawned yet never will be."""
+    """The group was cancelled: branches that have not begun never will."""
     retained: int = 0
-    """Failed tokens, and what went down with them, kept for an operator's retry."""
+    """How many failed tokens, and things that went down with them, are kept inside for an operator's retry."""
     loops: dict[str, int] | None = None
     bounds: tuple[int, ...] = ()
     last_error: Error | None = None
     patient: bool = False
-    """Nothing about its joins can be decided while a branch is live and none has failed: they wait for `all`, and no
-    first one makes the others superfluous."""
+    """Nothing about its joins can be decided while a branch is live and none has failed: all of them wait for `all`,
+    and no first branch makes the others superfluous."""
 
 
 class NodeJoinState(Struct):
@@ -101,13 +102,13 @@ class NodeJoinState(Struct):
     item: Frame | None
     held: list[ArrivalId] = []
     used: tuple[str, ...] = ()
-    """Transitions consumed in the round that has fired but is not yet re-armed ({inbound: M})."""
+    """Transitions consumed in the round that has fired and is not yet re-armed ({inbound: M})."""
     absorbed: tuple[str, ...] = ()
     """Other transitions that have delivered since then."""
 
 
 class Failure(Struct):
-    """A failure that nothing has handled, and what it took down: an operator may take it back (6.2)."""
+    """A failure that nothing has handled, and everything it took down. An operator may take it back (6.2)."""
 
     token: TokenId
     """The visit that failed; 0 for a fan-in."""
@@ -115,15 +116,15 @@ class Failure(Struct):
     target: str | None = None
     item: Frame | None = None
     fails: Frame | None = None
-    """The branch that died of it."""
+    """The branch that failed with it."""
     unhandled: bool = False
-    """It is the run's failure, now or when the others have finished."""
+    """It makes the run fail, now or when the other tokens have finished."""
     tokens: list[TokenId] = []
     arrivals: list[ArrivalId] = []
     """Arrivals that were withdrawn without their visit."""
     joins: list[tuple[GroupId, str]] = []
     """Open joins that died with the branch around them."""
     closed: list[tuple[GroupId, bool, bool]] = []
-    """Groups that were closed or withdrawn, and whether they were open or withdrawn before."""
+    """Groups that were closed or withdrawn, with their `open` and `withdrawn` before."""
     pinned: list[GroupId] = []
-    """Groups that stay because of this, though nothing may be in them: each as often as it is named."""
+    """Groups that are kept because of this failure, although they may be empty; each as often as it is named."""

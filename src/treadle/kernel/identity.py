@@ -1,6 +1,6 @@
-"""What expressions may read about the run and the visit they belong to: `_run` and `_visit` (1.5).
+"""The facts `_run` and `_visit`: what expressions may read about the run and the visit they belong to (1.5).
 
-Both are made when an expression reads them, never kept: a run whose definition names neither pays nothing.
+Both are made when an expression reads them and are never kept, so a run whose definition names neither pays nothing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def run_facts(state: RunState) -> dict[str, Json]:
 
 
 def visit_facts(state: RunState, token: Token) -> dict[str, Json]:
-    """`_visit`. Of a visit that is about to begin an attempt, that attempt."""
+    """`_visit`. For a visit that is about to begin an attempt, `attempt` is that one."""
     return {
         "id": token.id,
         "key": visit_key(state.run, token.id, token.retries),

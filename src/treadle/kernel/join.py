@@ -1,4 +1,4 @@
-"""Joins on sibling groups: when they fire, fail or die, and what then becomes of everybody (2.5, 2.16, A7, A10).
+"""Joins on sibling groups: when they fire, fail or die, and what happens to the visits at them (2.5, 2.16, A7, A10).
 
 Theory of operation. For a join J of group instance G every *branch* is exactly one of
 
@@ -40,7 +40,7 @@ Json = Any
 
 
 def evaluate(d: Deciding, group: Group) -> None:
-    """Look at every join of a group, then let further branches begin."""
+    """Evaluate every join of a group, then let further branches begin."""
     if counting.rests(group):
         return
     for state in group.sites:
@@ -68,7 +68,7 @@ def _evaluate_site(d: Deciding, group: Group, state: SiteState) -> None:
 
 
 def fire(d: Deciding, group: Group, state: SiteState, site: JoinSite, why: str, policy: str | None = None) -> None:
-    """The join fires: merge, complete who waits, one continuation, and deal with the rest."""
+    """Fire the join: merge, complete the waiting visits, create one continuation, and deal with the rest."""
     minimum = site.sync.min_success_count
     if minimum is not None and state.arrived < minimum:
         why = f"{state.arrived} branches succeeded, min_success_count is {minimum}"
@@ -108,7 +108,10 @@ def fire(d: Deciding, group: Group, state: SiteState, site: JoinSite, why: str, 
     _close(d, group, "join")
     origin = _continuation_origin(d, group, waiting)
     complete_visits(d, waiting)
-    if rest in ("abandon", "block"):  # stragglers meet only one another at a node's join: theirs may be complete now
+    if rest in (
+        "abandon",
+        "block",
+    ):  # stragglers meet only one another at a node's own join: that one may be complete now
         d.items.update(((group.id, branch), None) for branch in early)
     if rest == "cancel":
         for branch in early:
@@ -144,7 +147,7 @@ def _any_transition(d: Deciding, site: JoinSite) -> GraphTransition:
 
 
 def complete_visits(d: Deciding, waiting: list[Arrival]) -> None:
-    """Visits whose last arrival was consumed have done their part."""
+    """Complete the visits whose last arrival was consumed."""
     for arrival in waiting:
         token = d.state.tokens.get(arrival.token)
         if token is not None and not token.arrivals:
@@ -153,7 +156,7 @@ def complete_visits(d: Deciding, waiting: list[Arrival]) -> None:
 
 
 def fail(d: Deciding, group: Group, state: SiteState, site: JoinSite, error: Error) -> None:
-    """The fan-in fails, before its target ran."""
+    """Fail the fan-in before its target runs."""
     bare, error = error, causes.with_branches(error, group)
     _clear_timer(d, state)
     waiting = [d.state.arrivals[i] for ids in state.waiting.values() for i in ids]
@@ -170,7 +173,7 @@ def fail(d: Deciding, group: Group, state: SiteState, site: JoinSite, error: Err
         failed_at = d.state.seq
         d.because = failed_at if unhandled or frame is not None else 0
         _close(d, group, "join")
-        _end_waiting(d, waiting, bare)  # each of them: the causes are told once
+        _end_waiting(d, waiting, bare)  # without causes: the fan-in's own event has them
         for branch in live:
             cancel.cancel_branch(d, group, branch, f"join at {site.target.ref}", error.kind)
         d.because = 0
@@ -193,7 +196,7 @@ def _end_waiting(d: Deciding, waiting: list[Arrival], error: Error) -> None:
 
 
 def time_out(d: Deciding, group: Group, state: SiteState, site: JoinSite) -> None:
-    """The clock that started with the first arrival has run out."""
+    """Time out the join: the clock that started with its first arrival has run out."""
     text = f"join at {site.target.ref!r} waited {site.sync.timeout_ms} ms since the first arrival"
     error = _join_error("SYNC_TIMEOUT", text, group, site)
     if site.sync.on_timeout == "fail":
@@ -227,14 +230,16 @@ def _join_error(kind: str, why: str, group: Group, site: JoinSite) -> Error:
 
 
 def complete_now(d: Deciding, group: Group, join: str, by: str) -> None:
-    """A group was cancelled: `fire` its join with what has arrived, or let it `drop`."""
+    """Complete a cancelled group: `fire` its join with what has arrived, or `drop` it."""
     cancel.withdraw_cursor(d, group, by)
     open_sites = [state for state in group.sites if state.status == "open"]
     chosen = next((s for s in open_sites if s.waiting), open_sites[0] if open_sites else None)
     for state in open_sites:
         site = d.graph.sites[state.index]
         if join == "fire" and state is chosen:
-            fire(d, group, state, site, f"completed by {by}", "abandon")  # what is left is the acting token, spared
+            fire(
+                d, group, state, site, f"completed by {by}", "abandon"
+            )  # only the acting token is left, which is spared
         else:
             _clear_timer(d, state)
             waiting = [d.state.arrivals[i] for ids in state.waiting.values() for i in ids]
@@ -243,7 +248,7 @@ def complete_now(d: Deciding, group: Group, join: str, by: str) -> None:
 
 
 def cancel_live(d: Deciding, group: Group, state: SiteState, by: str) -> None:
-    """Withdraw every branch that has not arrived at this join."""
+    """Cancel every branch that has not arrived at this join."""
     cancel.withdraw_cursor(d, group, by)
     for branch in list(group.members):
         if branch not in state.waiting or branch in state.live:
@@ -251,7 +256,7 @@ def cancel_live(d: Deciding, group: Group, state: SiteState, by: str) -> None:
 
 
 def _blocked(d: Deciding, group: Group, site: JoinSite) -> bool:
-    """A7: another instance of the group, same item and target, has fired and is not yet drained."""
+    """Whether another instance of the group, of the same item and target, has fired and is not yet drained (A7)."""
     if site.sync.on_early_complete != "block":
         return False
     item = item_of(d.state, group.frames)
@@ -266,7 +271,7 @@ def _is_draining(group: Group, site: JoinSite) -> bool:
 
 
 def _unblock(d: Deciding, group: Group) -> None:
-    """A blocking instance has drained: those that were ready fire, in order of creation."""
+    """Fire the instances that were ready, in order of creation, once a blocking instance has drained."""
     for state in group.sites:
         site = d.graph.sites[state.index]
         if state.status == "fired" and site.sync.on_early_complete == "block" and not _is_draining(group, site):

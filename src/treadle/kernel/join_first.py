@@ -9,7 +9,8 @@ from treadle.model.ids import Frames
 
 
 def choose_by_start(d: Deciding, frames: Frames, by: str) -> None:
-    """`on_first_start`: whoever is claimed, answered, signalled or due first makes its siblings superfluous (A14)."""
+    """Apply `on_first_start`: the first branch that is claimed, answered, signalled or due makes its siblings
+    superfluous (A14)."""
     for identity, branch in frames:
         group = d.state.groups.get(identity)
         if group is not None and races(d.graph, group, "on_first_start"):
@@ -17,8 +18,8 @@ def choose_by_start(d: Deciding, frames: Frames, by: str) -> None:
 
 
 def choose_by_end(d: Deciding, frames: Frames) -> None:
-    """`on_first_completion` of a group without a join of its own: the first branch decides that ends successfully, or
-    whose last token waits at a join further out."""
+    """Apply `on_first_completion` of a group without a join of its own: the first branch decides that ends
+    successfully, or whose last token waits at a join further out."""
     for identity, branch in frames:
         group = d.state.groups.get(identity)
         if group is None or group.sites:

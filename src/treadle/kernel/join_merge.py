@@ -1,5 +1,5 @@
-"""What a firing join writes into the enclosing scope: merged contributions, or the branches' own writes overlaid
-(2.4, 1.7)."""
+"""Merging at a firing join: the writes into the enclosing scope, from merged contributions or from the branches' own
+writes laid over one another (2.4, 1.7)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def path_key(path: str) -> list[tuple[int, int, str]]:
 
 
 def contributions(d: Deciding, group: Group, state: SiteState, site: JoinSite) -> list[merge.Contribution]:
-    """What each arrival brings, and the error objects of failed branches where they count."""
+    """The contribution of each arrival, and the error objects of failed branches where they count."""
     parts = [(branch, arrival.value) for branch, arrival in arrivals_in_order(d, state, site)]
     if site.sync.on_branch_failure == "include_errors" and site.sync.strategy.kind in ("all", "cel"):
         parts.extend((branch, {"_error": error.as_json()}) for branch, error in group.failed.items())
@@ -70,8 +70,7 @@ def merged_writes(d: Deciding, group: Group, state: SiteState, site: JoinSite) -
 
 
 def frames_inwards(stacks: list[Frames]) -> list[Frame]:
-    """Every frame of the stacks once, outermost first: what an inner branch wrote is newer than what its enclosing
-    branch had written before."""
+    """Every frame of the stacks once, outermost first: an inner branch has written later than the branch around it."""
     ordered: dict[Frame, None] = {}
     for depth in range(max(map(len, stacks), default=0)):
         for stack in stacks:
@@ -81,7 +80,8 @@ def frames_inwards(stacks: list[Frames]) -> list[Frame]:
 
 
 class OverlayedWrites:
-    """Writes of several branches laid over one another: later ones win, differing ones are remembered."""
+    """Writes of several branches laid over one another: later ones win, and paths with different values are
+    remembered."""
 
     def __init__(self) -> None:
         self._kept: dict[Path, tuple[Json, int]] = {}
@@ -89,7 +89,7 @@ class OverlayedWrites:
         self.conflicts: list[Path] = []
 
     def write(self, path: Path, value: Json, branch: int) -> None:
-        """A branch wrote `value` at `path`."""
+        """Add a write of a branch."""
         before = self._kept.pop(path, None)
         if path[0] != "nodes":
             differs = before is not None and before[1] != branch and not json_equal(before[0], value)
@@ -99,7 +99,7 @@ class OverlayedWrites:
         self._kept[path] = (value, branch)
 
     def _overlaps(self, path: Path, branch: int) -> bool:
-        """Another branch wrote a part of this value, or something this is a part of."""
+        """Whether another branch wrote a part of this value, or a value this is a part of."""
         if not self._deep and len(path) == 2:
             return False
         shorter = (min(len(path), len(other)) for other in self._kept)

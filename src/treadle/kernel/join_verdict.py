@@ -1,4 +1,4 @@
-"""What the four numbers of a join (live, arrived, failed, total) mean for its strategy: fire, fail, die or wait
+"""The verdict on a join from its four numbers (live, arrived, failed, total) and its strategy: fire, fail, die or wait
 (2.5)."""
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Verdict = tuple[Literal["fire", "fail", "dead", "wait"], str, str]
 
 
 def live_branches(d: Deciding, group: Group, state: SiteState) -> int:
-    """Branches that can still arrive, those not yet spawned included."""
+    """How many branches can still arrive, those not yet spawned included."""
     rest = unspawned(group)
     if rest and not _start_reaches(d, group, d.graph.sites[state.index]):
         rest = 0
@@ -47,11 +47,11 @@ def verdict(d: Deciding, group: Group, state: SiteState, site: JoinSite) -> Verd
     if arrived >= need and total:
         return "fire", "", f"{arrived} of {total} arrived, {need} needed"
     if live and (kind == "percent" or group.open):
-        # A10: a share is judged when nobody can come any more; and an open group may still grow
+        # A10: a share is judged when no branch can come any more; and an open group may still grow
         return "wait", "", ""
     if arrived + live < need or not total:
         if total and not failed and not arrived and total >= need:
-            # everybody so far routed away: nothing has failed, and if the rest do the same the join is dead
+            # every branch so far routed away: nothing has failed, and if the rest do the same the join is dead
             return "wait" if live else "dead", "", ""
         why = f"{need} of {total} branches needed, {arrived} arrived and {live} can still come"
         return "fail", "QUORUM_UNREACHABLE", why
@@ -105,7 +105,7 @@ def _verdict_cel(d: Deciding, group: Group, state: SiteState, site: JoinSite, li
 
 
 def _is_the_empty_join(d: Deciding, group: Group, site: JoinSite) -> bool:
-    """Which join an empty collection satisfies: the one `on_empty` names, else the only one ahead."""
+    """Whether an empty collection satisfies this join: it is the one `on_empty` names, else the only one ahead."""
     for name in group.transitions:
         foreach = d.graph.transitions[name].definition.foreach
         if foreach is not None and foreach.on_empty is not None:

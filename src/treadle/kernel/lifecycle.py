@@ -1,4 +1,4 @@
-"""The lifecycles of token, run, gate and external task: every legal move, as data. Nobody else names a next state.
+"""The lifecycles of token, run, gate and external task: every legal move, as data. No other module names a next state.
 
 Theory of operation. A move is (state, cause) → state, where the cause is the stored type of the event that records
 it. Two events mean different things in different places and carry a variant after a slash: a token resumed from a
@@ -107,7 +107,7 @@ TABLES: dict[str, dict[tuple[str, str], str]] = {
 LIVE = frozenset({T.CREATED, T.PENDING, T.DISPATCHED, T.EXECUTING, T.WAITING})
 
 recorder: set[tuple[str, str, str]] | None = None
-"""Tests set it to collect the rows taken: (machine, state, cause)."""
+"""Tests set this set to collect the rows taken: (machine, state, cause)."""
 
 
 def move_token(state: str, cause: str) -> T:

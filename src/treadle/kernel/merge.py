@@ -1,4 +1,5 @@
-"""Branch outputs → one value, one function per strategy (1.7). Contributions come sorted by branch index, then path."""
+"""Merge strategies: branch outputs → one value, one function per strategy (1.7). Contributions come sorted by branch
+index, then path."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ Contribution = tuple[int, Json]
 
 
 class MergeType(Exception):
-    """A contribution does not fit its strategy: the fan-in fails MERGE_TYPE."""
+    """A contribution does not fit its strategy, so the fan-in fails with MERGE_TYPE."""
 
 
 def is_error(value: Json) -> bool:

@@ -1,4 +1,5 @@
-"""Actions the kernel carries out itself, because they are decisions about this run: emit, send and the group actions.
+"""Native actions: emit, send and the group actions. The kernel carries them out itself, because they are decisions
+about this run.
 
 A node whose only step is one of them costs no dispatch. Inside a longer task they travel as requests with its result
 (`apply_requests`), so either way they happen exactly once.
@@ -40,7 +41,7 @@ def perform(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
     except Refused as refusal:
         failure.fail_token(d, token, Error(refusal.rejection.kind, refusal.rejection.message))
     else:
-        if token.id in d.state.tokens:  # what it asked for may have withdrawn it, too
+        if token.id in d.state.tokens:  # the action may have cancelled its own visit
             complete.complete_visit(d, token, output)
 
 
@@ -63,13 +64,13 @@ def _request(d: Deciding, token: Token, node: GraphNode, value: Json) -> AnyRequ
 
 
 def apply_requests(d: Deciding, token: Token, requests: tuple[AnyRequest, ...]) -> None:
-    """What a task asked for while it ran. Raises Refused: then the attempt has failed."""
+    """Carry out what a task asked for while it ran. Raises Refused: then the attempt has failed."""
     for request in requests:
         apply(d, token, request)
 
 
 def apply(d: Deciding, token: Token, request: AnyRequest) -> Json:
-    """Carry out one request; the output of the action."""
+    """Carry out one request. Returns the output of the action."""
     if isinstance(request, ChangeGroup) and token.mode is Mode.COMPENSATION:
         raise Refused("INVALID_STATE", f"{request.verb}: a run that is being compensated has no groups to act on")
     if isinstance(request, Emit):
@@ -86,7 +87,7 @@ def apply(d: Deciding, token: Token, request: AnyRequest) -> Json:
 
 
 def send(d: Deciding, token: Token, request: Send) -> None:
-    """A signal to this run, or through the outbox to another."""
+    """Send a signal to this run, or through the outbox to another."""
     if request.run is None or request.run == d.state.run:
         signals.receive(d, request.signal, request.key, request.data, None)
         return
@@ -97,7 +98,7 @@ def send(d: Deciding, token: Token, request: Send) -> None:
 def change_group(
     d: Deciding, request: ChangeGroup, frames: Frames, by: str, spared: int = 0, command: str | None = None
 ) -> Json:
-    """cancel_group, add_siblings or close_group, by an action or an operator."""
+    """Carry out cancel_group, add_siblings or close_group, for an action or an operator."""
     if request.verb == "cancel_group":
         if not _is_known(d, request.group):
             raise Refused("NOT_FOUND", f"no group of this workflow answers to {request.group!r}")
@@ -110,12 +111,12 @@ def change_group(
 
 
 def _is_known(d: Deciding, name: str) -> bool:
-    """Some transition or node of the workflow can make a group of this name, whether one is alive now or not."""
+    """Whether some transition or node of the workflow can make a group of this name, even if none is alive now."""
     return any(name in (t.id, t.definition.sibling_group, t.source.ref) for t in d.graph.transitions.values())
 
 
 def _one_group(d: Deciding, name: str, frames: Frames) -> Group:
-    """The innermost group around that answers to the name; else the newest live one in the item."""
+    """The innermost group of that name around; else the newest live one in the item."""
     key = d.graph.group_key(name)
     for identity, _ in reversed(frames):
         group = d.state.groups[identity]
@@ -130,7 +131,7 @@ def _one_group(d: Deciding, name: str, frames: Frames) -> Group:
 
 
 def close_group(d: Deciding, group: Group, by: str) -> Json:
-    """No more siblings; closing again changes nothing."""
+    """Close a group: no more siblings come. Closing it again changes nothing."""
     if group.open:
         d.group_closed(group.id, by)
         d.mark(group.id)

@@ -30,7 +30,8 @@ Json = Any
 
 
 def evaluate_all(d: Deciding) -> bool:
-    """Fire every node join that is complete, in the run and in the items something moved in. True when one fired."""
+    """Fire every node join that is complete, in the run and in the items in which something moved. Returns whether one
+    fired."""
     fired = False
     for item in (None, *d.items):
         for ref in d.graph.join_nodes:
@@ -43,8 +44,8 @@ def evaluate_all(d: Deciding) -> bool:
 
 
 def fire_stuck(d: Deciding) -> bool:
-    """Nothing in the run can move: whoever an `all_reachable` join still waits for is stuck itself and cannot come. The
-    one that was reached first fires. True when there was one."""
+    """Fire the `all_reachable` join that was reached first, because nothing in the run can move: tokens it still waits
+    for are stuck themselves and cannot come. Returns whether there was such a join."""
     stuck = [
         state
         for (ref, _), state in d.state.node_joins.items()
@@ -97,7 +98,8 @@ def _complete_set(d: Deciding, node: GraphNode, definition: dd.NodeJoin, state: 
 
 
 def _lane(t: GraphTransition) -> str:
-    """Transitions of one synchronization deliver together, once: to the node's own join they are one."""
+    """The lane of a transition. Transitions of one synchronization deliver together, once, so to the node's own join
+    they are one lane."""
     return t.id if t.site is None else t.site.key
 
 
@@ -152,7 +154,7 @@ def _vias(chosen: list[Arrival]) -> list[str] | None:
 
 
 def _collected(d: Deciding, chosen: list[Arrival]) -> list[Json]:
-    """A canvas collector's array: the items of its splitter first, then what came along other edges."""
+    """The array of a canvas collector: the items of its splitter first, then the values that came along other edges."""
     items: list[Json] = []
     others: list[Json] = []
     for arrival in chosen:
@@ -165,7 +167,7 @@ def _collected(d: Deciding, chosen: list[Arrival]) -> list[Json]:
 
 
 def _fail(d: Deciding, node: GraphNode, state: NodeJoinState, chosen: list[Arrival], frames: Frames, why: str) -> None:
-    """What the arrivals bring does not fit together: a failure at the node, before it ran."""
+    """Fail at the node before it runs, because the arrivals' writes do not fit together."""
     path = shared_path(chosen)
     error = Error("SCHEMA", f"join at {node.ref!r}: {why}", node.ref, path)
     item = state.item
@@ -219,7 +221,7 @@ def shared_path(chosen: list[Arrival]) -> str:
 
 
 def _overlaid(d: Deciding, chosen: list[Arrival], frames: Frames) -> OverlayedWrites:
-    """Writes of branches that the continuation leaves behind, laid over one another in the order of their paths."""
+    """The writes of branches that end at the join, laid over one another in the order of their paths."""
     overlay = OverlayedWrites()
     branches: dict[Frame | None, list[Arrival]] = {}
     for arrival in sorted(chosen, key=lambda a: path_key(a.path)):
@@ -233,7 +235,7 @@ def _overlaid(d: Deciding, chosen: list[Arrival], frames: Frames) -> OverlayedWr
 
 
 def _withdraw_coming(d: Deciding, node: GraphNode, state: NodeJoinState, chosen: list[ArrivalId]) -> None:
-    """`rest: cancel`: the tokens that could still come are withdrawn, surplus held here included."""
+    """Cancel the tokens that could still come, and the surplus held here (`rest: cancel`)."""
     coming = [
         unit
         for unit in standing.item_units(d.state, state.item)

@@ -1,4 +1,4 @@
-"""A token comes to a node with a join of its own and is held there (2.5, A8). `node_join` decides when it fires."""
+"""Arriving at a node's own join: the token is held there (2.5, A8). `node_join` decides when the join fires."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def arrive(
     path: str,
     loops: dict[str, int] | None,
 ) -> None:
-    """A token comes along `t` to a node with a join of its own."""
+    """Hold a token that comes along `t` to a node with a join of its own, or absorb it."""
     item = join_item(d.state, frames)
     definition = t.target.definition.join
     assert definition is not None

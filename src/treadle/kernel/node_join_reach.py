@@ -1,4 +1,5 @@
-"""Who can still come to a node's own join: live units of the item, by the static graph less spent loops (A8, A12)."""
+"""Reachability of a node's own join: whether live units of the item can still come, by the static graph less spent
+loops (A8, A12)."""
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ def reaches(d: Deciding, unit: int, goal: GraphNode, state: NodeJoinState, via: 
 
 
 def _is_abandoned(d: Deciding, frames: Frames, state: NodeJoinState) -> bool:
-    """Stragglers of an early join are live for no join around it, but they are for one another."""
+    """Whether these frames are in an abandoned branch. Stragglers of an early join are live for no join around it, but
+    they are for one another."""
     held = d.state.arrivals[state.held[0]].frames if state.held else ()
     return any(frame[1] in d.state.groups[frame[0]].abandoned and frame not in held for frame in frames)
 
@@ -70,6 +72,7 @@ def _reach(d: Deciding, node: GraphNode, loops: dict[str, int] | None) -> int:
 
 
 def rearmed(d: Deciding, node: GraphNode, state: NodeJoinState) -> bool:
-    """Every other transition has delivered once, or nothing can still come that way."""
+    """Whether a counting join begins a new round: every other transition has delivered once, or nothing can come along
+    it."""
     waiting = [t for t in node.inbound if t.id not in state.used and t.id not in state.absorbed]
     return not any(can_still_come(d, node, state, t) for t in waiting)

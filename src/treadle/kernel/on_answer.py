@@ -24,11 +24,12 @@ from treadle.model.states import ExternalState, Mode, RunStatus, TokenState, Wai
 Json = Any
 
 RECOVERIES_MAX = 5
-"""How often an attempt's worker may be lost before the token fails WORKER_LOST (2.16): poison must not circulate."""
+"""How often an attempt's worker may be lost before the token fails with WORKER_LOST (2.16): work that kills its workers
+must not circulate for ever."""
 
 
 def _executing(d: Deciding, token_id: TokenId, attempt: int) -> Token | None:
-    """The visit, if this attempt is the one being executed; a stale result is recorded as ignored, once."""
+    """The visit, if this attempt is the one being executed. A stale result is recorded as ignored, once."""
     token = d.state.tokens.get(token_id)
     if token is not None and token.attempt == attempt and token.state is EXECUTING and token.waiting is None:
         return token
@@ -39,7 +40,8 @@ def _executing(d: Deciding, token_id: TokenId, attempt: int) -> Token | None:
 
 
 def late_success(d: Deciding, token: TokenId, attempt: int | None, output: Json, child: RunId | None = None) -> None:
-    """2.10: work that was cancelled too late to be prevented has happened; it gets its record and is undone too."""
+    """Record work that was cancelled too late to be prevented (2.10): it has happened, so it gets its record and is
+    undone too."""
     stopped = d.state.stopping.get(token)
     if stopped is None or stopped.mode is not Mode.FORWARD or attempt not in (None, stopped.attempt):
         return
@@ -54,7 +56,7 @@ def late_success(d: Deciding, token: TokenId, attempt: int | None, output: Json,
 
 
 def _would_compensate(d: Deciding) -> bool:
-    """The run has ended in a way that is compensated; there was only nothing to undo yet."""
+    """Whether the run has ended in a way that is compensated, and there was only nothing to undo yet."""
     policy = d.graph.definition.compensation
     if d.state.status is RunStatus.FAILED:
         return policy != "off"
@@ -67,7 +69,8 @@ def _why_late(d: Deciding, token_id: TokenId) -> str:
 
 
 def report_progress(d: Deciding, command: c.ReportProgress) -> None:
-    """Something an attempt says while it works. What comes late, twice or out of order is dropped: it is no result."""
+    """Record something that an attempt reports while it works. A report that comes late, twice or out of order is
+    dropped: it is no result."""
     token = d.state.tokens.get(command.token)
     if token is None or token.state is not TokenState.EXECUTING or token.attempt != command.attempt:
         return
@@ -76,7 +79,7 @@ def report_progress(d: Deciding, command: c.ReportProgress) -> None:
 
 
 def finish_attempt(d: Deciding, command: c.FinishAttempt) -> None:
-    """An attempt has succeeded."""
+    """Handle the result of an attempt that has succeeded."""
     if command.token in d.state.stopping:
         late_success(d, command.token, command.attempt, command.output)
     token = _answering(d, command.token, command.attempt, command.worker)
@@ -93,7 +96,7 @@ def finish_attempt(d: Deciding, command: c.FinishAttempt) -> None:
 
 
 def fail_attempt(d: Deciding, command: c.FailAttempt) -> None:
-    """An attempt has failed."""
+    """Handle the failure of an attempt."""
     token = _answering(d, command.token, command.attempt, command.worker)
     if token is None:
         return
@@ -124,14 +127,14 @@ def _defer(
 
 
 def apply_result(d: Deciding, token: Token, output: Json, tries: int, requests: tuple[AnyRequest, ...]) -> None:
-    """A successful result takes effect."""
+    """Apply a successful result."""
     refused = None
     if requests:
         try:
             native.apply_requests(d, token, requests)
         except Refused as refusal:
             refused = Error(refusal.rejection.kind, refusal.rejection.message)
-        except RunFails:  # by what it asked for; its own work has succeeded and may have to be undone
+        except RunFails:  # because of its requests; its own work has succeeded and may have to be undone
             if token.id in d.state.tokens and token.mode is Mode.FORWARD:
                 complete.leave_behind(d, token, output)
                 cancel.clear_timers(d, token)
@@ -156,7 +159,7 @@ def apply_result(d: Deciding, token: Token, output: Json, tries: int, requests: 
 
 
 def lose_worker(d: Deciding, command: c.LoseWorker) -> None:
-    """Whoever executed the attempt is gone: hand the same attempt out again, with the same key, unless it is poison."""
+    """Hand an attempt out again whose worker is gone, with the same key, unless its workers were lost too often."""
     token = d.state.tokens.get(command.token)
     if token is None or token.attempt != command.attempt or command.recovery not in (None, token.recoveries):
         return
@@ -204,7 +207,7 @@ def answered_before(d: Deciding, token_id: TokenId, attempt: int | None, answer:
 
 
 def receive_callback(d: Deciding, command: c.ReceiveCallback) -> None:
-    """A webhook worker has answered."""
+    """Handle the answer of a webhook worker."""
     if is_too_deep(command.output):
         raise Refused("BAD_REQUEST", too_deep("the callback's output"))
     answer = [command.output, command.error.as_json() if command.error is not None else None]
@@ -249,7 +252,7 @@ def _refuse_callback(d: Deciding, command: c.ReceiveCallback, kind: str) -> None
 
 
 def apply_callback(d: Deciding, token: Token, output: Json, error: Error | None) -> None:
-    """A callback takes effect."""
+    """Apply the answer of a webhook worker."""
     if error is None:
         suspend.resume_with(d, token, output, "callback")
     else:

@@ -1,4 +1,5 @@
-"""Child runs report their end to the visit that waits for them (2.7, 2.6 step 9), and that they go on again (6.2)."""
+"""Reports of child runs to the visit that waits for them: that they have ended (2.7, 2.6 step 9), and that they go on
+again (6.2)."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ Json = Any
 
 
 def end_child(d: Deciding, command: c.EndChild) -> None:
-    """A child run reports its end."""
+    """Handle the end of a child run."""
     if d.state.compensating is not None:
         asked = d.state.records[d.state.compensating].child
         undone = command.status in (RunStatus.COMPENSATED, RunStatus.COMPENSATION_FAILED)
@@ -40,7 +41,7 @@ def end_child(d: Deciding, command: c.EndChild) -> None:
 def apply_child_end(
     d: Deciding, token: Token, child: Any, status: str, output: Json, error: Error | None, *, compensable: bool
 ) -> None:
-    """A child's end takes effect: its output, or a failure where the list of 2.6 starts again."""
+    """Apply a child's end: its output, or a failure that is handled by the list of 2.6 from the start."""
     if status == RunStatus.COMPLETED:
         if compensable and d.node(token).definition.compensate is None:
             records.record(d, token, output, child)
@@ -56,7 +57,7 @@ def apply_child_end(
 
 
 def _workflow(token: Token) -> str | None:
-    """What the child is a run of; a visit that began to wait under an older version does not know."""
+    """The child's workflow; None for a visit that began to wait under an older version, which did not note it."""
     name = token.detail.get("workflow") if isinstance(token.detail, dict) else None
     return name if isinstance(name, str) else None
 
@@ -72,8 +73,8 @@ def _has_come_back(token: Token, child: RunId, life: int) -> bool:
 
 
 def reopen_call(d: Deciding, command: c.ReopenCall) -> None:
-    """A failed child was reopened (6.2). If its failure has been handled here meanwhile nobody waits for it any more,
-    and it is cancelled."""
+    """Handle the reopening of a failed child (6.2). If its failure has been handled here meanwhile, no visit waits for
+    it any more, and it is cancelled."""
     token = d.state.tokens.get(command.token)
     if token is None or token.called != command.child:
         d.effect(x.CancelChild(command.child))
@@ -82,8 +83,8 @@ def reopen_call(d: Deciding, command: c.ReopenCall) -> None:
 
 
 def _reopen(d: Deciding, token: Token, life: int, levels: int, by: str) -> None:
-    """The call waits for its child again; with `levels` the whole run is retried, and its other failed calls wait for
-    theirs."""
+    """Let the call wait for its child again. With `levels` the whole run is retried, and its other failed calls wait
+    for their children."""
     try:
         reopen_plan.check_run(d, f"visit {token.id} at {token.node!r}")
         others = reopen_plan.unhandled(d.state) if levels else []
@@ -96,7 +97,7 @@ def _reopen(d: Deciding, token: Token, life: int, levels: int, by: str) -> None:
 
 
 def refuse_call(d: Deciding, command: c.RefuseCall) -> None:
-    """A child cannot be retried, although the whole run is: the visit starts a new one."""
+    """Start a new child run for a visit whose child cannot be retried, although the whole run is."""
     token = d.state.tokens.get(command.token)
     if token is None or token.called != command.child:
         return
@@ -114,8 +115,8 @@ def refuse_call(d: Deciding, command: c.RefuseCall) -> None:
 
 
 def _retry_with(d: Deciding, wanted: reopen_plan.Plan, by: str, levels: int, known: dict[TokenId, int]) -> None:
-    """Take the failures back. Calls whose child has not answered yet wait for it, and it is asked again; a life of -1
-    means that it has refused."""
+    """Take the failures back. A call whose child has not answered yet waits for it, and the child is asked again; a
+    life of -1 means that the child has refused."""
     lives = dict(known)
     for call in reopen_plan.failed_calls(d, wanted):
         if levels and call.id not in known:
@@ -127,8 +128,8 @@ def _retry_with(d: Deciding, wanted: reopen_plan.Plan, by: str, levels: int, kno
 
 
 def _leave_sections(d: Deciding, waiting: dict[TokenId, int]) -> None:
-    """A call inside a critical section goes on waiting only if nobody else is in there; else its child is stopped, and
-    it queues up for an attempt with a new one."""
+    """Let a call inside a critical section go on waiting only if no other visit is in there. Otherwise its child is
+    stopped, and the call queues up for an attempt with a new one."""
     entered: set[str] = set()
     for identity in list(waiting):
         token = d.state.tokens[identity]

@@ -1,7 +1,7 @@
 """Claims: a worker begins an attempt and says how long it may be trusted with it (2.7 `queue`, 2.11).
 
-A claim is the worker's name and a lease, which is a timer: one that runs out is a lost worker, whoever owns the run by
-then. Only who holds the claim may renew it or answer (`on_answer`).
+A claim is the worker's name and a lease. The lease is a timer: when it runs out, the worker counts as lost, whichever
+engine owns the run by then. Only the worker that holds the claim may renew it or answer (`on_answer`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from treadle.model.states import TokenState
 
 
 def start_attempt(d: Deciding, command: c.StartAttempt) -> None:
-    """A worker claims an attempt: one on offer, or, when its run changes hands, the one it executes already."""
+    """Let a worker claim an attempt: one on offer, or, when its run changes hands, the one it executes already."""
     token = known_visit(d, command.token)
     if token.state is TokenState.EXECUTING and token.worker == command.worker:
         return
@@ -36,7 +36,8 @@ def start_attempt(d: Deciding, command: c.StartAttempt) -> None:
 
 
 def _is_at_work_unclaimed(d: Deciding, token: Token, command: c.StartAttempt) -> bool:
-    """An engine's own work has no lease while its run is that engine's. It needs one to go on when the run is not."""
+    """Whether the attempt is at work without a lease. An engine's own work needs none while the engine owns the run,
+    and needs one to go on when it does not."""
     at_work = token.state is TokenState.EXECUTING and token.waiting is None and token.id not in d.state.deferred
     unclaimed = token.worker is None and token.external is None and command.lease_until is not None
     same = token.attempt == command.attempt and command.recovery in (None, token.recoveries)
@@ -44,7 +45,7 @@ def _is_at_work_unclaimed(d: Deciding, token: Token, command: c.StartAttempt) ->
 
 
 def extend_lease(d: Deciding, command: c.ExtendLease) -> None:
-    """A worker's heartbeat: only the owner of the attempt may send it."""
+    """Extend a lease. Only the worker that holds it may ask."""
     token = known_visit(d, command.token)
     stale = token.state is not TokenState.EXECUTING or token.attempt != command.attempt
     if stale or token.worker != command.worker or timers.lease_is_over(d, token):

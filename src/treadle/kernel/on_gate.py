@@ -15,7 +15,7 @@ from treadle.model.states import GateState, RunStatus
 
 
 def complete_gate(d: Deciding, command: c.CompleteGate) -> None:
-    """A person has answered."""
+    """Handle a person's answer."""
     _not_the_runs(d, command.token)
     token = d.state.tokens.get(command.token)
     before = answered_before(d, command.token, token.attempt if token is not None else None, command.data)
@@ -41,7 +41,7 @@ def complete_gate(d: Deciding, command: c.CompleteGate) -> None:
 
 
 def claim_gate(d: Deciding, command: c.ClaimGate) -> None:
-    """A person takes a human task on."""
+    """Let a person take on a human task."""
     token = _open(d, command.token)
     if _holder(token) == command.by:
         return
@@ -52,7 +52,7 @@ def claim_gate(d: Deciding, command: c.ClaimGate) -> None:
 
 
 def release_gate(d: Deciding, command: c.ReleaseGate) -> None:
-    """Whoever has claimed a human task gives it back; what nobody has claimed stays so."""
+    """Give back a claimed human task. If nobody has claimed it, nothing changes."""
     token = _open(d, command.token)
     if _holder(token) is None:
         return
@@ -62,7 +62,7 @@ def release_gate(d: Deciding, command: c.ReleaseGate) -> None:
 
 
 def delegate_gate(d: Deciding, command: c.DelegateGate) -> None:
-    """Whoever has claimed a human task passes it on; one that nobody has claimed may be given to somebody."""
+    """Pass a claimed human task on to somebody else; one that nobody has claimed may be given to somebody."""
     token = _open(d, command.token)
     if _holder(token) == command.to:
         return
@@ -91,7 +91,7 @@ def _holder(token: Token) -> str | None:
 
 
 def _instead_of(token: Token, by: str | None, force: bool) -> str | None:
-    """Whom somebody acts instead of, by force; None if it is theirs, or nobody's. Refuses everybody else."""
+    """The person somebody acts instead of, by force; None if the task is theirs or nobody's. Refuses without force."""
     holder = _holder(token)
     if holder is None or holder == by:
         return None

@@ -1,5 +1,5 @@
-"""What people and parents ask of a run: cancel, pause, resume, extend, abort, groups, compensation (2.7, 2.8, 2.10). An
-operator's retry is `reopen`'s."""
+"""Commands of operators and parent runs: cancel, pause, resume, extend, abort, groups, compensation (2.7, 2.8, 2.10).
+`reopen` has an operator's retry."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def _live(d: Deciding) -> None:
 
 
 def cancel_run(d: Deciding, command: c.CancelRun) -> None:
-    """Cancelling a run that has ended is a no-op."""
+    """Cancel a run. One that has ended stays as it is."""
     if d.state.status in (RunStatus.RUNNING, RunStatus.PAUSED):
         finish.cancel_run(d, command.by, command.reason)
 
 
 def abort_run(d: Deciding, command: c.AbortRun) -> None:
-    """The other answer to a workflow timeout; a run that is over stays as it is."""
+    """End a run that is out of time: the other answer beside extending it. A run that is over stays as it is."""
     if d.state.status in (RunStatus.RUNNING, RunStatus.PAUSED):
         finish.cancel_run(d, command.by, "aborted")
 
@@ -71,7 +71,7 @@ def add_siblings(d: Deciding, command: c.AddSiblings) -> None:
     request = ChangeGroup("add_siblings", command.group, command.items, command.count)
     try:
         native.change_group(d, request, (), "operator", 0, command.id)
-    except RunFails as over:  # a wish that cannot be granted is no reason to fail the run
+    except RunFails as over:  # a request that a limit forbids is refused; it does not fail the run
         raise Refused(over.error.kind, over.error.message) from None
 
 
@@ -85,7 +85,7 @@ def send_signal(d: Deciding, command: c.SendSignal) -> None:
 
 
 def pause_run(d: Deciding, command: c.PauseRun) -> None:
-    """No new dispatch; what arrives is recorded, not routed; all timers freeze."""
+    """Pause a run: nothing is dispatched, answers are recorded but not routed, and all timers freeze."""
     if d.state.status is RunStatus.PAUSED:
         return
     if d.state.status is not RunStatus.RUNNING:
@@ -105,7 +105,8 @@ def resume_run(d: Deciding, command: c.ResumeRun) -> None:
 
 
 def extend_timeout(d: Deciding, command: c.ExtendTimeout) -> None:
-    """A new deadline, `ms` from now; a run that timed out into a pause goes on, one that a person paused does not."""
+    """Set a new deadline, `ms` from now. A run that timed out into a pause goes on; one that a person paused does
+    not."""
     _live(d)
     if command.ms <= 0:
         raise Refused("BAD_REQUEST", f"a timeout is extended by a positive number of ms, got {command.ms}")
@@ -163,7 +164,7 @@ def _carry_on(d: Deciding, token: Token, item: Deferred) -> None:
 
 
 def compensate_run(d: Deciding, _command: c.CompensateRun) -> None:
-    """The parent failed after this child had completed: undo the child's work too."""
+    """Undo the work of a completed child, because its parent has failed."""
     if d.state.status is not RunStatus.COMPLETED:
         if d.state.status in (RunStatus.COMPENSATED, RunStatus.COMPENSATION_FAILED):
             parent.tell_ended(d)

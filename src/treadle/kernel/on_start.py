@@ -1,4 +1,4 @@
-"""StartRun: the run exists, and a token stands at every start node."""
+"""Starting a run: it exists, and a token stands at every start node."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from treadle.model.states import RunStatus
 
 
 def start_run(d: Deciding, command: c.StartRun) -> None:
-    """Delivered twice it changes nothing; an input against the schema starts nothing."""
+    """Start the run. The same command again changes nothing; an input against the schema starts nothing."""
     if d.state.status is not RunStatus.CREATED:
         return
     value = command.input if command.input is not None else {}

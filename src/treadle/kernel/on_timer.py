@@ -1,4 +1,4 @@
-"""FireTimer: what a durable timer means when it is due. Unknown timers were cleared meanwhile and mean nothing."""
+"""Firing a durable timer: its purpose decides what it means. An unknown timer was cleared meanwhile and is ignored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from treadle.model.states import GateState, RunStatus
 
 
 def fire_timer(d: Deciding, command: c.FireTimer) -> None:
-    """A timer is due. A paused run's timers are frozen; on resume they are set anew."""
+    """Handle a timer that is due. The timers of a paused run are frozen; resuming sets them anew."""
     timer = d.state.timers.get(command.timer)
     if timer is None:
         return
@@ -56,7 +56,7 @@ def _trigger(d: Deciding, token: Token, timer: Timer) -> None:
 
 
 def _gate_due(d: Deciding, token: Token, _timer: Timer) -> None:
-    """An unanswered gate: the default answer, or a failure."""
+    """Handle a gate that nobody has answered in time: with its default answer, or with a failure."""
     if token.gate is not GateState.OPEN:
         return
     node = d.node(token)
@@ -75,7 +75,7 @@ def _gate_due(d: Deciding, token: Token, _timer: Timer) -> None:
 
 
 def _gate_remind(d: Deciding, token: Token, _timer: Timer) -> None:
-    """Remind, and again after the same time, until somebody answers."""
+    """Send a reminder, and set the next one, until somebody answers."""
     d.effect(x.RemindGate(token.id))
     every = suspend.config_value(d, token, d.node(token), "remind_ms", token.input)
     if isinstance(every, int | float) and every > 0:
@@ -104,7 +104,7 @@ def _sync(d: Deciding, timer: Timer) -> None:
 
 
 def _run(d: Deciding) -> None:
-    """The run's own deadline."""
+    """Handle the run's own deadline, as its `on_timeout` says."""
     policy = d.graph.definition.on_timeout
     text = f"the run has not ended by its deadline, {d.now - d.state.started_at} ms after it started"
     error = Error("WORKFLOW_TIMEOUT", text)

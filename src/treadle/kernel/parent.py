@@ -1,4 +1,4 @@
-"""News for the parent of a child run: that the child has ended, or that it goes on again."""
+"""Telling the parent of a child run that the child has ended, or that it goes on again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from treadle.model import effects as x
 
 
 def tell_ended(d: Deciding) -> None:
-    """The run has ended; the visit that called it goes on."""
+    """Tell the parent that this run has ended, so that the visit which called it goes on."""
     parent = d.state.parent
     if parent is not None:
         state = d.state
@@ -26,7 +26,8 @@ def tell_ended(d: Deciding) -> None:
 
 
 def tell_reopened(d: Deciding, by: str, levels: int) -> None:
-    """The failed run goes on again: the visit that called it waits for it again (6.2)."""
+    """Tell the parent that this failed run goes on again, so that the visit which called it waits for it again
+    (6.2)."""
     parent = d.state.parent
     if parent is not None:
         d.effect(x.ChildReopened(parent.run, parent.token, d.state.life, levels, by))

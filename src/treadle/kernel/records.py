@@ -17,7 +17,7 @@ Json = Any
 
 
 def record(d: Deciding, token: Token, output: Json, child: RunId | None = None) -> None:
-    """A completed visit can be undone."""
+    """Record how to undo a completed visit."""
     if d.graph.definition.compensation == "off":
         return
     d.compensation_recorded(
@@ -26,7 +26,7 @@ def record(d: Deciding, token: Token, output: Json, child: RunId | None = None) 
 
 
 def record_deferred(d: Deciding, token: Token) -> None:
-    """Work that succeeded while the run was paused has happened, though nothing was routed: it can be undone too."""
+    """Record how to undo work that succeeded while the run was paused: it has happened, although it was not routed."""
     item = d.state.deferred.get(token.id)
     if item is None or item.error is not None or token.mode is Mode.COMPENSATION:
         return

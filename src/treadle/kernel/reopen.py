@@ -8,9 +8,8 @@ down. Then, in this order:
     3. failed visits, and those that were at work, get a new attempt; a failed call may wait for its reopened child
     4. visits that were held at joins wait there again, with what they had brought; the joins' clocks restart
 
-Promises: a refusal changes nothing and says why. What was cancelled for another reason stays cancelled. A run decides
-for itself alone: a reopened child tells its parent, and a run that is retried as a whole asks its failed
-children first.
+Promises: a refusal changes nothing and says why. Visits cancelled for another reason stay cancelled. A run decides for
+itself alone: a reopened child tells its parent, and a run that is retried as a whole asks its failed children first.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ from treadle.model import effects as x
 from treadle.model.ids import ArrivalId, GroupId, TokenId
 from treadle.model.states import Mode, RunStatus, TokenState, Waiting
 
-# What is asked
+# Commands
 
 
 def retry_token(d: Deciding, command: c.RetryToken) -> None:
-    """One visit that has failed or timed out: same token, new attempt."""
+    """Retry one visit that has failed or timed out: the same token gets a new attempt."""
     state = d.state
     kept = state.fallen.get(command.token)
     token = kept.token if kept is not None else state.tokens.get(command.token)
@@ -56,8 +55,8 @@ def retry_token(d: Deciding, command: c.RetryToken) -> None:
 
 
 def retry_run(d: Deciding, command: c.RetryRun) -> None:
-    """All visits whose failure nothing has handled, together. Failed children come first: they are asked, and what they
-    answer lets this run go on (`on_child`)."""
+    """Retry all visits whose failure nothing has handled, together. Failed children come first: they are asked, and
+    their answers let this run go on (`on_child`)."""
     if command.levels and _is_reopened(d, command):
         return
     try:
@@ -79,13 +78,13 @@ def retry_run(d: Deciding, command: c.RetryRun) -> None:
 
 
 def ask_child(d: Deciding, token: Token, by: str, levels: int) -> None:
-    """The child of a failed call is to be retried as a whole."""
+    """Ask for the child of a failed call to be retried as a whole."""
     assert token.called is not None
     d.effect(x.RetryChild(token.called, token.id, by, levels))
 
 
 def _is_reopened(d: Deciding, command: c.RetryRun) -> bool:
-    """Whether the parent asks for what has happened already: it is told again."""
+    """Whether the parent asks for a retry that has happened already. Then it is told again."""
     state = d.state
     if not state.life or state.status is RunStatus.FAILED:
         return False
@@ -95,11 +94,12 @@ def _is_reopened(d: Deciding, command: c.RetryRun) -> bool:
     return True
 
 
-# Taking it back
+# Carrying a plan out
 
 
 def carry_out(d: Deciding, wanted: Plan, by: str, levels: int, lives: dict[TokenId, int] | None = None) -> None:
-    """Take the failures back. `lives`: calls that wait for the child they have, and which of its lives."""
+    """Take the failures back. `lives`: the calls that wait for the child they have, and how often that has been
+    reopened."""
     reopened = d.state.status is RunStatus.FAILED
     if reopened:
         _reopen_run(d, by, levels)
@@ -125,7 +125,7 @@ def _reopen_run(d: Deciding, by: str, levels: int) -> None:
 
 
 def _reopen_joins(d: Deciding, wanted: Plan, by: str) -> None:
-    """Outermost first: a group around another is older."""
+    """Reopen the joins, outermost first: a group around another is older."""
     failed = [(f.group or 0, seq, f) for seq, f in wanted.failures.items() if f.target is not None]
     for _, seq, failure in sorted(failed, key=lambda entry: entry[:2]):
         assert failure.target is not None
@@ -148,7 +148,7 @@ def _wait_for_child(d: Deciding, token: Token, life: int) -> None:
 
 
 def _restart_fallen(d: Deciding, wanted: Plan, by: str) -> list[TokenId]:
-    """Visits that were at work get a new attempt. The others, held at joins, are left to `_hold_again`."""
+    """Give visits that were at work a new attempt. Returns the others, which are held at joins, for `_hold_again`."""
     held = []
     for identity in sorted(wanted.tokens):
         kept = d.state.fallen[identity]
@@ -191,7 +191,7 @@ def _awaiting(d: Deciding, group: GroupId | None, target: str) -> int | None:
 
 
 def _restart_clocks(d: Deciding) -> None:
-    """A join at which somebody waits again counts from now."""
+    """Restart the clocks of joins at which a visit waits again: they count from now."""
     for group in d.state.groups.values():
         for state in group.sites:
             timeout = d.graph.sites[state.index].sync.timeout_ms
@@ -200,7 +200,7 @@ def _restart_clocks(d: Deciding) -> None:
 
 
 def wake_all(d: Deciding) -> None:
-    """Everything that may begin begins, and every join is looked at: after a pause or an operator's retry."""
+    """Begin every pending token and evaluate every join: after a pause or an operator's retry."""
     for token in d.state.tokens.values():
         if token.state is TokenState.PENDING:
             d.ready.append(token.id)

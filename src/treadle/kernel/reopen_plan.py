@@ -1,8 +1,9 @@
-"""What an operator's retry would take back, and why it cannot (6.2). Decides nothing: `reopen` carries a plan out.
+"""Planning an operator's retry: what it would take back, and why it cannot (6.2). Decides nothing; `reopen` carries a
+plan out.
 
-A failure that nothing handles travels: it ends its branch, the branch may make a join fail, that ends the branch around
-it, and so on to the run. A plan begins with the failures that are to be retried and follows the same way outwards, over
-every join that has failed with them, to the run if that has failed.
+A failure that nothing handles travels outwards: it ends its branch, the branch may make a join fail, that ends the
+branch around it, and so on to the run. A plan begins with the failures that are to be retried and follows the same way,
+over every join that has failed with them, to the run if that has failed.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Plan(Struct):
 
 
 def unhandled(state: RunState) -> list[int]:
-    """The failures that have become the run's: those nothing handled, and those that made these fan-ins fail."""
+    """The failures that make the run fail: those nothing handled, and those that made such fan-ins fail."""
     found: dict[int, None] = {}
     todo = [seq for seq, failure in state.failures.items() if failure.unhandled]
     while todo:
@@ -43,7 +44,7 @@ def unhandled(state: RunState) -> list[int]:
 
 
 def unhandled_visits(state: RunState) -> list[TokenId]:
-    """The visits that a retry of the run is about: those that failed, and those whose join's clock ran out."""
+    """The visits that a retry of the run starts again: those that failed, and those whose join's clock ran out."""
     chosen = set(unhandled(state))
     failed = [state.failures[seq].token for seq in chosen if state.failures[seq].token]
     waited = [
@@ -55,8 +56,8 @@ def unhandled_visits(state: RunState) -> list[TokenId]:
 
 
 def plan(d: Deciding, chosen: list[int]) -> Plan:
-    """What these failures have led to, outwards as far as they have travelled. Refused if some of that cannot be taken
-    back."""
+    """Plan the retry of these failures, with everything they have led to, outwards as far as they have travelled.
+    Refused if some of it cannot be taken back."""
     state = d.state
     taken: dict[int, Failure] = {}
     todo = list(chosen)
@@ -91,7 +92,7 @@ def _check_memory(d: Deciding, group: GroupId, target: str | None) -> None:
 
 
 def _check_around(d: Deciding, failure: Failure, taken: dict[int, Failure]) -> None:
-    """A join that went down with another failure comes back only with that one."""
+    """Refuse if a join around went down with another failure: it comes back only with that one."""
     if failure.fails is None:
         return
     for site in d.state.groups[failure.fails[0]].sites:

@@ -1,4 +1,5 @@
-"""Which transitions a visit's outcome takes (2.2): tiers, conditions, loops. Chooses; `fan_out` carries out."""
+"""Routing: choosing the transitions that a visit's outcome takes, by tiers, conditions and loops (2.2). `fan_out`
+carries them out."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from treadle.model.ids import Frames, TokenId
 
 
 class Origin(NamedTuple):
-    """Where a dispatch starts from: a visit that has ended, or a fan-in that failed before its target ran (token 0)."""
+    """The start of a dispatch: a visit that has ended, or a fan-in that failed before its target ran (token 0)."""
 
     token: TokenId
     node: GraphNode
@@ -26,11 +27,11 @@ class Origin(NamedTuple):
     attached: bool = False
     """The visit itself will wait where its tokens arrive at joins; otherwise an arrival stands alone (token 0)."""
     output: Any = None
-    """What the visit produced, for a canvas collector."""
+    """The visit's output, for a canvas collector."""
 
 
 class RoutingFailed(Exception):
-    """The visit cannot be routed: the token fails, never retried."""
+    """The visit cannot be routed: its token fails and is not retried."""
 
     def __init__(self, error: Error) -> None:
         super().__init__(error.message)
@@ -40,7 +41,7 @@ class RoutingFailed(Exception):
 def choose(
     d: Deciding, view: TokenView, tiers: tuple[tuple[GraphTransition, ...], ...], origin: Origin
 ) -> list[GraphTransition]:
-    """All matches of the first tier that has any; only the first of them for `fan_out: first_match`."""
+    """All matching transitions of the first tier that has any; only the first of them for `fan_out: first_match`."""
     first_only = origin.node.definition.fan_out == "first_match"
     for tier in tiers:
         found = []
@@ -55,8 +56,8 @@ def choose(
 
 
 def condition_holds(d: Deciding, view: TokenView, transition: GraphTransition, origin: Origin) -> bool:
-    """Whether the transition's own condition is true here; an unevaluable one is not, and says so. Raises RoutingFailed
-    where the data is too large to tell."""
+    """Whether the transition's own condition is true here. An unevaluable one is not, and an event says so. Raises
+    RoutingFailed where the data is too large to tell."""
     if transition.condition is None:
         return True
     verdict = transition.condition(view)
@@ -78,7 +79,7 @@ def matches(d: Deciding, view: TokenView, transition: GraphTransition, origin: O
 
 
 def no_match(origin: Origin) -> RoutingFailed:
-    """2.2: a node with outgoing transitions none of which matches."""
+    """The failure of a node with outgoing transitions none of which matches (2.2)."""
     return RoutingFailed(
         Error(
             "NO_MATCHING_TRANSITION",

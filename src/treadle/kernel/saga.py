@@ -27,8 +27,8 @@ Json = Any
 def record_late(
     d: Deciding, token: TokenId, stopped: Stopped, output: Json, child: RunId | None, *, undo: bool
 ) -> None:
-    """The record of a visit that was cancelled and succeeded all the same. In a run that is being undone, or would have
-    been had there been anything to undo, compensation goes on with it."""
+    """Record how to undo a visit that was cancelled and succeeded all the same. With `undo`, compensation goes on with
+    it: the run is being undone, or would have been if there had been anything to undo."""
     d.compensation_recorded(
         token, stopped.node, stopped.path, stopped.frames, input=stopped.input, output=output, child=child
     )
@@ -40,7 +40,7 @@ def record_late(
 
 
 def begin(d: Deciding, cause: str) -> bool:
-    """Start compensating if there is anything to undo. False: the run ends as it is."""
+    """Start compensating if there is anything to undo. Returns False if the run ends as it is."""
     if d.graph.definition.compensation == "off" or not any(_pending(d)):
         return False
     d.run_compensating(cause)
@@ -53,7 +53,7 @@ def _pending(d: Deciding) -> list[Record]:
 
 
 def advance(d: Deciding) -> None:
-    """Undo the newest visit that is not undone yet; when none is left, the run is compensated."""
+    """Undo the newest visit that is not undone yet. When none is left, the run is compensated."""
     if d.state.compensating is not None or d.state.status is not RunStatus.COMPENSATING:
         return
     pending = _pending(d)
@@ -84,7 +84,7 @@ def start_record(d: Deciding, record: Record, by: str = "operator") -> None:
 
 
 def dispatch(d: Deciding, token: Token) -> None:
-    """A compensation token begins: its task sees the visit's input and output."""
+    """Begin a compensation token: its task sees the visit's input and output."""
     assert token.record is not None
     record = d.state.records[token.record]
     undo = d.node(token).definition.compensate
@@ -109,7 +109,7 @@ def dispatch(d: Deciding, token: Token) -> None:
 
 
 def compensation_token_completed(d: Deciding, token: Token, output: Json, tries: int) -> None:
-    """A visit is undone; go on with the one before it."""
+    """Note that a visit is undone, and go on with the one before it."""
     assert token.record is not None
     record = token.record
     d.token_completed(token.id, output, tries)
@@ -118,7 +118,8 @@ def compensation_token_completed(d: Deciding, token: Token, output: Json, tries:
 
 
 def compensation_token_failed(d: Deciding, token: Token, error: Error) -> None:
-    """A visit could not be undone: halt, or go on with the others, as configured. Never another saga."""
+    """Note that a visit could not be undone: halt, or go on with the others, as configured. A compensation is never
+    compensated itself."""
     assert token.record is not None
     record = token.record
     cancel.stop_outside(d, token)
@@ -130,7 +131,7 @@ def compensation_token_failed(d: Deciding, token: Token, error: Error) -> None:
 
 
 def record_failed(d: Deciding, record: RecordId, error: Error) -> None:
-    """One record's compensation has failed."""
+    """Note that the compensation of one record has failed."""
     d.compensation_failed(record, error)
     if d.graph.definition.on_compensation_failure == "continue":
         advance(d)
@@ -140,7 +141,7 @@ def record_failed(d: Deciding, record: RecordId, error: Error) -> None:
 
 
 def cannot_retry(d: Deciding, what: str) -> str:
-    """Why no visit of the run can be retried any more, and what can be done instead."""
+    """The message for a retry that cannot be: why, and what can be done instead."""
     run, status = d.state.run, d.state.status
     if d.state.cause is None:
         return f"{what} cannot be retried: run {run} is {status}"
@@ -151,7 +152,7 @@ def cannot_retry(d: Deciding, what: str) -> str:
 
 
 def child_compensated(d: Deciding, token: TokenId, child: RunId, status: str, error: Error | None) -> None:
-    """The child this run has asked to undo its work reports."""
+    """Handle the report of a child that this run has asked to undo its work."""
     current = d.state.compensating
     assert current is not None
     if status == RunStatus.COMPENSATED:

@@ -26,7 +26,7 @@ class Overlay(dict[str, Any]):
 
 
 class Scope:
-    """What was written in one scope. The run's own has no parent."""
+    """The writes of one scope. The run's own scope has no parent."""
 
     __slots__ = ("overlay", "tree")
 
@@ -58,8 +58,8 @@ class Scope:
             self.tree[str(root)] = _written(below, path[1:], value, path) if len(path) > 1 else value
 
     def own(self, key: str | int) -> Json:
-        """What this overlay has written at `state.<key>`, else at `output.<key>`; MISSING also where that takes a
-        closer look."""
+        """The value this overlay has at `state.<key>`, else at `output.<key>`. MISSING also where finding it needs more
+        than one lookup."""
         for root in ("state", "output"):
             written = self.tree.get(root)
             if type(written) is Overlay:
@@ -160,6 +160,7 @@ def _merged(below: Json, overlay: Overlay) -> Json:
 
 
 def overlaid(chain: Sequence[Scope], path: Path) -> Json:
-    """What the given overlays wrote at `path` (innermost first), and only they: `_branch.output`."""
+    """The value the given overlays (innermost first) have at `path`, without the scopes below them:
+    `_branch.output`."""
     value = read(chain, path)
     return MISSING if value is MISSING else _plain(value)

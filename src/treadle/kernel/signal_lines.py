@@ -1,8 +1,10 @@
-"""One line per signal name: the visits that wait for it, and the signals of that name that nobody has taken yet.
+"""Lines of waiters, one per signal name: the visits that wait for it, and the signals of that name that are not taken
+yet.
 
 Owns the index that A9 needs. Promises that finding the waiter of a signal, or the signal of a waiter, does not look at
 those with another key: ten thousand visits that wait for one name, each with its own key, cost what one costs. Must not
-decide who takes what (`signals`); a composite key (a list, an object) has one place for all, and `signals` compares.
+decide which waiter takes which signal (`signals`). Composite keys (a list, an object) share one place, and `signals`
+compares them.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from treadle.model.ids import TokenId
 
 Json = Any
 Index = tuple[bool, Any] | None
-"""Where a key has its place: by value, with booleans apart from numbers; None: a composite."""
+"""The place of a key: by value, with booleans apart from numbers; None for a composite."""
 
 
 class SignalLine(Struct):
@@ -31,7 +33,7 @@ class SignalLine(Struct):
     places: dict[TokenId, list[Any]] = {}
     """Where each waiter is found: transitions (or None) in `open`, indexes of keys in a tuple of one."""
     kept: dict[int, None] = {}
-    """Signals nobody has taken, oldest first."""
+    """Signals that are not taken yet, oldest first."""
     kept_by_key: dict[Index, dict[int, None]] = {}
 
 
@@ -46,7 +48,7 @@ def index_of(key: Json) -> Index:
 
 
 def join_line(lines: Lines, name: str, token: TokenId, transition: str | None) -> None:
-    """A waiter without a key, or a trigger, which computes its key when a signal comes."""
+    """Enter a waiter without a key, or a trigger, which computes its key when a signal comes."""
     line = _line(lines, name)
     line.last += 1
     line.open[token, transition] = line.last
@@ -61,7 +63,7 @@ def join_line_by_key(lines: Lines, name: str, token: TokenId, key: Json) -> None
 
 
 def leave_line(lines: Lines, name: str, token: TokenId) -> None:
-    """The visit waits for this name no longer, in any way."""
+    """Take a visit out of the line of this name."""
     line = lines.get(name)
     if line is None:
         return
@@ -92,7 +94,7 @@ def has_waiters(lines: Lines, name: str) -> bool:
 
 
 def waiters(lines: Lines, name: str, key: Json) -> Iterator[tuple[TokenId, str | None]]:
-    """Everybody who may take a signal with this key, longest waiting first. Stop looking once one has taken it."""
+    """All waiters that may take a signal with this key, longest waiting first. Stop reading once one has taken it."""
     line = lines.get(name)
     if line is None:
         return
@@ -104,7 +106,7 @@ def waiters(lines: Lines, name: str, key: Json) -> Iterator[tuple[TokenId, str |
 
 
 def kept_signals(lines: Lines, name: str) -> list[int]:
-    """Signals of this name that nobody has taken, oldest first."""
+    """Signals of this name that are not taken yet, oldest first."""
     line = lines.get(name)
     return list(line.kept) if line is not None else []
 

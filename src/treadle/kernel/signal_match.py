@@ -1,5 +1,5 @@
-"""Which signal a waiter accepts: by its key, and by how old the signal may be (A9). Gives nothing away; `signals`,
-`suspend` and `triggers` do.
+"""Matching signals and waiters: by key, and by how old the signal may be (A9). Hands nothing out; `signals`, `suspend`
+and `triggers` do.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def oldest_kept(d: Deciding, token: Token, transition: GraphTransition | None, n
 
 
 def wish_of(d: Deciding, token: Token, transition: GraphTransition | None) -> tuple[bool, Json] | None:
-    """(whether only one key will do, the key); None: a key without a value fits no signal, and history says why."""
+    """(whether only one key will do, the key). None: the key has no value, so no signal fits, and an event says why."""
     if transition is None:
         return token.detail["keyed"], token.detail["key"]
     if transition.trigger_key is None:
@@ -47,7 +47,8 @@ def fits(wish: tuple[bool, Json] | None, signal: Signal) -> bool:
 
 
 def _fresh(d: Deciding, token: Token, transition: GraphTransition | None, signal: Signal) -> bool:
-    """`buffer`: how old a signal the waiter accepts; omitted any age, `none` only one that comes while it waits."""
+    """Whether the signal is new enough. `buffer` says how old it may be: any age if omitted; `none` accepts only one
+    that comes while the waiter waits."""
     if transition is None:
         buffer = token.detail["buffer"]
     else:

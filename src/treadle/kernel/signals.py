@@ -22,7 +22,7 @@ BUFFER_MAX = 10_000
 
 
 def receive(d: Deciding, name: str, key: Json, data: Json, command: str | None) -> None:
-    """A signal arrives: hand it to the longest waiter, or keep it."""
+    """Handle a signal: hand it to the waiter that has waited longest, or keep it."""
     if len(d.state.signals) >= BUFFER_MAX and not has_waiters(d.state.lines, name):
         raise Refused("LIMIT_EXCEEDED", f"{BUFFER_MAX} signals are waiting to be taken in this run already")
     identity = d.signal_received(name, key, data, command)

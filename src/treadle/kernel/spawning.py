@@ -1,5 +1,5 @@
-"""Bringing a group's branches to life: at once, or as many as `max_in_flight` allows (2.3), never more visits than the
-run may have."""
+"""Spawning the branches of a group: at once, or as many as `max_in_flight` allows (2.3), never more visits than the run
+may have."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from treadle.kernel.view import transition_of
 
 
 def spawn_branches(d: Deciding, group: Group, origin: Origin | None = None) -> None:
-    """Bring as many branches of a group to life as it allows: all, or up to `max_in_flight`."""
+    """Begin as many branches of a group as it allows: all, or up to `max_in_flight`."""
     if origin is None:
         node = d.graph.nodes[group.node]
         origin = Origin(group.origin, node, group.path, group.frames, group.loops, group.last_error)
@@ -30,7 +30,7 @@ def spawn_branches(d: Deciding, group: Group, origin: Origin | None = None) -> N
         for place in range(width):
             t = d.graph.transitions[transition_of(group, index) if width == 1 else group.transitions[place]]
             if t.site is None and t.target.definition.join is None:
-                check_tokens(d, origin, t, 1)  # a lazy branch comes later than its group was counted
+                check_tokens(d, origin, t, 1)  # a lazy branch begins later than its group was counted
             path = f"{group.path}.{group.node}.{group.ordinal + index * width + place}"
             deliver.deliver(d, t, origin, frames, path)
 

@@ -1,4 +1,5 @@
-"""Where units stand, and what is still to come: lookups in the state of groups. Changes nothing; `units` does that."""
+"""Lookups in the state of groups: where units stand, and which branches are still to come. Changes nothing; `units`
+does that."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ every arrival's: a run has at most `max_tokens_per_run` of those."""
 
 
 def unspawned(group: Group) -> int:
-    """Branches that are still only a cursor. None once a join has decided: nobody would wait for them."""
+    """How many branches have not begun. None once a join has decided: nothing would wait for them."""
     rest = group.total - group.spawned
     if not rest or group.withdrawn:
         return 0
@@ -24,7 +25,7 @@ def unspawned(group: Group) -> int:
 
 
 def cursor_group(unit: int) -> GroupId | None:
-    """The group whose cursor a unit is, or None."""
+    """The group a unit is the cursor of, or None."""
     return GroupId(CURSOR - unit) if unit < CURSOR else None
 
 
@@ -53,7 +54,7 @@ def branch_in(frames: Frames, group: int) -> int:
 
 
 def position(frames: Frames, group: int) -> int:
-    """Where in the stack the group's frame is."""
+    """The position of the group's frame in the stack."""
     for place, (identity, _) in enumerate(frames):
         if identity == group:
             return place

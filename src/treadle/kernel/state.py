@@ -1,11 +1,11 @@
-"""The state of one run: what the kernel is given, and the fold of the run's history.
+"""The state of one run: the fold of its history, and what the kernel decides on.
 
 Owns the shapes; `evolve` alone changes them. Only live things are kept: an ended visit leaves one byte (`ended`), and
 a failed one stays while an operator may still retry it. Everything is found by id in O(1); groups keep counters, so
 that no decision scans tokens.
 
-A *unit* is what a join may wait for: a live token (its id), an arrival held at a join (minus its id), or the cursor of
-a group still to be spawned (see `units`). A visit that has executed and waits for siblings is there as its arrivals.
+A *unit* is anything a join may wait for: a live token (its id), an arrival held at a join (minus its id), or the cursor
+of a group still to be spawned (see `units`). A visit that has executed and waits for siblings is there as its arrivals.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Token(Struct, gc=False):
     merged: list[str] | None = None
     version: int = 0
     attempt: int = 0
-    """Of the node's retry; the fence of every answer."""
+    """The attempt of the node's retry. Every answer carries it, so that a late answer is refused."""
     attempts: int = 0
     """Node attempts and task retries together (2.16)."""
     recoveries: int = 0
@@ -59,40 +59,40 @@ class Token(Struct, gc=False):
     detail: Json = None
     arrivals: tuple[ArrivalId, ...] = ()
     held: bool = False
-    """It has executed and stands at joins, as its arrivals, no longer at its node."""
+    """The visit has executed and stands at joins, as its arrivals, no longer at its node."""
     timers: tuple[TimerId, ...] = ()
     external: ExternalState | None = None
     gate: GateState | None = None
-    asked: GateOpened | None = None  # what its newest gate was opened with: a reminder says it again
+    asked: GateOpened | None = None  # the event that opened its newest gate: a reminder repeats it
     child: RunId | None = None
     error: Error | None = None
     when: dict[str, bool | None] | None = None
-    """Armed `when` triggers and whether each held last time; None: it could not be evaluated, as history says."""
+    """Armed `when` triggers and whether each held last time; None: it could not be evaluated, and an event says so."""
     mutex: str | None = None
     """The mutex it holds."""
     progress: tuple[int, int, int] = (0, 0, 0)
-    """The newest part it has said while at work: (attempt, recoveries, part)."""
+    """The newest part it has reported while at work: (attempt, recoveries, part)."""
     forgiven: int = 0
-    """Of the recoveries, those that say nothing against the work."""
+    """How many of the recoveries do not count against the work, because the worker was stopped in good order."""
     retries: int = 0
     """How often an operator has retried it; part of its idempotency key."""
     failure: int = 0
-    """Of a failed visit: which of the run's `failures` it is."""
+    """Of a failed visit: the key of its failure in the run's `failures`."""
     called: RunId | None = None
-    """The child its latest attempt has started, also when that has ended."""
+    """The child its latest attempt has started, even if that has ended."""
     workflow: str | None = None
-    """What that child is a run of."""
+    """The workflow of that child."""
     life: int = 0
     """How often that child has been reopened since."""
 
 
 class Fallen(Struct):
-    """A visit that went down with a failure, as it was: an operator's retry of the failure brings it back."""
+    """A visit that went down with a failure, as it was. An operator's retry of the failure brings it back."""
 
     token: Token
     because: int
     arrivals: tuple[Arrival, ...]
-    """What it held at joins, with what it had brought."""
+    """Its arrivals at joins, with their values."""
 
 
 class Timer(Struct):
@@ -107,7 +107,7 @@ class Timer(Struct):
 
 
 class Signal(Struct):
-    """A signal nobody has taken yet."""
+    """A signal that is not taken yet."""
 
     id: int
     name: str
@@ -118,7 +118,7 @@ class Signal(Struct):
 
 
 class MutexState(Struct):
-    """Who is inside and who waits, in order of arrival."""
+    """The visits that hold a mutex, and those that wait for it in order of arrival."""
 
     holders: dict[TokenId, None] = {}
     queue: list[TokenId] = []
@@ -150,7 +150,7 @@ class Deferred(Struct):
     child: RunId | None = None
     compensable: bool = False
     seq: int = 0
-    """When it came, among the run's events."""
+    """The sequence number of its event."""
 
 
 class Record(Struct):
@@ -168,7 +168,7 @@ class Record(Struct):
 
 
 class Position(Struct):
-    """Where the entity is: a node, an edge with progress, a section, or nowhere."""
+    """The entity's position: a node, an edge with progress, a section, or nowhere."""
 
     node: str | None = None
     edge: str | None = None
@@ -196,21 +196,21 @@ class RunState:
     output: Json = None
     error: Error | None = None
     unhandled: dict[int, Error] = field(default_factory=dict)
-    """Errors of the run's own failures: those nothing has handled, by sequence number, in order."""
+    """Errors that nothing has handled, by the sequence number of their failure, in order. They make the run fail."""
     failures: dict[int, Failure] = field(default_factory=dict)
-    """What an operator's retry could take back, by the sequence number of the failure's event; -1 is the run's."""
+    """Failures that an operator's retry could take back, by the sequence number of their event; -1 is the run's own."""
     fallen: dict[TokenId, Fallen] = field(default_factory=dict)
     """Visits that went down with one of these failures."""
     fallen_arrivals: dict[ArrivalId, Arrival] = field(default_factory=dict)
-    """Arrivals that did so without a visit."""
+    """Arrivals that went down without a visit."""
     own_failure: bool = False
-    """The run failed by itself: its deadline, a deadlock, a limit."""
+    """The run has failed by its own deadline, a deadlock or a limit, not with a visit."""
     life: int = 0
     """How often it has been reopened."""
     levels: int = 0
-    """As `RunResumed.levels`, of the latest reopening."""
+    """`RunResumed.levels` of the latest reopening."""
     time_left: int | None = None
-    """Of a failed run: what is left of its deadline, which stands still (6.2)."""
+    """Of a failed run: the time left until its deadline, which stands still (6.2)."""
     parent: ParentLink | None = None
     depth: int = 0
     depth_max: int = 10
@@ -224,9 +224,10 @@ class RunState:
     live: int = 0
     """Live tokens, those waiting at joins included."""
     working: int = 0
-    """Live tokens that are not held at a join: something can still happen by itself or by an answer."""
+    """Live tokens that are not held at a join: they can still move by themselves or by an answer."""
     passive: int = 0
-    """Of those, the ones waiting for a mutex or for triggers without a signal: perhaps only a token sets them free."""
+    """How many of those wait for a mutex, or for triggers without a signal: perhaps only another token sets them
+    free."""
     watching: dict[TokenId, None] = field(default_factory=dict)
     """Tokens with an armed `when`."""
     at_node: dict[str, int] = field(default_factory=dict)
@@ -235,34 +236,35 @@ class RunState:
     node_joins: dict[tuple[str, Frame | None], NodeJoinState] = field(default_factory=dict)
     scopes: dict[Frame | None, Scope] = field(default_factory=dict)
     writers: dict[tuple[Frame | None, Path], Frame] = field(default_factory=dict)
-    """Which branch of a group without a join last wrote a path around it: another value is a conflict."""
+    """The branch of a group without a join that last wrote a path around it. Another value by a sibling is a
+    conflict."""
     timers: dict[TimerId, Timer] = field(default_factory=dict)
     signals: dict[int, Signal] = field(default_factory=dict)
     lines: Lines = field(default_factory=dict)
     mutexes: dict[str, MutexState] = field(default_factory=dict)
     records: dict[RecordId, Record] = field(default_factory=dict)
     answers: dict[TokenId, tuple[int, Json]] = field(default_factory=dict)
-    """The accepted answer of a gate or callback, by visit: the same again is accepted, another refused."""
+    """The accepted answer of a gate or callback, by visit: the same answer again is accepted, another refused."""
     stopping: dict[TokenId, Stopped] = field(default_factory=dict)
-    """Attempts told to stop whose result may still arrive, to be recorded as ignored."""
+    """Attempts that were told to stop and whose result may still arrive; it is then recorded as ignored."""
     deferred: dict[TokenId, Deferred] = field(default_factory=dict)
-    """What arrived while the run was paused, to be carried on when it resumes."""
+    """Answers that came while the run was paused, to be applied when it resumes."""
     empty: dict[GroupId, None] = field(default_factory=dict)
-    """Groups born empty whose join is not decided yet: each stands for a token to come in the scope around it."""
+    """Groups without branches whose join is not decided yet: each stands for a token to come in the scope around it."""
     cursors: dict[GroupId, None] = field(default_factory=dict)
     """Groups with branches still to be spawned."""
     idle: dict[GroupId, None] = field(default_factory=dict)
-    """Groups without units; forgotten when the next group is opened, unless something has come back to them."""
+    """Groups without units. The next group that is opened forgets them, unless something has come back to them."""
     seen: set[str] = field(default_factory=set)
     artifacts: dict[str, Json] = field(default_factory=dict)
     paused_at: int | None = None
     overdue: bool = False
-    """Its deadline has passed: extending that is what a paused run waits for. A person's pause ends by resuming."""
+    """Its deadline has passed, so the paused run waits for somebody to extend it. A person's pause ends by resuming."""
     paused_signal: int = 0
     """The newest signal when the run was paused: later ones are still to be offered."""
     visits: int = 0
     failed_joins: int = 0
-    """Fan-ins that have failed: routed in a circle they make no visits, so they have a limit of their own."""
+    """Fan-ins that have failed. Routed in a circle they make no visits, so they have a limit of their own."""
     last_token: int = 0
     last_group: int = 0
     last_arrival: int = 0
@@ -270,18 +272,18 @@ class RunState:
     last_signal: int = 0
     last_record: int = 0
     witness: dict[tuple[str, Frame | None], int] = field(default_factory=dict, compare=False, repr=False)
-    """A cache, no state: the unit last seen able to reach a node join, so that looking for one is seldom needed."""
+    """A cache, no state: the unit last seen able to reach a node join, so that a search is seldom needed."""
     compensating: RecordId | None = None
     cause: str | None = None
-    """What the run ended with before compensation began."""
+    """The status the run ended with before compensation began."""
 
     @property
     def is_out_of_time(self) -> bool:
-        """Whether it stands still until somebody extends or aborts it (`on_timeout: human_gate`)."""
+        """Whether the run stands still until somebody extends or aborts it (`on_timeout: human_gate`)."""
         return self.overdue and self.status is RunStatus.PAUSED
 
     def context(self) -> dict[str, Json]:
-        """The run's own scope, for people and expectations: {"state": …, "output": …}."""
+        """The run's own scope, for people and for expectations of scenarios: {"state": …, "output": …}."""
         root = self.scopes[None]
         return {"state": root.plain("state"), "output": root.plain("output")}
 

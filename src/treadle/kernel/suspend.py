@@ -21,11 +21,11 @@ Json = Any
 
 
 class _Unfit(Exception):
-    """The action's configuration makes no sense with this input."""
+    """The action's configuration does not fit this input."""
 
 
 def config_value(d: Deciding, token: Token, node: GraphNode, key: str, value: Json) -> Json:
-    """One config field: a source over the token's scope, else the input's field of that name."""
+    """The value of one config field: its source over the token's scope, else the input's field of that name."""
     source = node.config.get(key)
     if source is not None:
         return source.evaluate(d.view(token))
@@ -33,7 +33,7 @@ def config_value(d: Deciding, token: Token, node: GraphNode, key: str, value: Js
 
 
 def suspend(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
-    """Begin to wait."""
+    """Begin the node's wait."""
     try:
         _STARTERS[node.suspends or ""](d, token, node, value)
     except (EvaluationError, _Unfit) as problem:
@@ -49,7 +49,7 @@ def _start(d: Deciding, token: Token, value: Json) -> int:
 
 
 def deadline(d: Deciding, token: Token, node: GraphNode, extra: int | None = None) -> None:
-    """The clock of an attempt that waits."""
+    """Start the clock of an attempt that waits."""
     task = node.task
     execution = task.steps[0].action.execution if task is not None else None
     given = (node.deadline_ms, execution.timeout_ms if execution is not None else None, extra)
@@ -150,7 +150,9 @@ def _workflow_call(d: Deciding, token: Token, node: GraphNode, value: Json) -> N
     if problem is not None or graph is None:
         failure.attempt_failed(d, token, problem or Error("NOT_FOUND", f"workflow {name!r}"))
         return
-    version = version or graph.version or None  # what was checked is what starts, whatever is deployed meanwhile
+    version = (
+        version or graph.version or None
+    )  # the version that was checked starts, even if another is deployed meanwhile
     child = RunId(f"{d.state.run}.{token.id}" + (f"~{attempt}" if attempt > 1 else ""))
     inherit = bool(config_value(d, token, node, "inherit_artifacts", value))
     d.child_started(token.id, child, name, version)
@@ -175,7 +177,7 @@ def _workflow_call(d: Deciding, token: Token, node: GraphNode, value: Json) -> N
 
 
 def catches_failure(node: GraphNode) -> bool:
-    """Whether a call goes on with its child's failure as a result."""
+    """Whether a call takes its child's failure as a result (`on_failure: catch`)."""
     return node.task is not None and node.task.steps[0].action.config.get("on_failure") == "catch"
 
 
@@ -199,11 +201,11 @@ _STARTERS = {
 
 
 def resume_with(d: Deciding, token: Token, output: Json, by: str) -> None:
-    """What the token waited for has come: it goes on and completes with it."""
+    """Resume a token with what it waited for, and complete its visit with that."""
     d.token_resumed(token.id, by)
     complete.complete_visit(d, token, output)
 
 
 def started_by(d: Deciding, token: Token, by: str) -> None:
-    """A14: this branch was the first to be claimed, answered, signalled or due."""
+    """Note that this branch was claimed, answered, signalled or due: it may be the first (A14)."""
     choose_by_start(d, token.frames, by)

@@ -1,4 +1,4 @@
-"""Setting durable timers. What a fired one means is `on_timer`'s business."""
+"""Setting durable timers. `on_timer` decides what a fired one means."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from treadle.model.ids import GroupId
 
 
 def start(d: Deciding, due: int, purpose: str, token: Token | None = None, target: str | None = None) -> None:
-    """A timer that fires at `due`, once, unless its token ends first."""
+    """Set a timer that fires at `due`, once, unless its token ends first."""
     timer = d.timer_set(due, purpose, token=token.id if token is not None else None, target=target)
     d.effect(x.SetTimer(timer, due))
 
 
 def start_join(d: Deciding, due: int, group: GroupId, target: str) -> None:
-    """The clock of a group's join at `target`."""
+    """Set the timer of a group's join at `target`."""
     timer = d.timer_set(due, "sync", group=group, target=target)
     d.effect(x.SetTimer(timer, due))
 
@@ -29,6 +29,6 @@ def arm(d: Deciding, token: Token) -> None:
 
 
 def lease_is_over(d: Deciding, token: Token) -> bool:
-    """Expired is expired, whether or not its timer has been delivered yet."""
+    """Whether the token's lease has expired, even if its timer has not been delivered yet."""
     timers_of = (d.state.timers[timer] for timer in token.timers)
     return any(timer.purpose == "lease" and timer.due <= d.now for timer in timers_of)

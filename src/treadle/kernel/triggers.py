@@ -20,7 +20,8 @@ from treadle.model.states import TokenState, Waiting
 
 
 def on_arrival(d: Deciding, token: Token) -> bool:
-    """What was there before the token: kept signals, conditions that hold. True when that has ended the visit."""
+    """Follow triggers whose cause was there before the token: kept signals, conditions that hold. Returns whether that
+    has ended the visit."""
     for t in d.node(token).triggers:
         trigger = t.definition.trigger
         if trigger is not None and trigger.signal is not None:
@@ -33,12 +34,12 @@ def on_arrival(d: Deciding, token: Token) -> bool:
 
 
 def is_live(d: Deciding, token: Token) -> bool:
-    """The visit has not ended."""
+    """Whether the visit has not ended."""
     return token.id in d.state.tokens and token.state not in (TokenState.FAILED, TokenState.TIMED_OUT)
 
 
 def check_when(d: Deciding) -> bool:
-    """After every commit of the run: each armed `when` that has become true. True when one was followed."""
+    """Follow each armed `when` that has become true; asked after every command. Returns whether one was followed."""
     followed = False
     for token in [d.state.tokens[identity] for identity in d.state.watching]:
         followed = check_when_of(d, token) or followed
@@ -46,7 +47,7 @@ def check_when(d: Deciding) -> bool:
 
 
 def check_when_of(d: Deciding, token: Token) -> bool:
-    """The armed `when` triggers of one visit, on its arrival too."""
+    """Follow the armed `when` triggers of one visit, on its arrival too."""
     followed = False
     for name, held in list((token.when or {}).items()):
         if not is_live(d, token) or not token.when or not d.running:
@@ -69,7 +70,8 @@ def check_when_of(d: Deciding, token: Token) -> bool:
 
 
 def occur(d: Deciding, token: Token, t: GraphTransition, signal: Signal | None) -> bool:
-    """A trigger has occurred. False: its condition does not hold, or its loop is spent, and nothing happens."""
+    """Follow a trigger that has occurred. Returns False, and nothing happens, if its condition does not hold or its
+    loop is spent."""
     node = d.node(token)
     mutex = node.definition.mutex
     holds = token.mutex if mutex is not None and mutex.keep and t.definition.interrupting else None
@@ -104,7 +106,7 @@ def occur(d: Deciding, token: Token, t: GraphTransition, signal: Signal | None) 
 
 
 def _begin_choice(d: Deciding, token: Token, signal: Signal | None) -> None:
-    """A node that only waits for triggers: what the signal brings is its output, and may be read by what follows."""
+    """Apply the output of a node that only waits for triggers: the signal's data, which transitions may read."""
     if token.state is TokenState.PENDING:  # the signal was there before the token
         d.token_started(token.id, token.attempt + 1)
     node = d.node(token)
@@ -122,7 +124,7 @@ def _complete_choice(d: Deciding, token: Token, signal: Signal | None, by: str) 
 
 
 def _interrupt(d: Deciding, token: Token, by: str) -> None:
-    """The visit's own work, under way or queued, is withdrawn."""
+    """Cancel the visit's own work, whether it is under way or queued."""
     cancel.stop_outside(d, token)
     if token.state is TokenState.PENDING:
         d.token_started(token.id, token.attempt + 1)

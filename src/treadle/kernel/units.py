@@ -1,4 +1,5 @@
-"""Who can still arrive where: the counters behind every join, kept in O(frames × joins of the group) per move.
+"""Counting units: the counters behind every join, kept in O(frames × joins of the group) per move. They say who can
+still arrive where.
 
 Owns `members`, `units`, `spawned`, and of each site `live`, `waiting` and `arrived`. Called by `evolve` only.
 
@@ -21,17 +22,17 @@ from treadle.model.ids import ArrivalId, Frames
 
 
 def add_token(state: RunState, token: Token) -> None:
-    """A token inside groups has come to stand at its node."""
+    """Count a token inside groups that has come to stand at its node."""
     _count(state, token.id, token.frames, state.graph.nodes[token.node].bit, 1)
 
 
 def remove_token(state: RunState, token: Token) -> None:
-    """A token inside a group has ended or turned into arrivals."""
+    """Count out a token inside groups that has ended or turned into arrivals."""
     _count(state, token.id, token.frames, state.graph.nodes[token.node].bit, -1)
 
 
 def add_arrival(state: RunState, arrival: Arrival) -> None:
-    """An arrival is held at a join."""
+    """Count an arrival that is held at a join."""
     _count_arrival(state, arrival, 1)
     if arrival.group is None:
         return
@@ -51,7 +52,7 @@ def wait_at(site: SiteState, branch: int, arrival: ArrivalId) -> None:
 
 
 def remove_arrival(state: RunState, arrival: Arrival) -> None:
-    """An arrival was consumed by its join, or withdrawn."""
+    """Count out an arrival that was consumed by its join or withdrawn."""
     _count_arrival(state, arrival, -1)
     if arrival.group is None:
         return
@@ -69,7 +70,7 @@ def remove_arrival(state: RunState, arrival: Arrival) -> None:
 
 
 def abandon(state: RunState, group: Group, branches: list[int]) -> None:
-    """From now on nobody outside waits for what is left in these branches."""
+    """Abandon branches: no join outside waits for their units any more."""
     for branch in branches:
         if branch in group.abandoned:
             continue
@@ -82,7 +83,8 @@ def abandon(state: RunState, group: Group, branches: list[int]) -> None:
 
 
 def update_cursor(state: RunState, group: Group) -> None:
-    """A group with branches still to come stands, for everybody around it, where they will begin."""
+    """Update the cursor of a group: while branches are still to begin, it stands where they will begin, for all joins
+    around."""
     pending = unspawned(group) > 0
     if pending == (group.id in state.cursors):
         return
@@ -113,7 +115,7 @@ def _count(
     popped: int | None = None,
     stays: int | None = None,
 ) -> None:
-    """Enter or leave every group around a unit.
+    """Count a unit into every group around it, or out of them.
 
     `popped` is the group it is about to leave, `stays` how many of the outer frames it will keep: there it counts as in
     flight."""
@@ -140,7 +142,7 @@ def _count(
 
 
 def count_active(group: Group, index: int, delta: int) -> None:
-    """Of a lazy group: branches with something that is not held at a join, whosoever's join it is."""
+    """Count the units of a branch of a lazy group that are not held at a join, whichever group's join it is."""
     count = group.active.get(index, 0) + delta
     if count:
         group.active[index] = count
@@ -149,7 +151,7 @@ def count_active(group: Group, index: int, delta: int) -> None:
 
 
 def _count_live(state: RunState, frames: Frames, bit: int, delta: int, popped: int | None) -> None:
-    """As `_count`, but membership stays: only who waits for the unit changes."""
+    """As `_count`, but membership stays: only the joins that wait for the unit change."""
     if popped is not None and any(identity == popped for identity, _ in frames):
         frames = frames[: position(frames, popped)]
     for identity, index in reversed(frames):

@@ -1,5 +1,5 @@
-"""What an expression sees from where a token stands: layered scopes, its branch, item variables, its error, its run
-and visit, the marking."""
+"""The view of a token's expressions: layered scopes, its branch, item variables, its error, its run and visit, and the
+marking."""
 
 from __future__ import annotations
 
@@ -123,7 +123,8 @@ def item_of(state: RunState, frames: Frames) -> Frame | None:
 
 
 def join_item(state: RunState, frames: Frames) -> Frame | None:
-    """Whose instance of a node's join a token meets: its item's; stragglers nobody waits for meet only one another."""
+    """The item whose instance of a node's join a token meets. Stragglers that no join waits for meet only one
+    another."""
     item = item_of(state, frames)
     inside = frames[frames.index(item) + 1 :] if item is not None else frames
     return next((frame for frame in inside if frame[1] in state.groups[frame[0]].abandoned), item)
@@ -158,7 +159,7 @@ def transition_of(group: Group, index: int) -> str:
 
 
 def races(graph: ExecutionGraph, group: Group, policy: str) -> bool:
-    """Whether the first branch to start, or to complete, makes the others superfluous."""
+    """Whether the first branch of the group to start, or to complete, makes the others superfluous."""
     transitions = [graph.transitions[name] for name in group.transitions]
     if group.names[0].startswith("node:"):  # a transition that makes a group of its own speaks for that one
         transitions = [t for t in transitions if not t.replicates and t.definition.sibling_group is None]
@@ -166,7 +167,7 @@ def races(graph: ExecutionGraph, group: Group, policy: str) -> bool:
 
 
 def group_name(group: Group) -> str:
-    """How people call the group: its declared name, else what it stems from."""
+    """The group's name for people: its declared name, else the transition or node it stems from."""
     return group.names[0].split(":", 1)[1]
 
 
@@ -179,7 +180,8 @@ def _item(state: RunState, frames: Frames) -> Json:
 
 
 def branch_output(state: RunState, frames: Frames, group: GroupId, rest: Path = ()) -> Json:
-    """What this lineage has written since the group was opened, at `rest`: its overlays, innermost first."""
+    """The values that this branch, and those inside it, have written since the group was opened, at `rest`: its
+    overlays, innermost first."""
     if frames[-1][0] == group:
         scope = state.scopes.get(frames[-1])
         if scope is None:

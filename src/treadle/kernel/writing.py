@@ -1,4 +1,4 @@
-"""What a visit writes into its scope: its output mapping, checked as a whole before anything is written (2.4)."""
+"""Writing a visit's output into its scope: the output mapping, checked as a whole before anything is written (2.4)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class _OutputView:
 
 
 def apply_output(d: Deciding, token: Token, output: Json) -> None:
-    """Write what `output_mapping` says, and keep the output where some expression reads it."""
+    """Write the values of `output_mapping`, and keep the whole output if some expression reads it."""
     node = d.graph.nodes[token.node]
     frames = token.frames
     scope = scope_frame(d.state, frames) if frames else None
@@ -82,7 +82,7 @@ def _mapped(d: Deciding, token: Token, node: GraphNode, scope: Frame | None, out
 
 
 def write_problem(d: Deciding, frames: Frames, scope: Frame | None, writes: list[Write]) -> str | None:
-    """Why these writes cannot be made, or None: a path that does not fit, or the state schema.
+    """The reason these writes cannot be made, or None: a path that does not fit, or the state schema.
 
     A write of a whole top-level key always fits; anything else is tried out on a twin of the scope first.
     """
@@ -105,7 +105,7 @@ def write_problem(d: Deciding, frames: Frames, scope: Frame | None, writes: list
 
 
 def merge_problem(d: Deciding, frames: Frames, writes: list[Write]) -> str | None:
-    """As `write_problem`, for what a join writes into the scope around its group."""
+    """As `write_problem`, for the writes of a join into the scope around its group."""
     return write_problem(d, frames, scope_frame(d.state, frames), [w for w in writes if w[0][0] != "nodes"])
 
 
