@@ -1,8 +1,7 @@
-"""L1, pure: what authors write to read data, compiled once and evaluated often.
+"""L1, pure: expressions of authors, compiled once and evaluated often.
 
-A room of its own because both `language` (checks at deploy) and `graph` (compilation) need it. Everything
-here is a function of its arguments: compiling raises `ExpressionError`, evaluating never changes what it is
-shown.
+A package of its own because both `language` (checks at deploy) and `graph` (compilation) need it. Everything here is a
+function of its arguments: compiling raises `ExpressionError`, evaluating never changes the data it reads.
 
     paths       "$.state.ideas[0].text" ⇄ ("state", "ideas", 0, "text")
     view        what an expression may see of a token's scope

@@ -1,4 +1,4 @@
-"""The answer of a condition. Unevaluable is a value, not an exception: routing goes on, history says why."""
+"""The answer of a condition. Unevaluable is a value, not an exception: routing goes on, and the history says why."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from treadle.expression.view import View
 
 
 class Unevaluable(Struct, frozen=True):
-    """Neither true nor false for this data; `reason` names the culprit. Falsy, because it does not match."""
+    """Neither true nor false for this data; `reason` names the value that was missing or did not fit. Falsy, because it
+    does not match."""
 
     reason: str
     limit: bool = False
-    """The data is too large to be evaluated. That is no answer, not even "does not match": the token fails."""
+    """The data is too large to be evaluated. That is not even "does not match": the token fails."""
 
     def __bool__(self) -> Literal[False]:
         return False

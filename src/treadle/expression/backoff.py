@@ -1,4 +1,4 @@
-"""How long to wait before the next try (1.10). Pure arithmetic: the caller brings the randomness."""
+"""Retry delays: how long to wait before the next try (1.10). Pure arithmetic: the caller brings the randomness."""
 
 from __future__ import annotations
 

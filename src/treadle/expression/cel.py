@@ -11,9 +11,8 @@ compiled unchecked. `tokens_at("x")` becomes `tokens_at["x"]`, the same text but
 hidden map of the node names that occur: the marking is asked of the view only when the expression is
 evaluated, and error positions stay true.
 
-Only what is read is passed: the roots an expression names, and of each only the keys it names, unless it uses
-the root as a whole. A root that is absent, but only read by key, counts as empty, so `has(_last_error.kind)`
-is false.
+Only data that is read is passed: the roots an expression names, and of each only the keys it names, unless it uses the
+root as a whole. A root that is absent, but only read by key, counts as empty, so `has(_last_error.kind)` is false.
 
 Limits: what one evaluation may read (the view's `bytes_max`, 4 MiB unless an operator says otherwise; more is an error,
 not an answer); 4,096 characters and as many leaves after unfolding macros; by the library, 10,000 iterations, 32
@@ -54,14 +53,14 @@ _TYPE_NAMES = {
     *("bool", "bytes", "double", "duration", "dyn", "int", "list", "map"),
     *("null_type", "optional_type", "string", "timestamp", "type", "uint"),
 }
-"""Names that CEL keeps for its types. An item variable may be called so, but CEL cannot speak of it."""
+"""Names that CEL reserves for its types. An item variable may have such a name, but CEL cannot refer to it."""
 
 _STRING = r"""[rR]?(?:\"{3}.*?\"{3}|'{3}.*?'{3}|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')"""
 _TOKENS_AT = re.compile(rf"//[^\n]*|(?<![\w.])tokens_at(\s*)\((\s*{_STRING}\s*)\)|{_STRING}", re.DOTALL)
 
 
 class CompiledCel:
-    """One expression, ready. Instances are shared by everybody who wrote the same text."""
+    """One compiled expression. Everybody who wrote the same text shares the instance."""
 
     __slots__ = ("_program", "_roots", "marking", "reads", "text")
 
@@ -205,7 +204,7 @@ _SPELLED = {"and": "&&", "or": "||", "not": "!", "=": "==", "is": "==", "<>": "!
 
 
 def _grammar(message: str) -> str:
-    """A complaint of CEL's parser: what stands there, and what was expected instead."""
+    """A message of CEL's parser: the text it found, and what it expected instead."""
     stray = re.match(r"(?:extraneous|mismatched) input '(.*?)' expecting (.*)", message)
     if stray is None:
         missing = re.match(r"missing ('.*?') at '(.*)'", message)

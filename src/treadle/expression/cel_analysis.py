@@ -1,4 +1,4 @@
-"""What can be known of a CEL expression without running it: what it reads, and how much it could grow.
+"""Analysis of a CEL expression without running it: the paths it reads, and how much it could grow.
 
 `reads` is exact as far as steps are constant: in `state.items[input.i].name` it finds `state.items` and
 `input.i`.
@@ -50,14 +50,14 @@ def _reads_of_path(tree: Tree, bound: frozenset[str]) -> Iterator[Path]:
 
 
 def unfolded(tree: Tree) -> int:
-    """How many leaves the largest value along the way can have, with one for whatever comes from outside."""
+    """How many leaves the largest value along the way can have; data from outside counts as one leaf."""
     growth = _Growth()
     growth.size(tree, {})
     return growth.peak
 
 
 class _Growth:
-    """Sizes of values, bottom up; `peak` remembers also those that a comparison then throws away."""
+    """Sizes of values, bottom up. `peak` also remembers those that a comparison then throws away."""
 
     def __init__(self) -> None:
         self.peak = 1

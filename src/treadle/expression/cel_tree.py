@@ -41,7 +41,7 @@ class Call(Struct, frozen=True):
 
 
 class Fold(Struct, frozen=True):
-    """What every macro expands to: over the items, while `test`, `total` becomes `step`; then `result`."""
+    """The expansion of every macro: over the items, while `test`, `total` becomes `step`; then `result`."""
 
     variables: tuple[str, ...]
     over: Tree

@@ -28,7 +28,7 @@ def missing(path: Path) -> Unevaluable:
 
 
 def can_compare(symbol: str, value: Any) -> bool:
-    """Whether a literal may stand beside this operator at all: only numbers and strings have an order."""
+    """Whether a literal may be used with this operator: only numbers and strings have an order."""
     return symbol not in ORDERINGS or kind_of(value) in _ORDERED
 
 

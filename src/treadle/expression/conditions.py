@@ -1,7 +1,7 @@
-"""Conditions: what decides whether a transition is followed (1.5, 1.10).
+"""Conditions: they decide whether a transition is followed (1.5, 1.10).
 
-Owns the structured forms; CEL is compiled next door and looks the same from outside. A condition becomes a
-closure over a view, built once. Its answer is True, False or Unevaluable, and asking never raises:
+Owns the structured forms. `cel` compiles CEL, which looks the same from outside. A condition becomes a closure over a
+view, built once. Its answer is True, False or Unevaluable, and evaluating never raises:
 
 1. A missing field, or two values of unlike kinds, makes a comparison unevaluable. Only `== null` and `!=
    null` accept every kind, and they too need a value that is there.
@@ -49,15 +49,15 @@ TEXT_MAX = 200
 
 
 class CompiledCondition(msgspec.Struct, frozen=True):
-    """A condition ready to be asked; `evaluate` is the bare closure, for loops that count nanoseconds."""
+    """A compiled condition; `evaluate` is the bare closure, for loops that count nanoseconds."""
 
     evaluate: Test
     text: str
-    """Short, for people: `state.score >= 80`."""
+    """The condition in short, for people: `state.score >= 80`."""
     reads: frozenset[Path] = frozenset()
     """Every path the condition can look at, as far as its text tells."""
     marking: frozenset[str] = frozenset()
-    """The nodes it counts tokens at."""
+    """The nodes at which it counts tokens."""
 
     def __call__(self, view: View) -> Answer:
         return self.evaluate(view)
@@ -68,7 +68,7 @@ class CompiledCondition(msgspec.Struct, frozen=True):
 
 
 class _Place(msgspec.Struct, frozen=True):
-    """Where in the condition we are, how deep, and which extra names may be used."""
+    """The current place in the condition, its depth, and the extra names that may be used."""
 
     names: frozenset[str]
     where: str = ""
@@ -203,7 +203,7 @@ def _joined(condition: dict[str, Any], place: _Place, *, decisive: bool, word: s
 
 
 def _absorbing(tests: tuple[Test, ...], decisive: bool) -> Test:
-    """One decisive answer decides, wherever it stands; short of that the first unevaluable one does."""
+    """One decisive answer decides, wherever it stands; without one, the first unevaluable answer is the result."""
     undecided = not decisive
 
     def test(view: View) -> Answer:

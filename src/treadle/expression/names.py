@@ -1,4 +1,4 @@
-"""Names that people compare by eye: what must not hide in them.
+"""Checks of names that people compare by eye: no invisible characters.
 
 A workflow, a node, a key or a tag is read, quoted and compared by people. Characters that cannot be seen make two
 names look like one, and those that turn the direction of text make a name look like another.
@@ -10,7 +10,7 @@ import unicodedata
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp", "Zs"})
 _SPOKEN = frozenset("\u200c\u200d")
-"""Joiners are part of how some languages, and families of emoji, are written."""
+"""Joiners: some languages, and families of emoji, are written with them."""
 
 
 def escaped(text: str) -> str:
@@ -21,7 +21,7 @@ def escaped(text: str) -> str:
 
 
 def name_problem(text: str) -> str | None:
-    """What is wrong with a name, in words; None for nothing. Most names are printable, and cost one look."""
+    """The problem with a name, in words; None if there is none. Most names are printable, and cost one look."""
     if text.isprintable():
         return None
     hidden = next((letter for letter in text if _is_hidden(letter)), None)

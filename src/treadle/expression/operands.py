@@ -73,7 +73,7 @@ def read_operator(symbol: Any, where: str) -> str:
 
 
 def field_text(path: Path) -> str:
-    """A path as people say it: without the leading `$.`."""
+    """A path as people write it: without the leading `$.`."""
     return format_path(path).removeprefix("$.")
 
 

@@ -1,4 +1,4 @@
-"""Paths: how authors name a place in JSON data, and the one way to look there.
+"""Paths: the names of places in JSON data, and the one way to look there.
 
 Owns the syntax of 1.6 and 1.10: `$.state.ideas[0].text`, `$["odd key"]`, `$.a['b']`; the leading `$.` may be
 left out. A bare name runs to the next `.`, bracket, quote or blank, so node refs such as `step-1` need no
@@ -35,7 +35,7 @@ class _Missing:
 
 
 MISSING: Final = _Missing()
-"""Nothing is there; unlike None, which is a value that somebody wrote."""
+"""The value of a place where nothing is; unlike None, which somebody wrote."""
 
 _BARE = r"[^\s.\[\]\"']+"
 _NAME = re.compile(_BARE)
@@ -104,7 +104,7 @@ def _format_step(step: str | int) -> str:
 
 
 def get_in(value: Any, path: Path) -> Any:
-    """What is at `path` inside `value`, or MISSING. Names look into objects, indexes into arrays."""
+    """The value at `path` inside `value`, or MISSING. Names look into objects, indexes into arrays."""
     for step in path:
         if isinstance(value, dict):
             value = value.get(step, MISSING)

@@ -42,7 +42,7 @@ class Validator:
         self._validator = validator
 
     def problem(self, value: Any) -> str | None:
-        """What is wrong with a value, with the place of each problem; None if nothing is."""
+        """The problems of a value, each with its place; None if there are none."""
         try:
             if self._validator.is_valid(value):
                 return None
@@ -52,7 +52,7 @@ class Validator:
 
 
 def compile_schema(schema: Any) -> Validator | None:
-    """A validator, or None where everything is accepted anyway. Raises ExpressionError for a bad schema."""
+    """A validator, or None if the schema accepts everything. Raises ExpressionError for a bad schema."""
     if schema is None or schema is True:
         return None
     if not isinstance(schema, dict | bool):
@@ -69,7 +69,8 @@ def compile_schema(schema: Any) -> Validator | None:
 
 
 def _refuse_the_oversized(schema: Any) -> None:
-    """Before the library sees the schema, because what is too deep for it ends the process."""
+    """Refuse a schema that is too deep or too large, before the library sees it: too much depth would end the
+    process."""
     known: dict[str, int] = {}
     try:
         size = len(msgspec.json.encode(schema))
@@ -106,13 +107,13 @@ def _looks_of_reference(reference: Any, root: Any, known: dict[str, int]) -> int
     if not isinstance(reference, str) or not reference.startswith("#"):
         return 0
     if reference not in known:
-        known[reference] = 0  # what refers back to itself is counted where it began
+        known[reference] = 0  # a schema that refers back to itself is counted where it began
         known[reference] = _looks(_resolve(reference, root), root, known)
     return known[reference]
 
 
 def _resolve(reference: str, root: Any) -> Any:
-    """What a local JSON pointer leads to; None if nowhere, about which the library will complain."""
+    """The part of the schema a local JSON pointer leads to; None if there is none, which the library will report."""
     value = root
     unquoted = re.sub("%([0-9A-Fa-f]{2})", lambda code: chr(int(code[1], 16)), reference)
     for step in unquoted.split("/")[1:]:

@@ -28,7 +28,7 @@ class CompiledSource(Struct, frozen=True):
     reads: frozenset[Path] = frozenset()
     marking: frozenset[str] = frozenset()
     path: Path | None = None
-    """Of a source that is a path: whoever has the value at hand may look there without a view."""
+    """The path of a source that is one: a caller that has the value at hand may look there without a view."""
 
     @property
     def needs_marking(self) -> bool:

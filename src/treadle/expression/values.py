@@ -14,7 +14,7 @@ from typing import Any
 DEPTH_MAX = 32
 """Levels of nesting in anything an author writes: CEL's own limit, so that all dialects agree."""
 INTEGER_MIN, INTEGER_MAX = -(2**63), 2**64 - 1
-"""What CEL can hold. A literal outside could be compared in one dialect and not in the other."""
+"""The integers CEL can hold. A literal outside could be compared in one dialect and not in the other."""
 
 _KINDS: dict[type, str] = {
     bool: "boolean",
@@ -62,7 +62,7 @@ def membership(values: list[Any]) -> Callable[[Any], bool]:
 
 
 def literal_problem(value: Any, depth: int = 0) -> str | None:
-    """Why a value may not stand as a literal in a definition, or None if it may."""
+    """The reason a value may not be a literal in a definition, or None if it may."""
     if depth > DEPTH_MAX:
         return f"a literal is nested at most {DEPTH_MAX} deep"
     if isinstance(value, float) and not math.isfinite(value):

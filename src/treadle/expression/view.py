@@ -1,7 +1,7 @@
-"""What an expression sees: a token's scope by name, without saying how the scope is kept.
+"""The view of an expression: a token's scope by name, without saying how the scope is kept.
 
-The kernel implements `View` over layered scopes; `DictView` is the plain one, for task steps, output mappings
-and tests. Values that a view hands out are shared: whoever receives one must not change it.
+The kernel implements `View` over layered scopes; `DictView` is the plain one, for task steps, output mappings and
+tests. Values that a view returns are shared: their receiver must not change them.
 """
 
 from __future__ import annotations

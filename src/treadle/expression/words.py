@@ -1,4 +1,4 @@
-"""How messages are worded: short, and naming the nearest thing that would have been right."""
+"""The wording of messages: short, and naming the nearest word that would have been right."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 _WORD_MAX = 60
-"""Characters of a culprit that a message repeats; a hostile document must not come back at full length."""
+"""Characters of a wrong word that a message repeats; a hostile document must not come back at full length."""
 
 
 def clip(text: str, length: int) -> str:
@@ -16,12 +16,12 @@ def clip(text: str, length: int) -> str:
 
 
 def shown(value: Any) -> str:
-    """A culprit as it may stand in a message."""
+    """A wrong word as a message shows it."""
     return clip(repr(value), _WORD_MAX)
 
 
 def nearest(word: Any, known: Iterable[str]) -> str:
-    """The end of a message about an unknown word: what was probably meant, or what there is."""
+    """The end of a message about an unknown word: the word that was probably meant, or the words there are."""
     known = sorted(known)
     close = get_close_matches(str(word)[:_WORD_MAX], known, n=1)
     return f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(known)}"

@@ -5,7 +5,7 @@ a failed one stays while an operator may still retry it. Everything is found by 
 that no decision scans tokens.
 
 A *unit* is anything a join may wait for: a live token (its id), an arrival held at a join (minus its id), or the cursor
-of a group still to be spawned (see `units`). A visit that has executed and waits for siblings is there as its arrivals.
+of a group still to be spawned (see `units`). A visit that waits for siblings is there as its arrivals.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Token(Struct, gc=False):
     child: RunId | None = None
     error: Error | None = None
     when: dict[str, bool | None] | None = None
-    """Armed `when` triggers and whether each held last time; None: it could not be evaluated, and an event says so."""
+    """Armed `when` triggers and whether each held last time; None: it could not be evaluated."""
     mutex: str | None = None
     """The mutex it holds."""
     progress: tuple[int, int, int] = (0, 0, 0)
@@ -226,8 +226,7 @@ class RunState:
     working: int = 0
     """Live tokens that are not held at a join: they can still move by themselves or by an answer."""
     passive: int = 0
-    """How many of those wait for a mutex, or for triggers without a signal: perhaps only another token sets them
-    free."""
+    """How many of those wait for a mutex or for triggers without a signal: perhaps only another token frees them."""
     watching: dict[TokenId, None] = field(default_factory=dict)
     """Tokens with an armed `when`."""
     at_node: dict[str, int] = field(default_factory=dict)
@@ -236,8 +235,7 @@ class RunState:
     node_joins: dict[tuple[str, Frame | None], NodeJoinState] = field(default_factory=dict)
     scopes: dict[Frame | None, Scope] = field(default_factory=dict)
     writers: dict[tuple[Frame | None, Path], Frame] = field(default_factory=dict)
-    """The branch of a group without a join that last wrote a path around it. Another value by a sibling is a
-    conflict."""
+    """The branch of a group without a join that last wrote a path around it; a sibling's other value is a conflict."""
     timers: dict[TimerId, Timer] = field(default_factory=dict)
     signals: dict[int, Signal] = field(default_factory=dict)
     lines: Lines = field(default_factory=dict)

@@ -1,1 +1,2 @@
-"""L0, words: data that every other room shares. No behaviour beyond invariants, no imports of ours."""
+"""L0: the words of the project, as data that every other package shares. No behaviour beyond invariants, no imports of
+ours."""

@@ -1,6 +1,7 @@
-"""Everything that can be asked of a run. Commands are imperatives; each may be delivered twice and counts once.
+"""Commands: everything that can be asked of a run. Their names are imperatives; each may be delivered twice and counts
+once.
 
-A command names visits by token id; whoever speaks in addresses (`judge[2]`) resolves them first.
+A command names visits by token id. Callers that use addresses (`judge[2]`) resolve them first.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Json = Any
 
 
 class Command(Struct, tag_field="command", omit_defaults=True, frozen=True, gc=False):
-    """Asked of one run."""
+    """A command to one run."""
 
 
 class StartRun(Command, tag="start_run", frozen=True):
@@ -34,18 +35,18 @@ class StartRun(Command, tag="start_run", frozen=True):
     trigger: Json = None
     seed: int = 0
     tags: tuple[str, ...] = ()
-    """What people find it by."""
+    """Words by which people find the run."""
 
 
 class StartAttempt(Command, tag="start_attempt", frozen=True):
-    """A worker has begun; from a queue it carries its name and lease."""
+    """A worker has begun an attempt. From a queue the command carries the worker's name and lease."""
 
     token: TokenId
     attempt: int
     worker: str | None = None
     lease_until: int | None = None
     recovery: int | None = None
-    """How many losses of this attempt the offer it claimed knew of: an older offer is not begun. None: unfenced."""
+    """How many losses of this attempt the claimed offer knew of: an older offer is not begun. None: unfenced."""
 
 
 class ExtendLease(Command, tag="extend_lease", frozen=True):
@@ -56,12 +57,12 @@ class ExtendLease(Command, tag="extend_lease", frozen=True):
 
 
 class ReportProgress(Command, tag="report_progress", frozen=True):
-    """An attempt at work says something before it has ended: text as it streams."""
+    """An attempt reports something before it has ended: text as it streams."""
 
     token: TokenId
     attempt: int
     part: int
-    """Counted from 1 in one execution: makes a repeated delivery recognisable."""
+    """Counted from 1 in one execution. A repeated delivery is recognised by it."""
     name: str
     data: Json = None
 
@@ -79,20 +80,20 @@ class FailAttempt(Command, tag="fail_attempt", frozen=True):
     token: TokenId
     attempt: int
     error: Error
-    """What the attempt asked for before it failed is dropped with it."""
+    """Requests the attempt made before it failed are dropped with it."""
     tries: int = 0
     worker: str | None = None
 
 
 class LoseWorker(Command, tag="lose_worker", frozen=True):
-    """Whoever executed this attempt is gone without an answer."""
+    """The worker that executed this attempt is gone without an answer."""
 
     token: TokenId
     attempt: int
     recovery: int | None = None
-    """How many losses of this attempt the sender knew of: makes a repeated delivery recognisable. None: unfenced."""
+    """How many losses of this attempt the sender knew of. A repeated delivery is recognised by it. None: unfenced."""
     graceful: bool = False
-    """It was stopped in good order, with its engine: not counted against the work."""
+    """The worker was stopped in good order, with its engine: the loss does not count against the work."""
 
 
 class FireTimer(Command, tag="fire_timer", frozen=True):
@@ -104,7 +105,7 @@ class SendSignal(Command, tag="send_signal", frozen=True):
     key: Json = None
     data: Json = None
     id: str | None = None
-    """Makes a repeated delivery recognisable."""
+    """The command's own id. A repeated delivery is recognised by it."""
 
 
 class CompleteGate(Command, tag="complete_gate", frozen=True):
@@ -112,7 +113,7 @@ class CompleteGate(Command, tag="complete_gate", frozen=True):
     data: Json = None
     by: str | None = None
     force: bool = False
-    """Also if somebody else has claimed it; history says so."""
+    """Do it even if somebody else has claimed the task; the history says so."""
 
 
 class ClaimGate(Command, tag="claim_gate", frozen=True):
@@ -121,7 +122,7 @@ class ClaimGate(Command, tag="claim_gate", frozen=True):
 
 
 class ReleaseGate(Command, tag="release_gate", frozen=True):
-    """Whoever has claimed a human task gives it back."""
+    """The person who has claimed a human task gives it back."""
 
     token: TokenId
     by: str
@@ -178,15 +179,15 @@ class RetryToken(Command, tag="retry_token", frozen=True):
     token: TokenId
     by: str = "operator"
     attempt: int | None = None
-    """The attempt that failed: makes a repeated delivery recognisable. None: whichever."""
+    """The attempt that failed. A repeated delivery is recognised by it. None: any."""
 
 
 class RetryRun(Command, tag="retry_run", frozen=True):
-    """Try every visit again whose failure nothing has handled, together; failed children first."""
+    """Retry all visits whose failure nothing has handled, together; failed children first."""
 
     by: str = "operator"
     levels: int = 0
-    """Asked by the parent: how many runs outwards are retried as a whole. The child tells it what became of that."""
+    """Set by the parent: how many runs outwards are retried as a whole. The child reports back whether it could."""
 
 
 class ReopenCall(Command, tag="reopen_call", frozen=True):
@@ -195,7 +196,7 @@ class ReopenCall(Command, tag="reopen_call", frozen=True):
     token: TokenId
     child: RunId
     life: int
-    """How often the child has been reopened: makes a repeated delivery recognisable."""
+    """How often the child has been reopened. A repeated delivery is recognised by it."""
     levels: int = 0
     """More than 0: the whole run is retried, not just this call."""
     by: str = "operator"

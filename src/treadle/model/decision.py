@@ -1,4 +1,5 @@
-"""What the kernel answers: facts that now hold, things to be done, and perhaps that the command was refused."""
+"""A decision, the kernel's answer to a command: events that now hold, effects to be carried out, and perhaps a
+refusal."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from treadle.model.events import Event
 
 
 class Decision(Struct):
-    """`events` are already folded into the state the kernel was given; a refusal usually leaves them empty,
-    except that a refused callback is itself a fact worth recording."""
+    """The events are already folded into the state the kernel was given. A refusal usually leaves them empty; a refused
+    callback is the exception, because it is itself worth recording."""
 
     events: list[Event] = []
     effects: list[Effect] = []

@@ -1,4 +1,4 @@
-"""The canonical definition: what any dialect (YAML, JSON, builder, canvas) is normalised to.
+"""The canonical definition: the form to which every dialect (YAML, JSON, builder, canvas) is normalised.
 
 Owns the field names of docs/reference/definition.md. One instance is one immutable version of a workflow. Conditions
 and mappings stay plain JSON here, in canonical form (see below); `graph` compiles them. Fields whose default is None
@@ -25,7 +25,7 @@ Mapping = dict[str, Json]
 
 
 class _Part(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """Everything in a definition is a frozen record that forgets what equals its default."""
+    """A part of a definition: a frozen record that leaves out fields equal to their default."""
 
 
 class Retry(_Part, frozen=True):
@@ -38,7 +38,7 @@ class Retry(_Part, frozen=True):
     jitter: float | None = None
     """0–1; None means 0.1 for exponential backoff and 0 otherwise."""
     retryable_errors: list[str] | None = None
-    """Of an action's policy only: error kinds or HTTP statuses to retry instead of the usual classes."""
+    """Only in an action's policy: error kinds or HTTP statuses to retry instead of the usual classes."""
 
 
 class Execution(_Part, frozen=True):
@@ -57,7 +57,7 @@ class Action(_Part, frozen=True):
 
 
 class Step(_Part, frozen=True):
-    """One action of a task, with its mappings and what its failure means."""
+    """One action of a task, with its mappings and the effect of its failure."""
 
     ref: str
     action: Action
@@ -104,7 +104,7 @@ class Queue(_Part, frozen=True):
 
 
 class Turn(_Part, frozen=True):
-    """When work of a queue is claimed: smaller priorities first, then keys in turns."""
+    """The order in which work of a queue is claimed: smaller priorities first, then keys in turns."""
 
     priority: int = 1
     key: Json = None
@@ -118,7 +118,7 @@ class Mutex(_Part, frozen=True):
 
 
 class EntityMove(_Part, frozen=True):
-    """Where a visit's outcome takes the run's entity."""
+    """The place to which a visit's outcome takes the run's entity."""
 
     section: str | None = None
     complete_as: Literal["success", "failure", "neutral"] | None = None
@@ -167,7 +167,7 @@ class Node(_Part, frozen=True):
     entity: EntityMoves | None = None
     description: str | None = None
     turn: Turn | None = None
-    """Among the work of its queue. None: priority 1, the workflow's name as key."""
+    """Its turn among the work of its queue. None: priority 1, the workflow's name as key."""
 
 
 class Foreach(_Part, frozen=True):
@@ -176,7 +176,7 @@ class Foreach(_Part, frozen=True):
     collection: str
     item_var: str | None = None
     on_empty: str | None = None
-    """Which join an empty collection satisfies, where several are possible: the ref of its target node."""
+    """The join that an empty collection satisfies, where several are possible: the ref of its target node."""
     on_missing: Literal["fail", "empty", "single"] = "fail"
     max_in_flight: int | None = None
     by_item: bool = False
@@ -194,7 +194,7 @@ class Trigger(_Part, frozen=True):
 
 
 class Cancels(_Part, frozen=True):
-    """What a transition withdraws when it fires (A6)."""
+    """The nodes and groups that a transition cancels when it fires (A6)."""
 
     nodes: list[str] = field(default_factory=list)
     groups: list[str] = field(default_factory=list)
@@ -202,7 +202,7 @@ class Cancels(_Part, frozen=True):
 
 
 class Strategy(_Part, frozen=True):
-    """When a join fires."""
+    """The strategy of a join: when it fires."""
 
     kind: Literal["all", "any", "m_of_n", "percent", "cel"] = "all"
     count: int = 0
@@ -211,7 +211,7 @@ class Strategy(_Part, frozen=True):
 
 
 class Merge(_Part, frozen=True):
-    """How branch outputs become one value.
+    """The merge of a join: how branch outputs become one value.
 
     `source` and `target` are canonical paths. A canvas collector uses the source and target "$._visit.output":
     the arriving visit's output, and the output of the node behind the join.
@@ -284,7 +284,7 @@ class Workflow(_Part, frozen=True):
     start: list[str] = field(default_factory=list)
     """Never empty after loading: the default (nodes without inbound transition) is filled in."""
     output: Json | UnsetType = UNSET
-    """A mapping (dict target key → source) or one source; UNSET: what `output.*` targets wrote."""
+    """A mapping (dict target key → source) or one source. UNSET: the values that `output.*` targets wrote."""
     timeout_ms: int | None = None
     on_timeout: Literal["human_gate", "fail", "cancel"] = "human_gate"
     on_unhandled_failure: Literal["fail_run", "let_others_finish"] = "fail_run"
@@ -295,4 +295,4 @@ class Workflow(_Part, frozen=True):
     strict: bool = False
     transitions: list[Transition] = field(default_factory=list)
     canvas: Json = None
-    """For the eye only: positions, colours, sections, notes. Stripped from the execution graph and its hash."""
+    """Only for drawing: positions, colours, sections, notes. Not part of the execution graph and its hash."""

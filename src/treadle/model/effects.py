@@ -1,6 +1,6 @@
-"""Everything the outside world is asked to do. Effects become outbox rows in the transaction that decided them.
+"""Effects: everything the runtime is asked to do. They become outbox rows in the transaction that decided them.
 
-Each is idempotent for its receiver: a dispatch carries its key, a timer its id, a child its run id.
+Carrying one out twice does no harm: a dispatch carries its key, a timer its id, a child its run id.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Json = Any
 
 
 class Effect(Struct, tag_field="effect", omit_defaults=True, frozen=True, gc=False):
-    """Asked of the world by one run."""
+    """Something one run asks of the runtime."""
 
 
 class Slot(Struct, frozen=True, omit_defaults=True):
@@ -37,9 +37,9 @@ class RunTask(Effect, tag="run_task", frozen=True):
     input: Json
     queue: str | None = None
     record: RecordId | None = None
-    """Set: run the node's `compensate` task instead."""
+    """If set: run the node's `compensate` task instead."""
     slot: Slot | None = None
-    """Set: wait for a free place, then say StartAttempt and execute."""
+    """If set: wait for a free place, then send StartAttempt and execute."""
 
 
 class StopTask(Effect, tag="stop_task", frozen=True):
@@ -60,11 +60,11 @@ class OpenGate(Effect, tag="open_gate", frozen=True):
     token: TokenId
     node: str
     title: str | None = None
-    """Of the gate of a run (`RUN_GATE`), which no `gate.opened` describes."""
+    """The title of a run's own gate (`RUN_GATE`), which no `gate.opened` describes."""
 
 
 class NoteClaim(Effect, tag="note_claim", frozen=True):
-    """Lists of gates show who has it; None: nobody any more."""
+    """Lists of gates show who has claimed it; None: nobody."""
 
     token: TokenId
     by: str | None = None
@@ -165,24 +165,25 @@ class Publish(Effect, tag="publish", frozen=True):
 
 
 class OfferWork(Effect, tag="offer_work", frozen=True):
-    """A `RunTask` that may have to wait, for whoever claims it on a store that many workers share. Carries what they
-    need to execute it, so that nobody has to fold the run. Made of a `RunTask` by the runtime, never by the kernel."""
+    """A `RunTask` that may have to wait for a worker, on a store that many workers share. It carries everything they
+    need to execute it, so that no worker has to fold the run. The runtime makes it of a `RunTask`; the kernel never
+    does."""
 
     token: TokenId
     attempt: int
     node: str
     input: Json
     queue: str
-    """"" is the engines' own: work without a queue that observes a limit across runs."""
+    """"" is the engines' own queue: work without a queue that observes a limit across runs."""
     key: str
-    """Work with the same one shares its turns and its limits."""
+    """Work with the same key shares its turns and its limits."""
     workflow: str
     version: int
     path: str
     recovery: int = 0
     """How often the attempt's worker was lost before: tells this offer from earlier ones of the same attempt."""
     priority: int = 1
-    """Smaller ones go first, as with transitions."""
+    """Smaller priorities go first, as with transitions."""
     branch: Json = None
     slot: Slot | None = None
     retries: int = 0
@@ -191,17 +192,17 @@ class OfferWork(Effect, tag="offer_work", frozen=True):
     """`_run`, where the task may read it."""
 
     def task(self) -> RunTask:
-        """What it was made of."""
+        """The `RunTask` it was made of."""
         return RunTask(self.token, self.attempt, self.node, self.input, queue=self.queue or None, slot=self.slot)
 
 
 class WithdrawWork(Effect, tag="withdraw_work", frozen=True):
-    """The visit's offer is over: it was answered, or nobody wants it any more."""
+    """The visit's offer is over: it was answered, or is wanted no longer."""
 
     token: TokenId
 
 
 class HoldWork(Effect, tag="hold_work", frozen=True):
-    """No offer of the run may be claimed, or all of them again."""
+    """Forbids claiming any offer of the run, or allows it again."""
 
     held: bool

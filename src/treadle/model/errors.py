@@ -1,5 +1,4 @@
-"""What went wrong, as data: the error a token or run fails with, and the refusal a command gets. Kinds are closed
-(2.14)."""
+"""Errors as data: the error a token or run fails with, and the refusal a command gets. Kinds are closed (2.14)."""
 
 from __future__ import annotations
 
@@ -45,14 +44,14 @@ others."""
 
 
 class Cause(Struct, frozen=True, omit_defaults=True):
-    """A failure behind another one: of a branch behind a fan-in's, of a child run behind a call's."""
+    """A failure that caused another: of a branch behind a fan-in's, of a child run behind a call's."""
 
     kind: str
     message: str
     node: str | None = None
     path: str | None = None
     branch: int | None = None
-    """Index of the branch that died of it."""
+    """Index of the branch that failed with it."""
     run: RunId | None = None
     """The child run it happened in."""
     workflow: str | None = None
@@ -60,7 +59,7 @@ class Cause(Struct, frozen=True, omit_defaults=True):
     more_causes: int = 0
 
     def as_json(self) -> dict[str, Any]:
-        """The shape an author sees in `causes`: what does not apply is left out."""
+        """The JSON that authors see in `causes`: fields that do not apply are left out."""
         found: dict[str, Any] = {"kind": self.kind, "message": self.message, "node": self.node, "path": self.path}
         if self.branch is not None:
             found["branch"] = self.branch
@@ -80,7 +79,7 @@ def _behind(causes: tuple[Cause, ...], more: int) -> dict[str, Any]:
 
 
 class Error(Struct, frozen=True, omit_defaults=True):
-    """Why a token, a fan-in or a run failed."""
+    """The error a token, a fan-in or a run failed with."""
 
     kind: str
     message: str
@@ -90,19 +89,19 @@ class Error(Struct, frozen=True, omit_defaults=True):
     retryable: bool = False
     details: Any = None
     causes: tuple[Cause, ...] = ()
-    """Of a fan-in: what its branches died of, the first three. Of a call: what the child run died of."""
+    """Of a fan-in: the errors of its first three failed branches. Of a call: the error of the child run."""
     more_causes: int = 0
     """Failed branches beyond those in `causes`."""
     traceback: str | None = None
-    """Of the function that raised it, for people: kept in the event of the failed attempt alone, and nothing that
-    expressions see."""
+    """The traceback of the function that raised it, for people. Kept in the event of the failed attempt alone;
+    expressions do not see it."""
 
     def briefly(self) -> Error:
-        """The same without its traceback: what goes on from the failed attempt."""
+        """The same error without its traceback: everything but the event of the failed attempt uses this one."""
         return self if self.traceback is None else replace(self, traceback=None)
 
     def as_json(self) -> dict[str, Any]:
-        """The shape an author sees as `_last_error` and inside `{"_error": …}`; `causes` only where there are any."""
+        """The JSON that authors see as `_last_error` and inside `{"_error": …}`; `causes` only where there are any."""
         return {
             "kind": self.kind,
             "message": self.message,

@@ -1,6 +1,6 @@
-"""Everything that can have happened in a run (2.17). The set is closed; the tags are stored and never change.
+"""Events: everything that can have happened in a run (2.17). The set is closed; the tags are stored and never change.
 
-History is the truth: `kernel.evolve` folds these records into the run's state, so each carries all that its change of
+History is the truth: `kernel.evolve` folds these records into the run's state. So each carries everything its change of
 state needs, and beyond that it says *why*. `seq` is gap-free within a run, `at` is milliseconds since the epoch.
 """
 
@@ -46,7 +46,7 @@ class RunStarted(Event, tag="run.started"):
     idempotency_key: str | None = None
     trigger: Json = None
     seed: int = 0
-    """Of the run's jitter; everything random about a run follows from it."""
+    """The seed of the run's jitter; everything random about a run follows from it."""
     tags: tuple[str, ...] = ()
 
 
@@ -57,7 +57,8 @@ class RunCompleted(Event, tag="run.completed"):
 class RunFailed(Event, tag="run.failed"):
     error: Error
     own: bool = False
-    """No visit's or fan-in's failure: the deadline, a deadlock, a limit. What it cancels does not come back (6.2)."""
+    """The run failed by itself, not with a visit or fan-in: its deadline, a deadlock, a limit. Visits it cancels do not
+    come back (6.2)."""
 
 
 class RunCancelled(Event, tag="run.cancelled"):
@@ -77,7 +78,7 @@ class RunPaused(Event, tag="run.paused"):
 class RunResumed(Event, tag="run.resumed"):
     by: str
     shift_ms: int = 0
-    """How long the run's timers were frozen: every due time moves by it."""
+    """How long the run's timers were frozen: every due time moves by so much."""
     deadline: int | None = None
     """A new run deadline, when an operator extended it."""
     reopened: bool = False
@@ -105,24 +106,24 @@ class TokenCreated(Event, tag="token.created"):
     path: str
     frames: Frames = ()
     via: str | None = None
-    """The transition taken; None for a start node, and the join's target keeps the transition of its last arrival."""
+    """The transition taken; None for a start node. The visit behind a join has the transition of its last arrival."""
     origin: TokenId | None = None
     """The visit this one came from."""
     why: str | None = None
     """The condition that chose the transition, in words."""
     mode: Mode = Mode.FORWARD
     record: RecordId | None = None
-    """Of a compensation token: what it undoes."""
+    """Of a compensation token: the record it undoes."""
     output: Json = None
-    """A canvas collector's visit brings its output along."""
+    """The output a canvas collector's visit begins with."""
     last_error: Error | None = None
-    """The failure whose handler this token is on its way to."""
+    """The failure that this token handles, by a failure transition."""
     loops: dict[str, int] | None = None
     """How often each `loop` transition was taken on the way here."""
     holds: str | None = None
-    """A mutex it inherits: the critical section goes on (A4)."""
+    """A mutex the visit takes over from the one before: the critical section goes on (A4)."""
     merged: list[str] | None = None
-    """Of the visit behind a node join: every transition that has delivered, for their mappings."""
+    """Of the visit behind a node join: every transition that has delivered, because their mappings apply."""
 
 
 class TokenDispatched(Event, tag="token.dispatched"):
@@ -133,7 +134,7 @@ class TokenDispatched(Event, tag="token.dispatched"):
     recovery: int = 0
     """How many times this attempt's worker was lost before."""
     forgiven: bool = False
-    """The worker was stopped in good order this time: it says nothing against the work."""
+    """The worker was stopped in good order this time: the loss does not count against the work."""
 
 
 class TokenStarted(Event, tag="token.started"):
@@ -151,11 +152,11 @@ class TokenWaiting(Event, tag="token.waiting"):
     until: int | None = None
     awaiting: int | None = None
     output: Json = None
-    """Of a visit that has executed and waits for siblings."""
+    """The output of a visit that has executed and waits for siblings."""
     detail: Json = None
-    """What would resume it: {signal, key}, {join, group}, {child}, {mutex, held_by}, {claimed_by}, …"""
+    """What would resume the visit: {signal, key}, {join, group}, {child}, {mutex, held_by}, {claimed_by}, …"""
     tries: int = 0
-    """Of a visit that has executed: task retries inside the attempt."""
+    """Task retries inside the attempt, of a visit that has executed."""
     arrival: int | None = None
     """With token 0: this arrival, which an operator's retry brings back, waits at its join again."""
 
@@ -168,7 +169,7 @@ class TokenResumed(Event, tag="token.resumed"):
 class TokenCompleted(Event, tag="token.completed"):
     token: TokenId
     output: Json = None
-    """Empty for a visit that waited for siblings: its `token.waiting` carries it, and it is not stored twice."""
+    """Empty for a visit that waited for siblings: its `token.waiting` has the output, which is not stored twice."""
     tries: int = 0
     """Task retries inside the attempt."""
 
@@ -180,7 +181,7 @@ class TokenFailed(Event, tag="token.failed"):
     fails: Frame | None = None
     """The branch that fails with it, when no transition handles the failure."""
     unhandled: bool = False
-    """Nothing handles it: the run fails, now or when the others have finished."""
+    """Nothing handles it: the run fails, now or when the other tokens have finished."""
 
 
 class TokenTimedOut(Event, tag="token.timed_out"):
@@ -200,8 +201,8 @@ class TokenCancelled(Event, tag="token.cancelled"):
     reason: str | None = None
     arrival: int | None = None
     because: int = 0
-    """The failure that took it down: the sequence number of its event, or -1 for the run's. An operator's retry of that
-    failure brings it back (6.2). 0: it was cancelled for another reason."""
+    """The failure that took it down: the sequence number of its event, or -1 for the run's own. An operator's retry of
+    that failure brings it back (6.2). 0: it was cancelled for another reason."""
 
 
 class TokenRetryScheduled(Event, tag="token.retry_scheduled"):
@@ -218,7 +219,7 @@ class TokenRetryScheduled(Event, tag="token.retry_scheduled"):
 class GroupOpened(Event, tag="group.opened"):
     group: GroupId
     names: list[str]
-    """What it answers to: `name:x`, `transition:t`, `node:n`."""
+    """The names of the group: `name:x`, `transition:t`, `node:n`."""
     origin: TokenId
     node: str
     path: str
@@ -236,9 +237,9 @@ class GroupOpened(Event, tag="group.opened"):
     """Canvas splitter: each branch holds one token per transition."""
     loops: dict[str, int] | None = None
     bounds: list[int] = []
-    """Of a group made by several transitions: the branch at which each one's share ends."""
+    """Of a group made by several transitions: the branch index at which each one's share ends."""
     last_error: Error | None = None
-    """The failure whose handlers its branches are."""
+    """The failure that its branches handle."""
 
 
 class GroupGrew(Event, tag="group.grew"):
@@ -252,7 +253,7 @@ class GroupClosed(Event, tag="group.closed"):
     group: GroupId
     by: str | None = None
     withdrawn: bool = False
-    """It was cancelled: branches that have not begun never will."""
+    """The group was cancelled: branches that have not begun never will."""
     because: int = 0
     """As `TokenCancelled.because`: the group goes on when that failure is retried."""
 
@@ -274,10 +275,10 @@ class JoinArrived(Event, tag="join.arrived"):
     """None at a node join, which is kept per item."""
     item: Frame | None = None
     value: Json = None
-    """What it contributes to the merge."""
+    """Its contribution to the merge."""
     loops: dict[str, int] | None = None
     absorbed: bool = False
-    """The join had fired already; the arrival ends here."""
+    """The join had fired already, so the arrival ends here."""
     rearmed: bool = False
     """A counting node join begins a new round with this arrival (A8)."""
 
@@ -292,10 +293,10 @@ class JoinFired(Event, tag="join.fired"):
     total: int = 0
     writes: list[Write] = []
     rest: str | None = None
-    """What becomes of the branches still live: on_early_complete."""
+    """What happens to the branches still live: on_early_complete."""
     why: str | None = None
     scope: Frame | None = None
-    """Of a node join: where `writes` go; a group's join writes the scope around the group."""
+    """Of a node join: the scope of `writes`. A group's join writes the scope around the group."""
 
 
 class JoinFailed(Event, tag="join.failed"):
@@ -307,7 +308,7 @@ class JoinFailed(Event, tag="join.failed"):
     """The branch of an enclosing group that fails with it, when no transition handles the failure."""
     unhandled: bool = False
     remembers: bool = False
-    """What it takes down says so (`because`), so that it can be reopened. Version 0.1 did not."""
+    """Everything it takes down says so (`because`), so that it can be reopened. Version 0.1 did not note that."""
 
 
 class JoinReopened(Event, tag="join.reopened"):
@@ -351,7 +352,7 @@ class ContextUpdated(Event, tag="context.updated"):
 class ContextConflict(Event, tag="context.conflict"):
     path: list[str | int]
     by: str
-    """Whose value won: a branch index or a node."""
+    """The branch index or the node whose value won."""
 
 
 class ConditionUnevaluable(Event, tag="condition.unevaluable"):
@@ -359,9 +360,9 @@ class ConditionUnevaluable(Event, tag="condition.unevaluable"):
     reason: str
     token: TokenId | None = None
     part: str = "condition"
-    """What of the transition it was: condition, when, key, strategy; `output` of the run has no transition."""
+    """The part of the transition: condition, when, key or strategy. `output` of the run has no transition."""
     group: GroupId | None = None
-    """Of a join's strategy: whose."""
+    """Of a join's strategy: the group of the join."""
 
 
 class ResultIgnored(Event, tag="result.ignored"):
@@ -403,7 +404,7 @@ class CompensationSkipped(Event, tag="compensation.skipped"):
 
 class EntityMoved(Event, tag="entity.moved"):
     event: str
-    """The journey's word: entered | arrived | departed | moved | completed | left."""
+    """The kind of move: entered | arrived | departed | moved | completed | left."""
     node: str | None = None
     edge: str | None = None
     progress: float | None = None
@@ -428,7 +429,7 @@ class Custom(Event, tag="custom"):
     data: Json = None
     token: TokenId | None = None
     part: int = 0
-    """Of an attempt still at work: how manieth it is; 0 when it came with the result."""
+    """The number of this report within the attempt, counted while it is at work; 0 when it came with the result."""
 
     @property
     def type(self) -> str:

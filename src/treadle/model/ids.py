@@ -1,4 +1,4 @@
-"""Ids are types. Nothing here makes one: run ids arrive with commands, the rest are counted by the run's own state."""
+"""The types of ids. Nothing here makes one: run ids arrive with commands, and the run's own state counts the others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ RunId = NewType("RunId", str)
 TokenId = NewType("TokenId", int)
 """Also the id of the visit, its gate and its external task: counted from 1 within a run."""
 RUN_GATE = TokenId(0)
-"""The gate of a run as a whole, which is out of time (`on_timeout: human_gate`): somebody extends or aborts it."""
+"""The gate of a run that is out of time (`on_timeout: human_gate`): somebody extends or aborts the run."""
 GroupId = NewType("GroupId", int)
 ArrivalId = NewType("ArrivalId", int)
 TimerId = NewType("TimerId", int)
@@ -27,5 +27,6 @@ def visit_key(run: RunId, token: TokenId, retries: int) -> str:
 
 
 def attempt_name(run: RunId, token: TokenId, attempt: int) -> str:
-    """Names one attempt, unlike every other attempt of the visit: the id of a message that is sent for it."""
+    """The name of one attempt, different from every other attempt of the visit: the id of a message that is sent for
+    it."""
     return f"{run}:{token}:{attempt}"

@@ -1,4 +1,4 @@
-"""What a run points to outside itself: the entity it is about, the visit that waits for it."""
+"""References of a run to things outside it: the entity it is about, and the visit that waits for it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class EntityRef(Struct, omit_defaults=True):
 
 
 class ParentLink(Struct, omit_defaults=True):
-    """Which visit of which run waits for this one."""
+    """The visit, and its run, that waits for this run."""
 
     run: RunId
     token: TokenId
     inherits_artifacts: bool = False
-    """It may read the artifacts of the run above."""
+    """The run may read the artifacts of its parent."""
     catches: bool = False
-    """The visit goes on with this run's failure as a result (`on_failure: catch`): it is handled."""
+    """The visit takes this run's failure as a result (`on_failure: catch`), so the failure is handled."""

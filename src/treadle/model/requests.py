@@ -1,5 +1,4 @@
-"""What a task may ask of its own run. Requests travel with the attempt's result and are applied with it, exactly
-once."""
+"""Requests of a task to its own run. They travel with the attempt's result and are applied with it, exactly once."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ Json = Any
 
 
 class Request(Struct, tag_field="request", omit_defaults=True, frozen=True):
-    """What a task asks of its own run; applied together with its result, exactly once."""
+    """A request of a task to its own run, applied together with its result, exactly once."""
 
 
 class Emit(Request, tag="emit", frozen=True):

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class TokenState(StrEnum):
-    """Where a visit is in its life (2.9)."""
+    """The state of a visit (2.9)."""
 
     CREATED = "created"
     PENDING = "pending"
@@ -20,7 +20,7 @@ class TokenState(StrEnum):
 
 
 class Waiting(StrEnum):
-    """What a waiting token waits for (2.7)."""
+    """The reason for which a token waits (2.7)."""
 
     SIBLINGS = "siblings"
     TIMER = "timer"
@@ -34,7 +34,7 @@ class Waiting(StrEnum):
 
 
 class RunStatus(StrEnum):
-    """Where a run is in its life (2.9)."""
+    """The status of a run (2.9)."""
 
     CREATED = "created"
     RUNNING = "running"
@@ -59,11 +59,11 @@ RUN_ENDED = frozenset(
     }
 )
 RUN_OPEN = tuple(status for status in RunStatus if status not in RUN_ENDED)
-"""Of runs that may still do something by themselves."""
+"""The statuses of runs that may still do something by themselves."""
 
 
 class GateState(StrEnum):
-    """A human task."""
+    """The state of a human task."""
 
     OPEN = "open"
     COMPLETED = "completed"
@@ -72,7 +72,7 @@ class GateState(StrEnum):
 
 
 class ExternalState(StrEnum):
-    """Work handed to a webhook worker or offered on a queue."""
+    """The state of work handed to a webhook worker or offered on a queue."""
 
     OFFERED = "offered"
     CLAIMED = "claimed"
@@ -81,7 +81,7 @@ class ExternalState(StrEnum):
 
 
 class Mode(StrEnum):
-    """A token moves the run forward or undoes a visit."""
+    """Whether a token moves the run forward or undoes a visit."""
 
     FORWARD = "forward"
     COMPENSATION = "compensation"

@@ -1,5 +1,5 @@
-"""What happens to those who wait: gates, timers, signals, child runs, callbacks. Part of the closed set of `events`,
-which gives every name on."""
+"""Events of waiting: gates, timers, signals, child runs, callbacks. Part of the closed set of `events`, which
+re-exports them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class GateOpened(Event, tag="gate.opened"):
 
 
 class GateClaimed(Event, tag="gate.claimed"):
-    """Somebody has taken it on: until they release it or pass it on, nobody else answers it unless by force."""
+    """A person has taken the gate on. Until they release it or pass it on, nobody else answers it unless by force."""
 
     token: TokenId
     by: str
@@ -33,7 +33,7 @@ class GateReleased(Event, tag="gate.released"):
     token: TokenId
     by: str
     instead_of: str | None = None
-    """Whose it was, if somebody else released it, by force."""
+    """The person who had claimed it, if somebody else released it by force."""
 
 
 class GateDelegated(Event, tag="gate.delegated"):
@@ -41,7 +41,7 @@ class GateDelegated(Event, tag="gate.delegated"):
     to: str
     by: str
     instead_of: str | None = None
-    """Whose it was, if somebody else passed it on, by force."""
+    """The person who had claimed it, if somebody else passed it on by force."""
 
 
 class GateCompleted(Event, tag="gate.completed"):
@@ -49,7 +49,7 @@ class GateCompleted(Event, tag="gate.completed"):
     data: Json
     by: str | None = None
     instead_of: str | None = None
-    """Whose it was, if somebody else answered, by force."""
+    """The person who had claimed it, if somebody else answered by force."""
 
 
 class GateExpired(Event, tag="gate.expired"):
@@ -104,7 +104,7 @@ class ChildEnded(Event, tag="child.ended"):
 
 
 class CallbackReceived(Event, tag="callback.received"):
-    """An answer to a visit: a webhook worker's, or any task's that came while the run was paused and is applied
+    """An answer to a visit: from a webhook worker, or from any task if it came while the run was paused and is applied
     later."""
 
     token: TokenId
