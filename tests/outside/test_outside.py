@@ -105,4 +105,4 @@ def test_a_peer_that_cannot_prove_who_it_is_is_no_passing_trouble() -> None:
         meant = classified(raised, "x.example")
         assert isinstance(meant, TaskFailure)
         assert not meant.retryable
-        assert "does not prove who it is" in str(meant)
+        assert "cannot be trusted" in str(meant)

@@ -120,7 +120,7 @@ def classified(problem: Exception, host: str) -> Exception:
         if isinstance(cause, AddressRefused):
             return cause
         if isinstance(cause, ssl.SSLCertVerificationError | aiohttp.ClientConnectorCertificateError):
-            return TaskFailure(f"{host} does not prove who it is: {cause}")
+            return TaskFailure(f"the certificate of {host} cannot be trusted: {cause}")
         cause = getattr(cause, "os_error", None) or cause.__cause__ or cause.__context__
     if isinstance(problem, aiohttp.InvalidURL):
         return TaskFailure("`url` cannot be read as a URL")

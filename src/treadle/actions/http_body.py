@@ -51,7 +51,7 @@ def _decoder(encoding: str) -> Any:
         return zlib.decompressobj(16 + zlib.MAX_WBITS)
     if name == "deflate":
         return zlib.decompressobj()
-    raise TaskFailure(f"the answer is encoded as {name[:40]!r}, which nobody asked for")
+    raise TaskFailure(f"the answer is encoded as {name[:40]!r}, which the request did not allow")
 
 
 def _decompressed(decoder: Any, chunk: bytes, room: int) -> bytes:

@@ -125,7 +125,7 @@ class AddressGate:
             shown = _PATH.match(str(text))
             raise AddressRefused(f"{shown[0] if shown else ''!r} is no address: it must begin with https:// or http://")
         if url.scheme not in ("http", "https"):
-            raise AddressRefused(f"only http and https are spoken, not {url.scheme!r}")
+            raise AddressRefused(f"only http and https are supported, not {url.scheme!r}")
         host = url.raw_host
         if not host or port is None or not 0 < port < 65536:
             raise AddressRefused("the address has no host or no usable port")

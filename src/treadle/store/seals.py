@@ -156,7 +156,7 @@ def blob_damaged(place: str, digest: bytes, run: RunId | None = None) -> StoreDa
 
 def tell_log(problem: StoreDamaged) -> None:
     """The default of a store's `tell`: writes the report to the log."""
-    logging.getLogger("treadle.store").error("left out: %s", problem)
+    logging.getLogger("treadle.store").error("left out a damaged row: %s", problem)
 
 
 class Judge:

@@ -102,7 +102,7 @@ def unavailable(problem: BaseException, place: str, *, outcome_unknown: bool = F
         made.__cause__ = problem
         return made
     if isinstance(problem, asyncpg.ObjectNotInPrerequisiteStateError) and "accepting connections" in str(problem):
-        return _made(problem, place, "the database takes nobody at the moment", outcome_unknown)
+        return _made(problem, place, "the database accepts no connections at the moment", outcome_unknown)
     # asyncpg uses the same class for mistakes of a caller; only these messages are about the connection.
     if isinstance(problem, asyncpg.InterfaceError) and re.search("clos|released back to the pool", str(problem)):
         return _made(problem, place, "the connection or the store is closed", outcome_unknown)

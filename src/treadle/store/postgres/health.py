@@ -87,7 +87,7 @@ class DatabaseHealth(Struct, frozen=True, kw_only=True):
     connections_ours: int
     oldest_transaction_ms: int | None
     oldest_transaction: str
-    """The program that keeps the oldest transaction open."""
+    """The process id, program and state of the oldest transaction's connection."""
     prepared: int
     schema_version: int | None
     """Version of our tables; None if there are none."""

@@ -1,4 +1,4 @@
--- The questions of a doctor, by name, as in queries.sql. Nothing is written, nothing is migrated.
+-- The queries of `treadle doctor`, by name, as in queries.sql. They write nothing and migrate nothing.
 
 -- name: is_ours
 SELECT to_regclass('treadle_schema') IS NOT NULL;
@@ -14,7 +14,7 @@ SELECT count(*) FROM pg_stat_replication;
 -- name: schema_version
 SELECT version FROM treadle_schema;
 
--- Tables with names of ours: somebody else's, where ours were never made.
+-- Tables with the names of ours: they are another program's if ours were never made.
 -- name: namesakes
 SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'v')
 AND relname = ANY ($1) ORDER BY relname;
@@ -38,7 +38,7 @@ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint;
 SELECT count(*), count(*) FILTER (WHERE application_name LIKE 'treadle%' AND datname = current_database())
 FROM pg_stat_activity WHERE backend_type = 'client backend';
 
--- The oldest transaction of this database holds back the cleaning of every table in it.
+-- The oldest transaction of this database delays the vacuum of every table in it.
 -- name: oldest_transaction
 SELECT floor(extract(epoch FROM clock_timestamp() - xact_start) * 1000)::bigint AS age, pid, application_name, state
 FROM pg_stat_activity
@@ -61,7 +61,7 @@ AND array_to_string(reloptions, ',') ~ 'autovacuum_enabled=(false|off|0)' ORDER 
 -- name: partitions
 SELECT count(*) FROM pg_inherits WHERE inhparent = 'history'::regclass;
 
--- Held by somebody who does not say any more that it is alive; and held by nobody.
+-- Leases of nodes that are no longer alive; and shards without a lease.
 -- name: leases
 WITH clock AS MATERIALIZED (
     SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now

@@ -1,8 +1,8 @@
 -- The statements of membership, by name, as in queries.sql. The time is the database's: nodes share no other.
 
--- What has run out is not renewed: somebody may be about to take it. Leases are locked in the order of their numbers, as
--- a commit locks them. The rest of the statement sees what was there before it, so what it wrote is put together with
--- that by hand.
+-- A lease that has run out is not renewed: another node may be about to take it. Leases are locked in the order of their
+-- numbers, as a commit locks them. The rest of the statement sees the rows as they were before it, so the rows it wrote
+-- are merged with them by hand.
 -- name: beat
 WITH clock AS MATERIALIZED (
     SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now
@@ -51,8 +51,8 @@ FROM clock;
 -- name: leave
 DELETE FROM nodes WHERE owner = $1;
 
--- Its process is dead. Leases first and in the order of their numbers, then claims, as a commit locks them; a claim that
--- somebody is at is left to run out.
+-- The node's process is dead. Leases first and in the order of their numbers, then claims, as a commit locks them; a
+-- claim that another transaction has locked is left to run out.
 -- name: bury
 WITH held AS MATERIALIZED (
     SELECT shard FROM leases WHERE owner = $1 AND until > 0 ORDER BY shard FOR NO KEY UPDATE

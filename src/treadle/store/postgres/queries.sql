@@ -4,8 +4,8 @@
 -- once: a condition would read it for every row. The statements of a commit become parts of one (`batches.compose`): no
 -- two of them change the same row.
 
--- Holds the shards until the end of the transaction, in the order of their numbers: whoever takes a lease over waits for
--- it, and commits of one shard follow each other. One holder at a time makes no multixacts, as FOR SHARE would.
+-- Locks the shards until the end of the transaction, in the order of their numbers: a node that takes a lease over waits
+-- for it, and commits of one shard follow each other. One holder at a time makes no multixacts, as FOR SHARE would.
 -- name: check_fences
 SELECT leases.shard
 FROM leases JOIN unnest($1::text::integer[], $2::text::text[], $3::text::bigint[]) AS fence (shard, owner, epoch)
@@ -15,7 +15,7 @@ ORDER BY leases.shard FOR NO KEY UPDATE OF leases;
 -- name: read_leases
 SELECT shard, owner, epoch FROM leases WHERE shard = ANY($1::integer[]);
 
--- Takes, renews or inherits a shard; no row while somebody else holds it. Without a time it is that of the database.
+-- Takes, renews or inherits a shard; no row while another owner holds it. Without a time, that of the database is used.
 -- `excluded.until - $4` is now.
 -- name: take_lease
 INSERT INTO leases (shard, owner, epoch, until)
@@ -45,7 +45,7 @@ ORDER BY new.place
 ON CONFLICT (run) DO NOTHING
 RETURNING run;
 
--- In the order of the keys, so that two engines wait for each other and do not lock each other out.
+-- In the order of the keys, so that two engines wait one after the other and cannot deadlock.
 -- name: claim_keys
 INSERT INTO run_keys (workflow, idempotency_key, run)
 SELECT new.workflow, new.key, new.run
@@ -58,8 +58,8 @@ RETURNING run;
 INSERT INTO tags (run, tag) SELECT new.run, new.tag FROM unnest($1::text::text[], $2::text::text[]) AS new (run, tag)
 ON CONFLICT (run, tag) DO NOTHING;
 
--- Guarded by the sequence number each decision saw. Who moves old blocks forward may have been here meanwhile: the last
--- day never goes back.
+-- Guarded by the sequence number that each decision saw. Another transaction may have moved old blocks forward meanwhile:
+-- the last day never goes back.
 -- name: move_runs
 UPDATE runs SET seq = moved.last, changed = coalesce(moved.changed, runs.changed), status = moved.status,
     busy = moved.busy, last_day = greatest(runs.last_day, (SELECT day FROM calendar))
@@ -74,7 +74,7 @@ SELECT new.run, new.seq, (SELECT day FROM calendar), new.block
 FROM unnest($1::text::text[], $2::text::bigint[], $3::bytea[]) AS new (run, seq, block);
 
 -- The three parts of a lone chain's step, check_fences, move_runs and append_history, of one row each: without arrays it
--- takes two thirds of the time. Whatever changes there changes here.
+-- takes two thirds of the time. A change of those parts must be made here, too.
 -- name: step_one
 WITH check_fences AS (
     SELECT shard FROM leases WHERE shard = $1::integer AND owner = $2::text AND epoch = $3::bigint FOR NO KEY UPDATE
@@ -145,7 +145,7 @@ WITH found AS MATERIALIZED (
 UPDATE requests SET answer = coalesce(requests.answer, found.answer) FROM found
 WHERE requests.run = found.run AND requests.request = found.request;
 
--- Who waits for an answer asks again and again: then this only reads.
+-- A process that waits for an answer asks repeatedly: then this only reads.
 -- name: submit_request
 WITH kept AS (
     INSERT INTO requests (run, request, shard, workflow, at, command)
@@ -194,7 +194,7 @@ right(run, length($1::text)) = $1::text
 workflow = $1
 -- name: if_idempotency_key
 idempotency_key = $1
--- The planner has to know which: most runs are over, those that are looked for are not.
+-- The status is a literal for the planner: most runs are over, those that are searched are not.
 -- name: if_statuses
 status IN ($1)
 -- name: if_tag
@@ -262,7 +262,7 @@ SELECT kind, name, version, hash, body FROM documents WHERE kind = $1 AND name =
 INSERT INTO documents (kind, name, version, hash, body) VALUES ($1, $2, $3, $4, $5)
 ON CONFLICT (kind, name, version) DO NOTHING;
 
--- Of what an engine only remembers.
+-- Drops older versions of an engine's own notes (`_…`).
 -- name: drop_older_documents
 DELETE FROM documents WHERE kind = $1 AND name = $2 AND version < $3;
 
@@ -286,7 +286,7 @@ ON CONFLICT (run, digest) DO NOTHING;
 -- name: get_blob
 SELECT content FROM blobs WHERE digest = $1 LIMIT 1;
 
--- What records of runs refer to.
+-- The bytes that records of runs refer to.
 -- name: blobs_of_runs
 SELECT DISTINCT ON (digest) digest, content FROM blobs
 WHERE run = ANY($1::text[]) AND digest = ANY($2::bytea[]) ORDER BY digest;

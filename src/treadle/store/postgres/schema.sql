@@ -2,12 +2,12 @@
 --
 -- Every table of a run begins its primary key with the run, and no table refers to another: runs may be spread over
 -- databases (Citus, CockroachDB and YugabyteDB stay possible by design; not tested). `shard` is computed from the run's
--- id by whoever writes (`store.rows.shard_of`), and is what an engine owns. Identity columns give an order to read in:
+-- id by the writer (`store.rows.shard_of`), and is what an engine owns. Identity columns give an order to read in:
 -- commits of one shard follow each other (they lock its lease), so what is later in a shard has the greater number. No
 -- decision reads them. Texts are stored strings of `model`; bytea is msgpack behind a checksum (store/seals.py), but for
 -- digests and contents of blobs; times are milliseconds since 1970.
 
--- What is known of a run without folding its history. Half of a page is left free: a step of a chain changes no indexed
+-- A run as a row, readable without folding its history. Half of a page is left free: a step of a chain changes no indexed
 -- column and stays in the page, also when all runs of the page step in one commit.
 CREATE TABLE runs (
     run text PRIMARY KEY CHECK (run <> ''),
@@ -31,7 +31,7 @@ CREATE TABLE runs (
 
 CREATE INDEX runs_created ON runs (created);
 CREATE INDEX runs_workflow ON runs (workflow, created);
--- Retention asks for what finished long ago; a new owner for what is open in its shard, and first for what is busy.
+-- Retention searches runs that finished long ago; a new owner the open ones of its shard, and first the busy ones.
 CREATE INDEX runs_ended ON runs (status, started)
     WHERE status IN ('completed', 'failed', 'cancelled', 'timed_out', 'compensated', 'compensation_failed');
 CREATE INDEX runs_open ON runs (shard) WHERE status IN ('created', 'running', 'paused', 'compensating');
@@ -39,8 +39,8 @@ CREATE INDEX runs_busy ON runs (shard) WHERE busy;
 CREATE INDEX runs_entity ON runs (entity) WHERE entity IS NOT NULL;
 CREATE INDEX runs_parent ON runs (parent) WHERE parent IS NOT NULL;
 
--- A key names one run of its workflow (invariant 4 of the port). Not a table of a run: the question is asked before
--- there is one, and a unique index of `runs` could not be spread by run.
+-- A key names one run of its workflow (invariant 4 of the port). Not a table of a run: a key is looked up before its run
+-- exists, and a unique index of `runs` could not be spread by run.
 CREATE TABLE run_keys (
     workflow text NOT NULL,
     idempotency_key text NOT NULL,
@@ -48,7 +48,7 @@ CREATE TABLE run_keys (
     PRIMARY KEY (workflow, idempotency_key)
 );
 
--- What people find runs by.
+-- Tags, by which people find runs.
 CREATE TABLE tags (
     run text NOT NULL,
     tag text NOT NULL,
@@ -73,8 +73,8 @@ CREATE TABLE history (
 -- Later days have partitions of their own, history_20261116 and so on.
 CREATE TABLE history_first PARTITION OF history FOR VALUES FROM (MINVALUE) TO ((now() AT TIME ZONE 'UTC')::date + 1);
 
--- What the world has still to be told. An id is never given twice, so saying `done` twice is harmless. It is a multiple
--- of 1,024 from the sequence plus the shard: whoever has the id finds the row by the index of its shard.
+-- Effects that are still to be delivered. An id is never given twice, so `done` twice is harmless. It is a multiple of
+-- 1,024 from the sequence plus the shard: with the id, the row is found by the index of its shard.
 CREATE TABLE outbox (
     run text NOT NULL,
     id bigint NOT NULL,
@@ -108,7 +108,7 @@ CREATE TABLE gates (
 );
 CREATE INDEX gates_opened ON gates (opened);
 
--- What others ask of the owner. The run may not exist yet, or never.
+-- Requests to the owner. The run may not exist yet, or never.
 CREATE TABLE requests (
     run text NOT NULL,
     request text NOT NULL,
@@ -143,7 +143,7 @@ CREATE TABLE blobs (
 );
 CREATE INDEX blobs_digest ON blobs (digest);
 
--- Who may write. An epoch only grows (invariant 5 of the port).
+-- The right to write. An epoch only grows (invariant 5 of the port).
 CREATE TABLE leases (
     shard integer PRIMARY KEY,
     owner text NOT NULL,
@@ -151,7 +151,7 @@ CREATE TABLE leases (
     until bigint NOT NULL
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
 
--- Who is alive, by its own word, until when; of the database's clock. Rows of the dead are cleared away later.
+-- Nodes that report to be alive, each until a time of the database's clock. Rows of dead nodes are deleted later.
 CREATE TABLE nodes (
     owner text PRIMARY KEY,
     name text NOT NULL,
@@ -187,10 +187,11 @@ CREATE TABLE work (
     PRIMARY KEY (run, token),
     CHECK ((worker IS NULL) = (until IS NULL))
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
--- What a claim steps through, from lane to lane; what limits count; what owners look through for claims that ran out.
+-- The indexes for claims, which step from lane to lane; for limits, which count; for owners, which search expired claims.
 CREATE INDEX work_ready ON work (queue, priority, key, position) INCLUDE (room) WHERE worker IS NULL AND NOT held;
 CREATE INDEX work_claimed ON work (queue, key) WHERE worker IS NOT NULL;
--- The last says "claimed" in words of its own, or the planner takes it for counting while the table is small, and stays.
+-- The last index writes "claimed" in another way, because the planner would otherwise use it for counting while the table
+-- is small, and stay with it.
 CREATE INDEX work_at_work ON work (shard) WHERE worker >= '';
 
 -- Buckets of rates: of a queue (key '') and of its keys. The queue's own row is what claims under limits lock.

@@ -1,6 +1,6 @@
--- The statements of moving, by name, as in queries.sql. A question for a page gives where each row stands, then the row;
--- its last two parameters are how many rows and how many bytes it may have (the last row may exceed them). The order is
--- that of an index, in the database's collation: both ends have an order of their own.
+-- The statements of moving, by name, as in queries.sql. A query for a page returns each row's position, then the row; its
+-- last two parameters are how many rows and how many bytes it may have (the last row may exceed them). The order is that
+-- of an index, in the database's collation: both ends have an order of their own.
 
 -- name: out_documents
 SELECT kind, name, version, kind, name, version, hash, body FROM (
@@ -9,7 +9,7 @@ SELECT kind, name, version, kind, name, version, hash, body FROM (
         WHERE (kind, name, version) > ($1, $2, $3) AND kind <> '_move' ORDER BY kind, name, version LIMIT $4) AS found
     ) AS page WHERE coalesce(before, 0) < $5 ORDER BY kind, name, version;
 
--- Whoever has claimed queue work is lost with its claim: somebody has to look after the run.
+-- Claims of queue work are not moved: the run becomes busy, so that its new owner looks after it.
 -- name: out_runs
 SELECT created, run, workflow, version, status,
     busy OR EXISTS (SELECT 1 FROM work WHERE work.run = runs.run AND worker IS NOT NULL) AS busy, seq, started, changed,
@@ -24,14 +24,14 @@ SELECT run, seq, run, seq, block FROM (
         ORDER BY run, history.seq LIMIT $3) AS found
     ) AS page WHERE before < $4 ORDER BY run, seq;
 
--- A number of the outbox without its shard is unlike every other, and the same in every store.
+-- A number of the outbox without its shard is unique, and the same in every store.
 -- name: out_outbox
 SELECT run, id, run, id / 1024 AS number, effect, parked FROM (
     SELECT *, sum(octet_length(effect)) OVER (ORDER BY run, id) - octet_length(effect) AS before FROM (
         SELECT run, id, effect, parked FROM outbox WHERE (run, id) > ($1, $2) ORDER BY run, id LIMIT $3) AS found
     ) AS page WHERE before < $4 ORDER BY run, id;
 
--- Queue work is a row of the outbox elsewhere; its number comes behind all that were given.
+-- Queue work is a row of the outbox in other stores; its number comes after all that were given.
 -- name: out_work
 SELECT run, token, run, position + $5 AS number, effect, NULL AS parked FROM (
     SELECT *, sum(octet_length(effect)) OVER (ORDER BY run, token) - octet_length(effect) AS before FROM (
@@ -82,7 +82,7 @@ SELECT new.run, new.seq, runs.last_day, new.block
 FROM runs JOIN unnest($1::text[], $2::bigint[], $3::bytea[]) AS new (run, seq, block)
     ON runs.run = new.run;
 
--- Numbers are kept: whoever has seen a dead letter still means it.
+-- Numbers are kept: a person who has seen the number of a dead letter can still use it.
 -- name: in_outbox
 INSERT INTO outbox (shard, run, id, effect, parked)
 SELECT new.shard, new.run, new.id, new.effect, new.parked
@@ -111,7 +111,7 @@ INSERT INTO blobs (run, digest, content)
 SELECT new.run, new.digest, new.content
 FROM unnest($1::text[], $2::bytea[], $3::bytea[]) AS new (run, digest, content);
 
--- What an engine remembers by itself (`_…`) is nobody's work.
+-- An engine's own notes (`_…`) do not count as content.
 -- name: has_something
 SELECT EXISTS (SELECT 1 FROM runs) OR EXISTS (SELECT 1 FROM requests) OR EXISTS (SELECT 1 FROM blobs)
     OR EXISTS (SELECT 1 FROM documents WHERE left(kind, 1) <> '_');
@@ -142,7 +142,7 @@ SELECT setval('outbox_ids', $1::bigint * 1024);
 -- name: pass_seal
 SELECT set_config('treadle.move', $1, true);
 
--- Whoever is at work by the database's own clock.
+-- Owners whose leases have not run out by the database's own clock.
 -- name: holders
 WITH clock AS MATERIALIZED (
     SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now
@@ -153,7 +153,7 @@ WITH clock AS MATERIALIZED (
 )
 SELECT coalesce(alive.name, owner), coalesce(shards, 0) FROM owners FULL JOIN alive USING (owner) ORDER BY 1;
 
--- Every fence that was ever given is old.
+-- Makes every fence that was ever given out of date.
 -- name: end_leases
 UPDATE leases SET epoch = epoch + 1;
 

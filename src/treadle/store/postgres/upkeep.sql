@@ -1,7 +1,6 @@
 -- The statements of migrating, forgetting and looking after, by name, as in queries.sql.
 
--- One row says which migrations a database has seen and over how many shards its runs are spread. Whoever migrates
--- holds it.
+-- One row holds the version of the schema and the number of shards. A process that migrates locks it.
 -- name: make_state
 CREATE TABLE IF NOT EXISTS treadle_schema (
     one boolean PRIMARY KEY DEFAULT true CHECK (one),
@@ -35,7 +34,7 @@ DELETE FROM outbox WHERE run = ANY($1::text[]);
 -- name: drop_timers
 DELETE FROM timers WHERE run = ANY($1::text[]);
 
--- Unanswered requests stay: their senders learn that there is no such run.
+-- Unanswered requests stay: their senders are told that there is no such run.
 -- name: drop_requests
 DELETE FROM requests WHERE run = ANY($1::text[]) AND answer IS NOT NULL;
 
@@ -105,7 +104,7 @@ LIMIT $1;
 -- name: hold_runs
 SELECT run FROM runs WHERE run = ANY($1::text[]) ORDER BY run FOR UPDATE;
 
--- Looks again at the runs, which are locked by now: what was forgotten or shortened meanwhile stays behind.
+-- Reads the runs again, which are locked by now: blocks of runs that were forgotten or shortened meanwhile are not moved.
 -- name: move_blocks
 UPDATE history SET day = $4 FROM runs
 WHERE runs.run = ANY($1::text[]) AND history.run = runs.run AND history.day >= $2 AND history.day < $3
@@ -135,7 +134,7 @@ UNION ALL SELECT 'history', run FROM history WHERE day >= (SELECT day FROM calen
 UNION ALL SELECT 'run_keys', run FROM run_keys WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.run = run_keys.run)
 LIMIT $1;
 
--- The primary key of history has to end with the day; that a number is given once is the guard of `move_runs`.
+-- The primary key of history has to end with the day, so it does not make numbers unique: the guard of `move_runs` does.
 -- name: blocks_twice
 SELECT history.run, history.seq FROM history JOIN runs ON runs.run = history.run
 WHERE day >= first_day AND day <= last_day GROUP BY history.run, history.seq HAVING count(*) > 1 LIMIT $1;
@@ -145,7 +144,7 @@ SELECT runs.run, runs.idempotency_key FROM runs LEFT JOIN run_keys
     ON run_keys.workflow = runs.workflow AND run_keys.idempotency_key = runs.idempotency_key
 WHERE runs.idempotency_key IS NOT NULL AND run_keys.run IS DISTINCT FROM runs.run LIMIT $1;
 
--- Which shard a run belongs to is computed by who writes: it is checked there, page by page.
+-- The shard of a run is computed by the writer in Python, so it is checked in Python, page by page.
 -- name: page_of_runs
 SELECT run, shard FROM runs WHERE run > $1 ORDER BY run LIMIT $2;
 
@@ -164,7 +163,7 @@ SELECT count(*) FROM pg_inherits WHERE inhparent = 'history'::regclass;
 -- name: size_of_database
 SELECT pg_database_size(current_database());
 
--- Advice for the planner; nothing but speed hangs on it, so that a pooler may lose it. A statement that was planned while
+-- Advice for the planner; only speed depends on it, so that a pooler may lose it. A statement that was planned while
 -- its tables were empty would go on reading all of them until the server analyses them, minutes later: a step among
 -- 50,000 fresh runs took 6.5 ms instead of 1. So every row is reached by a step into an index: what we ask for is few
 -- rows of many. A statement is planned once for a connection: planning a commit anew for its values took 400 µs of the
@@ -179,7 +178,7 @@ SELECT set_config('enable_seqscan', 'off', false), set_config('enable_hashjoin',
 SELECT pg_backend_pid(), NOT pg_is_in_recovery();
 
 -- The same, and which cluster this is, on which timeline, how far its log is safely written (see witness.py). The name of a log file
--- begins with the timeline. A standby has a timeline where it follows somebody, and says so to who may know.
+-- begins with the timeline. A standby has the timeline of the server it follows, and tells it to users with the right.
 -- name: look
 SELECT pg_backend_pid(), NOT pg_is_in_recovery(), (SELECT system_identifier FROM pg_control_system()),
     CASE WHEN pg_is_in_recovery() THEN (SELECT received_tli FROM pg_stat_get_wal_receiver())

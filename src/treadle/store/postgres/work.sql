@@ -1,6 +1,6 @@
 -- The statements of queue work, by name, as in queries.sql. Those of workers turn off waiting for the disk, each for its
--- own transaction: a claim that a crash of the server forgets is an offer again, and whatever its worker writes
--- afterwards makes the claim durable with it. None of them waits for a row that a decision has locked.
+-- own transaction: a claim that is lost in a crash of the server is an offer again, and every later write of its worker
+-- makes the claim durable with it. None of them waits for a row that a decision has locked.
 
 -- Offered again, a row keeps its place in the line and the number of its last claim.
 -- name: offer_work
@@ -27,7 +27,7 @@ DELETE FROM work WHERE run = ANY($1::text[]);
 
 -- The lanes behind ($2, $3) that have something ready, best first, at most $4 of them: from lane to lane in steps of one
 -- look into the index, however long the lanes are. How much is ready is counted as far as $5. Positions before $6 are
--- passed over: rows that were claimed long ago stay in the index while anybody's transaction is older than their claim.
+-- skipped: rows that were claimed long ago stay in the index while any transaction is older than their claim.
 -- "The next key of this priority, else the next priority" is asked in two questions and not by comparing rows, because
 -- then the server can step over them (a skip scan, from 18 on): 1 ms instead of 35 beside 100,000 of them.
 -- What is claimed of a key is counted as far as its own limit or $7, of the queue as far as $8; buckets, if $9: as they
@@ -71,9 +71,10 @@ SELECT walk.priority, walk.key, walk.room, walk.position,
         ORDER BY first.priority LIMIT 1) AS best
 FROM walk ORDER BY walk.nth;
 
--- So many of each lane, from a position on; nothing at all if something before priority $11 is ready, from $12 on: who
--- asks has not looked. Of a key with a `cap` as many as may be at work, of the queue $13, less what stands before it in
--- the same list: exact for who holds the queue. What brings a limit of its own is left to who has counted up to it.
+-- Takes some rows of each lane, from a position on; none at all if work before priority $11 is ready, from $12 on: then
+-- the claim has not looked. Of a key with a `cap` as many as may be under way, of the queue $13, less the rows before it
+-- in the same list: exact for a claim that has locked the queue. Rows with a limit of their own are left to claims that
+-- have counted up to it.
 -- name: take_work
 WITH quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)),
 clock AS MATERIALIZED (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now FROM quick),
@@ -153,14 +154,14 @@ WITH mine AS MATERIALIZED (
     WHERE work.number = asked.number AND worker IS NOT NULL FOR UPDATE OF work SKIP LOCKED)
 DELETE FROM work USING mine WHERE work.run = mine.run AND work.token = mine.token;
 
--- `worker >= ''` is what the index of shards says for "claimed": who counts claims asks otherwise, and cannot be planned
--- to read this index instead of theirs.
+-- `worker >= ''` is the condition for "claimed" of the index of shards. Statements that count claims use another one, so
+-- that the planner cannot choose this index for them.
 -- name: expired_claims
 SELECT run, token, number, attempt, recovery, worker FROM work
 WHERE shard = ANY($1::integer[]) AND worker >= ''
 AND until <= (extract(epoch FROM clock_timestamp()) * 1000)::bigint ORDER BY until LIMIT $2;
 
--- A bucket that was not used for a week is full: as if nobody had it. One that somebody is about to use is left.
+-- A bucket that was not used for a week is full, as a new one is. A bucket that a claim has locked is left.
 -- name: forget_meters
 WITH idle AS MATERIALIZED (
     SELECT queue, key FROM meters

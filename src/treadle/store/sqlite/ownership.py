@@ -216,7 +216,7 @@ def _whose(path: Path) -> str:
     try:
         return f"it belongs to {path.owner()}"
     except (OSError, KeyError):
-        return "it belongs to somebody else"
+        return "it belongs to another user"
 
 
 def _lock(lock: int, kind: int) -> bool:

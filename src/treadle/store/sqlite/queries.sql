@@ -30,7 +30,7 @@ INSERT OR IGNORE INTO tags (tag, run) SELECT ?, id FROM runs WHERE run = ?;
 UPDATE runs SET seq = :last, changed = coalesce(:changed, changed)
 WHERE run = :run AND seq = :expected AND status = :status AND busy = :busy;
 
--- The other case. Together they match every run that stands where its decision saw it, exactly once.
+-- The other case. Together they match every run that is at the number its decision saw, exactly once.
 -- name: turn_run
 UPDATE runs SET seq = :last, changed = coalesce(:changed, changed), status = :status, busy = :busy
 WHERE run = :run AND seq = :expected AND (status <> :status OR busy <> :busy);
@@ -154,7 +154,7 @@ SELECT version, hash, body FROM documents WHERE kind = ? AND name = ? ORDER BY v
 -- name: put_document
 INSERT INTO documents (kind, name, version, hash, body) VALUES (?, ?, ?, ?, ?);
 
--- Of what an engine only remembers.
+-- Drops older versions of an engine's own notes (`_…`).
 -- name: drop_older_documents
 DELETE FROM documents WHERE kind = ? AND name = ? AND version < ?;
 
@@ -198,7 +198,7 @@ DELETE FROM timers WHERE run = ?;
 -- name: drop_gates
 DELETE FROM gates WHERE run = ?;
 
--- Unanswered requests stay: their senders learn that there is no such run.
+-- Unanswered requests stay: their senders are told that there is no such run.
 -- name: drop_requests
 DELETE FROM requests WHERE run = ? AND answer IS NOT NULL;
 
@@ -222,7 +222,7 @@ DELETE FROM runs WHERE id = ?;
 SELECT run, seq, (SELECT max(history.seq) FROM history WHERE history.run = runs.id) AS last FROM runs
 WHERE last IS NOT seq;
 
--- What SQLite makes by itself has no text; statistics and the triggers of a move come and go.
+-- Objects that SQLite makes by itself have no text; statistics and the triggers of a move come and go.
 -- name: descriptions
 SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
 AND name NOT LIKE 'sealed\_%' ESCAPE '\';

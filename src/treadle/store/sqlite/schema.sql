@@ -4,7 +4,7 @@
 -- index and one INSERT into `history`. Texts are stored strings of `model`; blobs are msgpack unless said otherwise,
 -- behind a checksum (store/seals.py); times are milliseconds since 1970.
 
--- What is known of a run without folding its history.
+-- A run as a row, readable without folding its history.
 CREATE TABLE runs (
     id INTEGER PRIMARY KEY,             -- order of creation
     run TEXT NOT NULL UNIQUE CHECK (run <> ''),
@@ -24,16 +24,16 @@ CREATE TABLE runs (
 
 -- A key names one run of its workflow (invariant 4 of the port).
 CREATE UNIQUE INDEX runs_key ON runs (workflow, idempotency_key) WHERE idempotency_key IS NOT NULL;
--- Lists by workflow and by status, within a time; retention asks for what finished long ago. A step touches neither: it
--- names none of their columns.
+-- Lists by workflow and by status, within a time; retention searches runs that finished long ago. A step touches
+-- neither index: it names none of their columns.
 CREATE INDEX runs_workflow ON runs (workflow, status, started);
 CREATE INDEX runs_status ON runs (status, started);
--- What a new owner looks at first. Partial: only what it would find is written.
+-- Runs that a new owner looks at first. Partial: only these are written to the index.
 CREATE INDEX runs_busy ON runs (busy) WHERE busy = 1;
 CREATE INDEX runs_entity ON runs (entity) WHERE entity IS NOT NULL;
 CREATE INDEX runs_parent ON runs (parent) WHERE parent IS NOT NULL;
 
--- What people find runs by.
+-- Tags, by which people find runs.
 CREATE TABLE tags (
     tag TEXT NOT NULL,
     run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
@@ -52,7 +52,7 @@ CREATE TABLE history (
 ) STRICT;
 CREATE UNIQUE INDEX history_run ON history (run, seq);
 
--- What the world has still to be told. AUTOINCREMENT: an id is never given twice, so saying `done` twice is harmless.
+-- Effects that are still to be delivered. AUTOINCREMENT: an id is never given twice, so `done` twice is harmless.
 CREATE TABLE outbox (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     run INTEGER NOT NULL REFERENCES runs (id),
@@ -81,7 +81,7 @@ CREATE TABLE gates (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX gates_opened ON gates (opened);
 
--- What others ask of the owner. `run` is a name, not a reference: the run may not exist yet, or never.
+-- Requests to the owner. `run` is a name, not a reference: the run may not exist yet, or never.
 CREATE TABLE requests (
     id INTEGER PRIMARY KEY,
     request TEXT NOT NULL UNIQUE,
@@ -110,7 +110,7 @@ CREATE TABLE blobs (
     content BLOB NOT NULL
 ) STRICT;
 
--- Which runs need which bytes; the last one to be forgotten takes them with it.
+-- Which runs need which bytes. Bytes are deleted with the last run that needs them.
 CREATE TABLE blobs_of_runs (
     run TEXT NOT NULL,
     digest BLOB NOT NULL REFERENCES blobs (digest),
@@ -118,7 +118,7 @@ CREATE TABLE blobs_of_runs (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX blobs_of_runs_digest ON blobs_of_runs (digest);
 
--- Who may write. An epoch only grows (invariant 5 of the port).
+-- The right to write. An epoch only grows (invariant 5 of the port).
 CREATE TABLE leases (
     shard INTEGER PRIMARY KEY,
     owner TEXT NOT NULL,

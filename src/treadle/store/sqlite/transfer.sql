@@ -1,4 +1,4 @@
--- The statements of moving, by name, as in queries.sql. A question for a page gives where each row stands, then the row.
+-- The statements of moving, by name, as in queries.sql. A query for a page returns each row's position, then the row.
 
 -- name: out_documents
 SELECT kind, name, version, kind, name, version, hash, body FROM documents
@@ -66,7 +66,7 @@ SELECT count(*) FROM documents WHERE kind <> '_move';
 -- name: count_blobs
 SELECT count(*) FROM blobs_of_runs;
 
--- What an engine remembers by itself (`_…`) is nobody's work.
+-- An engine's own notes (`_…`) do not count as content.
 -- name: has_something
 SELECT EXISTS (SELECT 1 FROM runs) OR EXISTS (SELECT 1 FROM requests) OR EXISTS (SELECT 1 FROM blobs_of_runs)
     OR EXISTS (SELECT 1 FROM documents WHERE kind NOT LIKE '\_%' ESCAPE '\');
@@ -83,7 +83,7 @@ DELETE FROM documents WHERE kind = '_callback_key';
 -- name: drop_mark
 DELETE FROM documents WHERE kind = '_move';
 
--- The number behind which the next one comes. SQLite keeps it for a table with AUTOINCREMENT that had a row.
+-- The greatest number given so far. SQLite keeps it for a table with AUTOINCREMENT that had a row.
 -- name: outbox_last
 SELECT seq FROM sqlite_sequence WHERE name = 'outbox';
 
@@ -93,7 +93,7 @@ UPDATE sqlite_sequence SET seq = max(seq, ?) WHERE name = 'outbox';
 -- name: begin_outbox_last
 INSERT INTO sqlite_sequence (name, seq) VALUES ('outbox', ?);
 
--- Every fence that was ever given is old.
+-- Makes every fence that was ever given out of date.
 -- name: end_leases
 UPDATE leases SET epoch = epoch + 1;
 
