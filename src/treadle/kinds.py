@@ -1,4 +1,4 @@
-"""For whoever writes what is executed: functions that fail on purpose or look at their attempt, kinds of action."""
+"""Names for authors of functions and of kinds of action: failing on purpose, the current attempt, the protocol."""
 
 from treadle.actions.current import CurrentAttempt, current_attempt
 from treadle.actions.failure import Retryable, TaskFailure

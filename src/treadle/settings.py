@@ -1,4 +1,4 @@
-"""What an operator decides beside `EngineSettings` itself: its parts, and where secrets come from."""
+"""The operator's settings: `EngineSettings` and its parts, and sources of secrets."""
 
 from treadle.actions.llm.profiles import LlmSettings, Price, Profile
 from treadle.actions.mcp.servers import McpServer, McpSettings

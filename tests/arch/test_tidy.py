@@ -27,6 +27,31 @@ def found(pattern: re.Pattern[str], files: list[source.Path]) -> list[str]:
     ]
 
 
+RIDDLE = re.compile(r"\b(?:who(?:so)?ever|what of)\b", re.IGNORECASE)
+QUESTION = re.compile(r"(?:What|How|Which|Who|Whose|Whom|Where|Whether)\b")
+WITH_RIDDLES = frozenset({"kernel", "language", "runtime", "testing"})
+"""Packages whose sentences are still to be gone through. This list must become empty."""
+
+
+def test_sentences_name_the_person_or_the_process() -> None:
+    files = [
+        file
+        for file in [*source.files("src/treadle", suffix=".py"), *source.files("src/treadle", suffix=".sql")]
+        if file.relative_to(source.ROOT / "src/treadle").parts[0] not in WITH_RIDDLES
+        and "migrations" not in file.parts  # what a database was made with stays
+    ]
+    problems = found(RIDDLE, files)
+    problems += [
+        f"{source.shown(file)}:1 {docstring[:100]}"
+        for file in files
+        if file.suffix == ".py"
+        and QUESTION.match(docstring := (ast.get_docstring(source.tree(file)) or "").partition("\n")[0])
+    ]
+    assert not problems, source.report(
+        "sentences that leave the reader to guess:", problems, "name the thing, then say what it does"
+    )
+
+
 def test_a_loose_end_names_its_issue() -> None:
     problems = found(LOOSE_END, [file for file in source.files() if file.name.endswith(CODE)])
     assert not problems, source.report(

@@ -8,7 +8,7 @@ Theory of operation
     Everything an engine writes goes through one verb, `commit`: a batch happens in one transaction or not at
     all. It holds decisions about any number of runs, outbox rows that are done with, and answers to requests.
     A decision says which sequence number it was made on; history is gap-free, so one made on anything older is
-    refused with STALE_VERSION. The batch is fenced by the lease its engine holds; whoever lost the lease is
+    refused with STALE_VERSION. The batch is fenced by the lease its engine holds; an engine that lost the lease is
     refused with LEASE_CONFLICT, however late it wakes up. Effects become rows in the same transaction (timers
     by due time, gates by run and token, everything else in the outbox), so that what the world has to be told
     is as durable as the decision that says so.
