@@ -19,9 +19,9 @@ from treadle.model.ids import TokenId
 from treadle.model.states import RunStatus
 from treadle.store.fairness import Rate
 from treadle.store.port import Batch, Commit
-from treadle.store.postgres import PostgresStore, claiming_lines
-from treadle.store.postgres.claiming import Claiming
-from treadle.store.postgres.claiming_lines import FIRST, LANES, QueueLine
+from treadle.store.postgres import PostgresStore, claim_memory
+from treadle.store.postgres.claim import Claiming
+from treadle.store.postgres.claim_memory import FIRST, LANES, QueueLine
 from treadle.store.postgres.connect import prepare, reach
 from treadle.store.postgres.queries import SQL
 from treadle.store.rows import SHARD
@@ -129,7 +129,7 @@ def test_claims_are_counted_by_queue_and_key_also_when_planned_on_an_empty_table
 
 def test_who_has_just_looked_takes_without_looking_again(database: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not while something of a better priority waits, and never what brings a limit of its own."""
-    monkeypatch.setattr(claiming_lines, "VIEW_S", 1_000.0)
+    monkeypatch.setattr(claim_memory, "VIEW_S", 1_000.0)
     looks: list[int] = []
     look = Claiming._look_from
 

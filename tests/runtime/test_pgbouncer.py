@@ -21,7 +21,7 @@ from treadle.language import load_value
 from treadle.runtime import patience
 from treadle.runtime.worker import Worker
 from treadle.store.places import StoreLocation
-from treadle.store.postgres import looking
+from treadle.store.postgres import server_facts
 from treadle.store.postgres.connect import reach
 from treadle.store.postgres.hosts import way_to
 from treadle.store.postgres.notices import Channel
@@ -145,7 +145,7 @@ def test_a_pooler_that_drops_the_schema_is_refused(server: Server) -> None:
 
 def test_an_old_primary_behind_it_is_refused(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """The connections to the pooler outlive the server behind it: they are asked again and again."""
-    monkeypatch.setattr(looking, "ASK_AGAIN_S", 0.0)
+    monkeypatch.setattr(server_facts, "ASK_AGAIN_S", 0.0)
     primary = Server(binaries())
     standby = primary.standby()
 

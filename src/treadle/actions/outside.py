@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from msgspec import Struct, field
 
 from treadle.actions.client import GatedClient
-from treadle.actions.elsewhere import OutsideKind
 from treadle.actions.http import HttpKind
 from treadle.actions.net import NetPolicy
 from treadle.actions.registry import Registry
 from treadle.actions.secrets import EnvironmentSecrets, SecretProvider
 from treadle.actions.shell import ShellKind, ShellPolicy
+from treadle.actions.unavailable import OutsideKind
 
 
 class Subscription(Struct, frozen=True, kw_only=True):

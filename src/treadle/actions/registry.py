@@ -21,7 +21,6 @@ from typing import TypeVar
 
 from treadle.actions.artifact import ArtifactReadKind, ArtifactWriteKind
 from treadle.actions.assertion import AssertKind
-from treadle.actions.elsewhere import OUTSIDE, SUSPENDING, OutsideKind, SuspendingKind
 from treadle.actions.emit import EmitKind
 from treadle.actions.group import AddSiblingsKind, CancelGroupKind, CloseGroupKind
 from treadle.actions.mock import MockKind
@@ -31,6 +30,7 @@ from treadle.actions.python import Function, PythonKind
 from treadle.actions.send import SendKind
 from treadle.actions.set import SetKind
 from treadle.actions.template import TemplateKind
+from treadle.actions.unavailable import OUTSIDE, SUSPENDING, OutsideKind, SuspendingKind
 from treadle.errors import TreadleError
 from treadle.model.definition import Task
 from treadle.tasks.trust import Trust

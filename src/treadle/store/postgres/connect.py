@@ -22,8 +22,8 @@ from treadle.errors import StoreGoneBack, StorePlaceError
 from treadle.store.places import ServerHost, shown
 from treadle.store.postgres.faults import UNPREPARED, WRONG_OPTIONS, misplaced, said
 from treadle.store.postgres.hosts import NEXT, Way, way_to
-from treadle.store.postgres.looking import ServerConnection, examine, survey
 from treadle.store.postgres.queries import SQL
+from treadle.store.postgres.server_facts import ServerConnection, examine, survey
 
 ANSWER_S = 30.0
 """Statements take milliseconds. Half a minute of silence means a dead connection: the caller gets an error."""

@@ -16,7 +16,7 @@ from treadle.store.places import shown
 from treadle.store.postgres.connect import migrations, prepare, reach
 from treadle.store.postgres.faults import misplaced, said
 from treadle.store.postgres.hosts import way_to
-from treadle.store.postgres.looking import Server, ServerConnection, survey
+from treadle.store.postgres.server_facts import Server, ServerConnection, survey
 from treadle.store.postgres.transfer import TABLES, read_mark
 from treadle.store.transfer import Mark
 

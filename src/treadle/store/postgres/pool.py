@@ -19,7 +19,7 @@ import asyncpg
 
 from treadle.store.postgres.connect import prepare, reach
 from treadle.store.postgres.hosts import way_to
-from treadle.store.postgres.looking import ServerConnection
+from treadle.store.postgres.server_facts import ServerConnection
 
 IDLE_S = 300.0
 """A connection that was not used for this long is closed: each is a process of the server. One is always kept."""

@@ -64,11 +64,11 @@ from treadle.store.port import (
 )
 from treadle.store.postgres import membership, reading, transfer, upkeep, writing
 from treadle.store.postgres.batches import Writing
-from treadle.store.postgres.begun import begun
-from treadle.store.postgres.beside import beside
 from treadle.store.postgres.connect import migrate
 from treadle.store.postgres.days import Days
+from treadle.store.postgres.eager_task import begun
 from treadle.store.postgres.forgetting import forget
+from treadle.store.postgres.fsck_rows import beside
 from treadle.store.postgres.transactions import Connections
 from treadle.store.postgres.work import PostgresWork
 from treadle.store.rows import digest_of, each, shard_of

@@ -24,8 +24,8 @@ from treadle.errors import StoreUnavailable
 from treadle.store.postgres.connect import tidy
 from treadle.store.postgres.faults import LOST, RETRIED, is_verdict, misplaced, unavailable
 from treadle.store.postgres.hosts import Way, way_to
-from treadle.store.postgres.looking import ServerConnection, examine
 from treadle.store.postgres.pool import Pool
+from treadle.store.postgres.server_facts import ServerConnection, examine
 
 TRIES = 10
 """Tries, with pauses that double from PAUSE_S: after about five seconds of conflicts the caller gets an error."""

@@ -21,10 +21,10 @@ import msgspec
 from treadle.errors import OwnedElsewhere, StoreConflict, StorePlaceError
 from treadle.store import statements
 from treadle.store.packing import pack
-from treadle.store.postgres.carrying import as_task, with_wish
 from treadle.store.postgres.columns import columns, handed
 from treadle.store.postgres.connect import migrate
 from treadle.store.postgres.faults import SEAL
+from treadle.store.postgres.moved_rows import as_task, with_wish
 from treadle.store.postgres.queries import SQL as VERBS
 from treadle.store.postgres.transactions import Connections
 from treadle.store.rows import shard_of

@@ -2,7 +2,7 @@
 
 Owns the verbs of `store.work` on a database. Promises their contract, that a claim costs the same however long the
 lines are, and that no verb waits for a lock that a decision holds. Must not know a rule: limits come with the claim.
-`claiming` has the choice of a claim.
+`claim` has the choice of a claim.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import asyncpg
 
 from treadle.errors import StoreUnavailable
 from treadle.model.ids import RunId, TokenId
-from treadle.store.postgres.claiming import Claiming
-from treadle.store.postgres.claiming_lines import Lines
+from treadle.store.postgres.claim import Claiming
+from treadle.store.postgres.claim_memory import Lines
 from treadle.store.postgres.columns import columns
 from treadle.store.postgres.queries import SQL
 from treadle.store.postgres.transactions import Connections

@@ -19,8 +19,8 @@ import apsw
 
 from treadle.errors import StorePlaceError, StoreUnavailable
 from treadle.store.sqlite import private
-from treadle.store.sqlite.beforehand import APPLICATION_ID, another_program, check_file
 from treadle.store.sqlite.faults import unavailable
+from treadle.store.sqlite.file_checks import APPLICATION_ID, another_program, check_file
 from treadle.store.sqlite.place import check_place
 
 SQLITE_MIN = 3_051_003

@@ -71,9 +71,9 @@ from treadle.store.rows import SHARD, digest_of, each
 from treadle.store.seals import Seals, Tell, tell_log
 from treadle.store.sqlite import private, reading, transfer, upkeep, writing
 from treadle.store.sqlite.batches import SqliteBatchPlan
-from treadle.store.sqlite.beforehand import check_file, check_log
 from treadle.store.sqlite.connect import connect, migrate
 from treadle.store.sqlite.faults import damaged_text, unavailable
+from treadle.store.sqlite.file_checks import check_file, check_log
 from treadle.store.sqlite.forgetting import forget
 from treadle.store.sqlite.ownership import Ownership
 from treadle.store.sqlite.place import check_place

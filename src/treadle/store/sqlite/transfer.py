@@ -27,9 +27,9 @@ from treadle.store.packing import pack
 from treadle.store.port import OutboxRow
 from treadle.store.seals import Judge, Seals, Tell
 from treadle.store.sqlite import private, writing
-from treadle.store.sqlite.beforehand import check_log
 from treadle.store.sqlite.connect import connect, migrate
 from treadle.store.sqlite.faults import SEALED, unavailable
+from treadle.store.sqlite.file_checks import check_log
 from treadle.store.sqlite.ownership import Ownership
 from treadle.store.sqlite.queries import SQL as VERBS
 from treadle.store.sqlite.reading import SqliteValues, effect_of

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tests.runtime.executing import turns
-from treadle.store.postgres.begun import begun
+from treadle.store.postgres.eager_task import begun
 
 
 def test_the_first_step_is_taken_before_anybody_else_has_a_turn() -> None:

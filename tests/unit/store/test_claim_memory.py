@@ -7,8 +7,8 @@ from random import Random
 import pytest
 
 from treadle.store.fairness import Lane
-from treadle.store.postgres import claiming_lines
-from treadle.store.postgres.claiming_lines import BELIEVED_S, FIRST, LANES, VIEW_S, Head, Position, QueueLine
+from treadle.store.postgres import claim_memory
+from treadle.store.postgres.claim_memory import BELIEVED_S, FIRST, LANES, VIEW_S, Head, Position, QueueLine
 
 
 class Clock:
@@ -21,7 +21,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(claiming_lines, "time", made)
+    monkeypatch.setattr(claim_memory, "time", made)
     return made
 
 

@@ -7,7 +7,7 @@ Theory of operation
     Ready work is in an index over (queue, priority, key, position). A claim finds the lanes by stepping through the
     index from lane to lane, never by counting rows. `fairness.share` decides how many rows of each lane begin. Rows at
     the heads of those lanes are taken with SKIP LOCKED. If other claims took them in between, it looks again. A process
-    that has looked a moment ago takes rows without looking (`claiming_lines`).
+    that has looked a moment ago takes rows without looking (`claim_memory`).
 
     Claims on a queue without limits share no lock. With limits they do: a claim that has chosen locks one row of
     `meters`, and takes rows only under that lock, as far as the limits allow: the counts are exact there. The choice
@@ -38,7 +38,7 @@ from msgspec.structs import astuple, replace
 from treadle.model.effects import OfferWork
 from treadle.model.ids import RunId
 from treadle.store.fairness import Lane, LaneShare, share
-from treadle.store.postgres.claiming_lines import FIRST, LANES, Head, Position, QueueLine
+from treadle.store.postgres.claim_memory import FIRST, LANES, Head, Position, QueueLine
 from treadle.store.postgres.columns import columns, texts
 from treadle.store.postgres.queries import SQL
 from treadle.store.postgres.values import effects_of
