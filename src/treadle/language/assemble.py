@@ -1,7 +1,8 @@
-"""Fields read from the tables → one canonical `Workflow`: transition ids, start nodes, references by name.
+"""Assembling one canonical `Workflow` from the fields read by the tables: transition ids, start nodes, references by
+name.
 
-The last step in which a definition may still be incomplete. Reports every reference to something that does
-not exist and leaves it out, so that the checks behind it meet only nodes and groups that are there.
+The last step in which a definition may still be incomplete. Reports every reference to something that does not exist
+and leaves it out, so that the checks that follow meet only existing nodes and groups.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ Fields = dict[str, Any]
 
 
 def assemble(values: Fields, reading: Reading) -> d.Workflow | None:
-    """The workflow, or None when there is too little of it for any further check."""
+    """The workflow, or None if too little of it is there for any further check."""
     nodes: dict[str, d.Node] = values.get("nodes", {})
     if not nodes:
         if "nodes" in values:

@@ -11,9 +11,8 @@ A node may be given a function, plain or marked with `@task`; in the document it
 
     judge = wf.node("judge", judge_idea, input={"topic": "$.input.topic"}, output={"state.v": "$.verdict"})
 
-Builds the author's document, nothing else: what it means and what is wrong with it is decided by the one loader,
-so a builder can say exactly what YAML can. Options are the fields of 1.1, 1.2 and 1.4 (a test compares the lists
-below with the tables).
+Builds the author's document and nothing else: the one loader decides its meaning and its mistakes, so a builder can say
+exactly what YAML can. Options are the fields of 1.1, 1.2 and 1.4 (a test compares the lists below with the tables).
 """
 
 from __future__ import annotations
@@ -123,10 +122,10 @@ class Flow:
     ) -> None:
         self.name = name
         self.library = library
-        """Shared tasks and actions its nodes may name, or the file they stand in."""
+        """Shared tasks and actions its nodes may name, or the path of their file."""
         self.functions: dict[str, Callable[..., Any]] = {}
-        """The functions its nodes call, by the names the document gives them. An engine takes them from here: those of
-        a notebook or a script can be found in no other way."""
+        """The functions its nodes call, by their names in the document. An engine takes them from here, because
+        functions of a notebook or a script cannot be found in any other way."""
         self._options: Part = self._plain(options)
         self._nodes: dict[str, Part] = {}
         self._transitions: list[Part] = []
@@ -135,7 +134,7 @@ class Flow:
     def node(
         self, ref: str, function: Callable[..., Any] | None = None, /, **options: Unpack[NodeOptions]
     ) -> NodeHandle:
-        """Adds a node; with a function, one that calls it. What the options say goes before what `@task` said."""
+        """Adds a node; with a function, one that calls it. Options given here override those of `@task`."""
         if ref in self._nodes:
             raise ValueError(f"the flow {self.name!r} already has a node {ref!r}")
         fields: Part = dict(options)
@@ -187,14 +186,14 @@ class Flow:
         return loaded.document or {}
 
     def _name(self, function: Callable[..., Any]) -> str:
-        """How the document calls a function; from now on the flow knows it by that name."""
+        """The function's name in the document; from now on the flow knows it by that name."""
         name = name_of(function)
         if self.functions.setdefault(name, function) is not function:
             raise ValueError(f"the flow {self.name!r} already has another function {name!r}; rename one of them")
         return name
 
     def _plain(self, value: Any) -> Any:
-        """Handles by their refs, functions by their names, tuples as lists: what JSON knows."""
+        """The value as plain JSON: handles become refs, functions their names, tuples lists."""
         if isinstance(value, NodeHandle):
             return value.ref
         if isinstance(value, Mapping):

@@ -1,6 +1,6 @@
-"""A function as a node: what `@task` noted becomes the fields of the node that calls it.
+"""Functions as nodes: the options of `@task` become the fields of the node that calls the function.
 
-Owns how an undoing function gets its inputs. Spells only; the loader judges.
+Owns how an undoing function gets its inputs. Only writes the fields; the loader checks them.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def node_fields(function: Function) -> Part:
 
 
 def compensating(function: Function | None, undo: Function) -> Part:
-    """How a node's visit is undone by a function.
+    """The fields by which a function undoes a node's visit.
 
-    Each of its parameters gets what has its name: `input` and `output` are the visit's own, whole; a parameter of the
-    function that did the work gets the same value again; everything else comes out of what that one returned.
+    Each of its parameters gets the value of its name: `input` and `output` are the visit's own, whole. A parameter of
+    the function that did the work gets the same value again. All others come out of that function's result.
     """
     noted = options_of(undo) or TaskOptions()
     part: Part = {"action": action("python", **called(undo)), "retry": noted.retry, "timeout_ms": noted.timeout_ms}
@@ -57,7 +57,7 @@ def _source(parameter: Parameter, given: dict[str, Parameter], results: frozense
 
 
 def _results(function: Function | None) -> frozenset[str]:
-    """The fields of what a function returns, as far as it says so."""
+    """The fields of a function's result, as far as its annotation names them."""
     try:
         wanted = get_type_hints(function).get("return") if function is not None else None
         fields = Parameter("return", wanted).fields if wanted is not None else None

@@ -1,7 +1,7 @@
-"""Functions a definition names, looked for where somebody deploys it: `load_text(…, signatures=finder(workflows))`.
+"""Finding the functions that a definition names, where it is deployed: `load_text(…, signatures=finder(workflows))`.
 
-Owns which of them must be found there. Imports the modules a definition names, as far as the operator allows them: only
-for a process that is about to execute it, or that hands it to one.
+Owns the rule which of them must be found there. Imports the modules a definition names, as far as the operator allows
+them: only for a process that is about to execute it, or that hands it to one.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from treadle.tasks.trust import PROJECT, Trust
 def finder(
     workflows: Iterable[Workflow], allow: Iterable[str] = (PROJECT,)
 ) -> Callable[[str], Callable[..., Any] | None]:
-    """Finds a function by its name. None: it is not judged here; what it raises says why there is none. `allow`: the
-    modules, and folders of modules, of which workflows may call functions.
+    """Returns a function that finds a function by its name. None from it: not checked here. An exception from it says
+    why there is none. `allow`: the modules, and folders of modules, whose functions workflows may call.
 
-    One without a module is registered by the program that executes it. One that only work of a queue calls may be known
-    to workers elsewhere alone; it is judged where it can be imported."""
+    A name without a module is registered by the program that executes it. A function that only a queue's work calls may
+    be known to workers elsewhere alone; it is checked where it can be imported."""
     trust = Trust(allow)
     needed = {name for workflow in workflows for name in _needed(workflow)}
 
@@ -31,7 +31,7 @@ def finder(
             return None
         try:
             return find_function(name, {}, trust)
-        except Exception:  # importing runs somebody's module
+        except Exception:  # importing runs the author's module, which may raise anything
             if name in needed:
                 raise
             return None
@@ -40,7 +40,7 @@ def finder(
 
 
 def _needed(workflow: Workflow) -> Iterator[str]:
-    """Names every engine must know: a compensation is an engine's own work, also of a node with a queue."""
+    """The names every engine must know: compensations are an engine's own work, even of a node with a queue."""
     for ref, node in workflow.nodes.items():
         for at, task, _given in tasks_of(ref, node):
             if node.queue is not None and "compensate" not in at[2:]:

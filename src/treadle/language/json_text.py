@@ -23,7 +23,7 @@ _TOKEN = re.compile(
     r"""|(?P<number>-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?)|(?P<word>-?[A-Za-z_]++)|(?P<end>\Z))"""
 )
 _KEY = re.compile(rf"{_SPACE}(?:(?P<comma>,){_SPACE})?{_TEXT}{_SPACE}:")
-"""What nearly every member begins with, at one blow."""
+"""The usual beginning of a member, matched at once: a key, a colon."""
 _WORDS = {"true": True, "false": False, "null": None}
 
 
@@ -35,7 +35,7 @@ class NotJson(Exception):
         self.message = message
         self.at = at
         self.values = values
-        """How many values were read as JSON before."""
+        """How many values were read as JSON before the mistake."""
 
 
 def read_json(text: str, bounds: Bounds) -> tuple[Any, Mark]:
@@ -52,12 +52,12 @@ class _Reader:
         self.begins = 0
         self.ends = 0
         self.comma: int | None = None
-        """Where the comma before the last token stands, if there is one."""
+        """The position of the comma before the last token, if there is one."""
         self.values = 0
         self.line = 0
         self.line_begins = 0
         self.counted = 0
-        """Up to where line breaks were counted: places are asked for in the order of the text."""
+        """The position up to which line breaks were counted: places are asked for in the order of the text."""
 
     def at(self, offset: int) -> At:
         breaks = self.text.count("\n", self.counted, offset)

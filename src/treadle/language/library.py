@@ -1,7 +1,7 @@
 """A project's library: `tasks` and `actions` that many definitions use by name, in a file of their own.
 
-Owns how such a file is read. What a definition takes from it becomes part of the definition when that is loaded, so a
-deployed version needs no library.
+Owns how such a file is read. Everything a definition takes from it becomes part of the definition when that is loaded,
+so a deployed version needs no library.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SECTIONS = ("tasks", "actions")
 
 
 def read_library(given: Library | str | FilePath | None) -> Library | None:
-    """A library that is given as it is, or by the file it stands in. Raises OSError, DefinitionError."""
+    """The library given as a value, or in the file at a path. Raises OSError, DefinitionError."""
     if isinstance(given, str | FilePath):
         return library_in(FilePath(given).read_bytes(), str(given))
     return given

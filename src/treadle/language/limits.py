@@ -1,4 +1,4 @@
-"""How large a document may be. Owns the numbers that keep a hostile document cheap to refuse
+"""Limits on the size of a document: the numbers that keep a hostile document cheap to refuse
 (docs/reference/definition.md, Limits of a file).
 
 Promises that each number has its reason beside it. Nothing here knows what a workflow is.
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Bounds on one text. A caller may pass narrower ones for untrusted authors."""
+    """The bounds on one text. A caller may pass narrower ones for untrusted authors."""
 
     text_bytes: int = 1 << 20
     """1 MiB: two hundred times the longest definition we have seen; also the HTTP body limit."""
@@ -22,8 +22,8 @@ class Bounds:
     of 7,000 bare ones. Bounds an alias bomb, time (2 to 3 µs per value) and memory (up to 300 bytes per value).
     """
     second_reading_bytes: int = 8 << 10
-    """YAML that libyaml has refused is given to ruamel.yaml only up to here: its pure-Python scanner needs up to
-    15 µs per character, and a mistake is told by the first one nearly as well.
+    """The longest YAML that is given to ruamel.yaml after libyaml has refused it: its pure-Python scanner needs up to
+    15 µs per character, and libyaml's message is nearly as good.
     """
     documents: int = 1_000
     """Documents of one file."""

@@ -2,9 +2,9 @@
 
     text → documents → (canvas → execution form) → fields by the grammar's tables → Workflow → checks
 
-Owns the order of these steps and the result. Promises never to raise for anything an author could write:
-what is wrong is in `problems`, all of it at once, in the order of the file. Loading does no network,
-starts no process and imports nothing that the document names.
+Owns the order of these steps and the result. Promises never to raise for anything an author could write: all mistakes
+are in `problems`, at once, in the order of the file. Loading does no network, starts no process and imports nothing
+that the document names.
 """
 
 from __future__ import annotations
@@ -32,31 +32,32 @@ Json = Any
 
 
 class Known(TypedDict, total=False):
-    """What a caller may know beside the document itself; every `load_…` takes these by name."""
+    """Facts a caller may know beside the document itself; every `load_…` takes these by name."""
 
     library: Library | str | FilePath | None
-    """Shared `tasks` and `actions`, written as in a document; or the file they stand in."""
+    """Shared `tasks` and `actions`, written as in a document; or the path of their file."""
     functions: Callable[[str], bool] | None
     """Whether a Python function exists; without it `python` actions are not looked up."""
     kinds: Mapping[str, Collection[str] | None] | None
     """Third-party action kinds and their config keys (None: any)."""
     workers: Mapping[str, Json] | None
-    """What a canvas's `workerType` stands for: type → an action as in a document, with a `queue` if it has one."""
+    """The action a canvas's `workerType` stands for: type → an action as in a document, with a `queue` if it has
+    one."""
     strict: bool
     """Authoring warnings are errors, whatever the document says."""
     signatures: Callable[[str], Callable[..., Any] | None] | None
-    """Finds a function, so that a `python` action's inputs are checked against its signature; None from it: unknown
+    """Finds a function, so that a `python` action's inputs are checked against its signature. None from it: unknown
     here, and not checked."""
 
 
 class Loaded(Struct, frozen=True):
-    """A definition that was read, with everything that is wrong with it."""
+    """A definition that was read, with all its problems."""
 
     workflow: Workflow | None
     """None when there are errors."""
     problems: list[Problem]
     name: str | None = None
-    """What the document calls itself, also when it has errors."""
+    """The name the document gives itself, even if it has errors."""
 
     @property
     def errors(self) -> list[Problem]:
@@ -107,7 +108,7 @@ def load_documents(text: str | bytes, name: str = "<text>", **known: Unpack[Know
 
 
 def load_all_settled(text: str | bytes, name: str, settings: Settings) -> list[Loaded]:
-    """The same, for whoever knows more than the public options say."""
+    """As `load_documents`, for callers that know more than the public options say."""
     try:
         sources = read_text(text, name, settings.bounds)
     except Refusal as refusal:
@@ -116,7 +117,7 @@ def load_all_settled(text: str | bytes, name: str, settings: Settings) -> list[L
 
 
 def settled(known: Known) -> Settings:
-    """What a caller knows, ready to be used. A library's file is read here: raises OSError, DefinitionError."""
+    """The facts of a caller, ready to be used. A library's file is read here: raises OSError, DefinitionError."""
     return Settings(**{**known, "library": read_library(known.get("library"))})  # type: ignore[arg-type]
 
 
@@ -150,7 +151,9 @@ def _read(source: Source, reading: Reading) -> Workflow | None:
         values, _ = WORKFLOW.read_fields(value, ROOT, reading)
     workflow = assemble(values, reading)
     if workflow is not None:
-        from treadle.language.checks import check  # brings CEL and JSON Schema: `import treadle` should not wait
+        from treadle.language.checks import (
+            check,
+        )  # imports CEL and JSON Schema, for which `import treadle` should not wait
 
         check(workflow, reading)
     return workflow
@@ -170,14 +173,14 @@ def _loaded(workflow: Workflow | None, reading: Reading) -> Loaded:
 
 
 def refused(name: str, refusal: Refusal) -> Loaded:
-    """What to say of a text that is not even a document."""
+    """The result for a text that is not even a document."""
     reading = Reading(Source(None, name), NOTHING_KNOWN)
     reading.refused(refusal)
     return _loaded(None, reading)
 
 
 def definitions_in(sources: list[Source]) -> list[Source]:
-    """The definitions of all documents; one that names a `file:` is somebody else's."""
+    """The definitions of all documents; one that names a `file:` is left to the caller."""
     found: list[Source] = []
     for source in sources:
         value = source.value

@@ -1,6 +1,7 @@
 """Small words for the builder: joins, merges, triggers, actions, retries. Each returns a piece of a definition.
 
-They only spell; the loader judges. What has no word here is written as a dict, exactly as in YAML.
+They only write fields; the loader checks them. A field without a function here is written as a dict, exactly as in
+YAML.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def literal(value: Json) -> Part:
 
 
 def exists(path: str) -> Part:
-    """A condition: something is there."""
+    """A condition: the path has a value."""
     return {"type": "exists", "field": path}
 
 
@@ -55,8 +56,8 @@ def first(of: Any, merge: Part | None = None, **options: Json) -> Part:
 
 
 def quorum(count: int, of: Any, merge: Part | None = None, **options: Json) -> Part:
-    """Goes on with so many successful arrivals. The rest run on and keep the run open, unless `on_early_complete` says
-    otherwise (`"cancel"`)."""
+    """Goes on with so many successful arrivals. The others run on and keep the run open, unless `on_early_complete`
+    says otherwise (`"cancel"`)."""
     return join({"m_of_n": count}, of, merge, **options)
 
 
@@ -71,7 +72,7 @@ def computed(expr: str, of: Any, merge: Part | None = None, **options: Json) -> 
 
 
 def merge(strategy: str, source: str, target: str, *, streaming: bool = False) -> Part:
-    """How the branches' results become one value."""
+    """The merge: how the branches' results become one value."""
     return _given(source=source, target=target, strategy=strategy, streaming=streaming or None)
 
 
@@ -119,7 +120,7 @@ def loop(max_iterations: int) -> Part:
 
 
 def cancels(nodes: Json = None, groups: Json = None, join: str | None = None) -> Part:
-    """What a transition withdraws when it fires."""
+    """The nodes and groups a transition cancels when it fires."""
     return _given(nodes=nodes, groups=groups, join=join)
 
 
@@ -138,7 +139,7 @@ def action(kind: str, *, timeout_ms: int | None = None, retry_policy: Part | Non
 
 
 def python(function: str | Callable[..., Any], *, process: bool | None = None, **execution: Json) -> Part:
-    """A Python function, by reference or by name; what `@task` said of it holds for the action.
+    """A Python function, by reference or by name; the options of its `@task` apply to the action.
 
     A function is left as it is: the flow it becomes part of gives it a name, and brings it to the engine.
     """
@@ -170,5 +171,5 @@ def task(*steps: Part, **options: Json) -> Part:
 
 
 def compensation(action: Json, input: Mapping[str, Json] | None = None, **options: Json) -> Part:
-    """How a completed visit is undone."""
+    """The compensation: how a completed visit is undone."""
     return _given(action=action, input=input, **options)

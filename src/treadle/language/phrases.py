@@ -1,4 +1,4 @@
-"""Shapes for what authors write to read and write data: paths, sources, mappings, schemas (1.6, 1.10).
+"""Shapes of expressions that read and write data: paths, sources, mappings, schemas (1.6, 1.10).
 
 Owns their canonical spelling, which is the only one `graph` and `kernel` know. Whether a name in them
 exists, and whether CEL compiles, is not decided here: that needs the whole workflow (`checks`).
@@ -39,7 +39,7 @@ def without_strings(text: str) -> str:
 
 
 def path_problem(path: str) -> str | None:
-    """What is wrong with a path's syntax, if anything."""
+    """The problem of a path's syntax, if there is one."""
     try:
         parse_path(path)
     except PathSyntax as error:

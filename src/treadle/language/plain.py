@@ -1,7 +1,6 @@
-"""What may be inside a document at all: JSON values of bounded size, whichever dialect they came from.
+"""Plain values: the JSON values of bounded size that a document may contain, in any dialect.
 
-Owns numbers and strings that are refused everywhere, and the check of values that were parsed by somebody
-else.
+Owns the numbers and strings that are refused everywhere, and the check of values that another program has parsed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is wrong with a definition, as data: `Problem`, the closed list of codes, and how a place is written.
+"""Problems of a definition, as data: `Problem`, the closed list of codes, and how a place is written.
 
 Owns codes and severities. Promises that a problem always names a place a person can go to.
 Must not know how problems are found, nor how they are shown.
@@ -57,11 +57,11 @@ WARNINGS = frozenset(
     ]
 )
 ADVICE = frozenset(["FAILURES_UNSEEN", "BRANCH_MAYBE_ABSENT"])
-"""Warnings that `strict` leaves warnings: whether they matter depends on what no check can see."""
+"""Warnings that `strict` leaves warnings: whether they matter depends on facts no check can see."""
 
 
 class Problem(Struct, frozen=True):
-    """One thing an author should change, and where."""
+    """One mistake an author should correct, and its place."""
 
     code: str
     message: str

@@ -20,7 +20,7 @@ Json = Any
 
 
 class Place(NamedTuple):
-    """Where something stands, as written and as it will be in the canonical definition."""
+    """A place, as the author wrote it and as it will be in the canonical definition."""
 
     written: Path
     canonical: Path
@@ -36,7 +36,7 @@ ROOT = Place((), ())
 
 
 class Settings(NamedTuple):
-    """What the caller knows beside the document itself."""
+    """Facts the caller knows beside the document itself."""
 
     library: Mapping[str, Mapping[str, Json]] | None = None
     """Shared `tasks` and `actions`, written as in a document."""
@@ -45,22 +45,22 @@ class Settings(NamedTuple):
     kinds: Mapping[str, Collection[str] | None] | None = None
     """Third-party action kinds and their config keys (None: any)."""
     workers: Mapping[str, Json] | None = None
-    """What a canvas's `workerType` stands for: an action each, as in a document, with a `queue` if it has one."""
+    """The actions that a canvas's `workerType`s stand for, as in a document, with a `queue` if they have one."""
     answered: bool = False
-    """Whoever loads it answers for its Workers, as a scenario does: one without an address is no mistake."""
+    """The caller answers for the Workers itself, as a scenario does: one without an address is no mistake."""
     bounds: Bounds = BOUNDS
     strict: bool = False
     """Authoring warnings are errors, whatever the document says."""
     signatures: Callable[[str], Callable[..., Any] | None] | None = None
-    """Finds a function, so that inputs are checked against its signature. None from it: not known here, not checked;
-    what it raises says why there is none."""
+    """Finds a function, so that inputs are checked against its signature. None from it: not known here, not checked. An
+    exception from it says why there is none."""
 
 
 NOTHING_KNOWN = Settings()
 
 
 class Reading:
-    """The state of one reading. Never raises: what is wrong becomes a problem, and reading goes on."""
+    """The state of one reading. Never raises: every mistake becomes a problem, and reading goes on."""
 
     def __init__(self, source: Source, settings: Settings) -> None:
         self.source = source
@@ -89,7 +89,8 @@ class Reading:
         self.problem(code, self.written(canonical), message, hint)
 
     def is_known_wrong(self, canonical: Path) -> bool:
-        """Whether something was said of exactly this place before: that it is also missing would only confuse."""
+        """Whether a problem was reported at exactly this place before: reporting that it is also missing would only
+        confuse."""
         at = path_text((*self.source.root, *self.written(canonical)))
         return any(problem.at == at for problem in self.problems)
 
@@ -123,7 +124,7 @@ class Reading:
         self.failed = self.failed or self._severity(code) == "error"
 
     def rest(self) -> Problem:
-        """What to say of the problems beyond the bound."""
+        """The message about the problems beyond the bound."""
         severity: Literal["error", "warning"] = "error" if self.failed else "warning"
         message = f"{self.dropped} more problems are not shown"
         return Problem("BAD_VALUE", message, severity, "", self.source.file, hint="mend the first ones first")
@@ -137,18 +138,18 @@ class Reading:
         self.problem(code, at, f"there is no {what} `{escaped(name[:80])}`", hint)
 
     def note(self, place: Place) -> None:
-        """Remembers that what stands at `place.canonical` was written elsewhere."""
+        """Remembers that the value at `place.canonical` was written elsewhere."""
         if place.written != place.canonical:
             self._written[place.canonical] = place.written
 
     def forget(self, place: Place) -> None:
-        """Drops what was noted below a canonical place that, after all, will not exist."""
+        """Drops the notes below a canonical place that will not exist after all."""
         length = len(place.canonical)
         for path in [path for path in self._written if path[:length] == place.canonical]:
             del self._written[path]
 
     def moved(self, old: Path, new: Path) -> None:
-        """Renumbers what was noted: a part of the canonical definition has taken another place."""
+        """Renumbers the notes: a part of the canonical definition has taken another place."""
         if old == new:
             return
         self._written[new] = self.written(old)
@@ -157,7 +158,7 @@ class Reading:
                 self._written[(*new, *path[len(old) :])] = written
 
     def written(self, canonical: Path) -> Path:
-        """Where the author wrote what stands at a canonical path: the longest noted beginning decides."""
+        """The place where the author wrote the value at a canonical path: the longest noted beginning decides."""
         for length in range(len(canonical), 0, -1):
             if (start := self._written.get(canonical[:length])) is not None:
                 path = (*start, *canonical[length:])

@@ -27,7 +27,7 @@ class Field:
     also: tuple[str, ...] = ()
     required: bool = False
     keeps_null: bool = False
-    """null is a value here; elsewhere it means "not given"."""
+    """null is a value here; for other fields it means "not given"."""
     attribute: str | None = None
     """The Struct's attribute where it differs from the name (`from` → `from_`)."""
     default: Json = None

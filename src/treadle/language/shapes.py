@@ -1,4 +1,5 @@
-"""Shapes: what may stand at one place of a definition. One description, three uses that cannot drift apart.
+"""Shapes: descriptions of the values allowed at one place of a definition. One description has three uses that cannot
+drift apart.
 
     read    author's JSON → canonical value; every mistake becomes a problem, the result is then BAD
     write   canonical value → canonical JSON
@@ -21,7 +22,7 @@ Schema = dict[str, Any]
 
 
 class Bad:
-    """The result of reading something that is wrong; the problem has been recorded."""
+    """The result of reading a wrong value; its problem has been recorded."""
 
     def __repr__(self) -> str:
         return "BAD"
@@ -44,7 +45,7 @@ class Book:
 
 
 class Shape:
-    """Anything goes: the base of all shapes, and the shape of free JSON."""
+    """The shape of free JSON, and the base of all shapes."""
 
     wants = "a value"
 
@@ -71,7 +72,7 @@ ANYTHING = Shape()
 
 
 def found(value: Json) -> str:
-    """What was found, in words short enough for one line."""
+    """The value that was found, in words short enough for one line."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -118,7 +119,8 @@ class AnyText(Shape):
 
 
 class WebAddress(Shape):
-    """An absolute http or https address. An empty or relative one reaches nobody, and its token would wait for ever."""
+    """An absolute http or https address. An empty or relative one reaches no server, and its token would wait for
+    ever."""
 
     wants = "an address such as `https://host/path`"
 
@@ -143,7 +145,7 @@ _WEB_ADDRESS = re.compile(r"^[Hh][Tt][Tt][Pp][Ss]?://[^/?#\s]+[^\s]*$")
 
 
 def is_web_address(text: str) -> bool:
-    """Whether it has a scheme we speak and a host; where it leads is the network policy's business."""
+    """Whether it has a scheme we support and a host. The network policy decides where it may lead."""
     return _WEB_ADDRESS.match(text) is not None
 
 

@@ -32,7 +32,7 @@ def spot_of(at: At) -> Spot:
 
 
 class Marks:
-    """Positions of a map or list: where it begins, where its keys stand, and the marks of what it holds."""
+    """Positions of a map or list: its beginning, its keys, and the marks of its values."""
 
     __slots__ = ("at", "keys", "parts")
 
@@ -40,25 +40,25 @@ class Marks:
         self.at = at
         self.parts = parts
         self.keys = keys
-        """Where each key stands; None for a list."""
+        """The position of each key; None for a list."""
 
     def part(self, step: str | int) -> Mark | None:
-        """The mark one step down, if there is something."""
+        """The mark one step down, if there is a value."""
         if isinstance(self.parts, dict):
             return self.parts.get(step) if isinstance(step, str) else None
         return self.parts[step] if isinstance(step, int) and 0 <= step < len(self.parts) else None
 
     def key(self, step: str | int) -> At | None:
-        """Where a key itself stands."""
+        """The position of a key itself."""
         return self.keys.get(step) if self.keys is not None and isinstance(step, str) else None
 
 
 Mark = Marks | At
-"""Positions of any value; of a scalar, or of what is empty, there is only its beginning."""
+"""Positions of any value; a scalar, or an empty map or list, has only its beginning."""
 
 
 def find(mark: Mark, path: Path, *, key: bool = False) -> Spot:
-    """Where `path` stands, or what is nearest around it; `key=True` asks for the key rather than its value."""
+    """The position of `path`, or of the nearest value around it; `key=True` asks for the key rather than its value."""
     for depth, step in enumerate(path):
         if isinstance(mark, int):
             break
@@ -84,12 +84,12 @@ class Source:
         self.root = root
 
     def part(self, *path: str | int) -> Source:
-        """What stands at `path`, still knowing its lines: `source.part("definitions", 0)`."""
+        """The value at `path`, still knowing its lines: `source.part("definitions", 0)`."""
         value, mark = self.value, self.mark
         for step in path:
             value = value[step]
             if isinstance(mark, Marks):
-                # What an alias or a merge brings has no place of its own: that of what brings it does.
+                # A value that an alias or a merge brings in has no place of its own: the alias's place is used.
                 mark = part if (part := mark.part(step)) is not None else mark.at
         return Source(value, self.file, mark, (*self.root, *path))
 

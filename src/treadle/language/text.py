@@ -1,4 +1,4 @@
-"""Text → documents: decides between JSON and YAML, bounds the text, and says where reading stopped.
+"""Reading text into documents: decides between JSON and YAML, bounds the text, and says where reading stopped.
 
 Promises never to raise anything but Refusal for any bytes whatever, and to read no more than it must to
 refuse.
@@ -11,8 +11,8 @@ from treadle.language.limits import BOUNDS, Bounds
 from treadle.language.source import COLUMN_BITS, Refusal, Source
 
 MEANT_AS_JSON = 10_000
-"""Values of a text in braces after which it is JSON with a mistake: it is not read again, as YAML. The first reading
-has then taken a tenth of what the whole may take.
+"""After so many values a text in braces is JSON with a mistake: it is not read again as YAML. The first reading has
+then taken a tenth of the time that the whole may take.
 """
 _BEFORE = " \t\r\n"
 
@@ -30,7 +30,7 @@ def read_text(text: str | bytes, file: str, bounds: Bounds = BOUNDS, *, relaxed:
 
 
 def _yaml(text: str, file: str, bounds: Bounds, relaxed: bool) -> list[Source]:
-    from treadle.language.yaml_text import read_yaml  # who reads JSON, or nothing, needs no YAML parser
+    from treadle.language.yaml_text import read_yaml  # a process that reads only JSON needs no YAML parser
 
     return [Source(value, file, mark) for value, mark in read_yaml(text, bounds, relaxed=relaxed)]
 

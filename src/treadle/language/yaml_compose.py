@@ -1,9 +1,9 @@
 """YAML events → plain values with positions.
 
-Owns what a document may consist of. Everything is refused when its event comes, before anything is built
-from it: too many values, too deep, keys that are not text or stand twice, tags, aliases beyond their
-expanded size. Events are those of PyYAML or of ruamel.yaml, which have the same names and attributes;
-syntax errors pass through, they belong to whoever parses.
+Owns the rules for what a document may consist of. Everything is refused when its event comes, before anything is built
+from it: too many values, too deep, keys that are not text or stand twice, tags, aliases beyond their expanded size.
+Events are those of PyYAML or of ruamel.yaml, which have the same names and attributes. Syntax errors pass through to
+the caller that parses.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class _Composer:
 
 
 def _merge(value: Json, at: At, into: dict[str, Json]) -> None:
-    """What `<<` brings in: of several maps the first decides."""
+    """The keys that `<<` merges in: of several maps the first decides."""
     for source in value if isinstance(value, list) else [value]:
         if not isinstance(source, dict):
             raise Refusal("`<<` merges maps only", at)

@@ -1,4 +1,4 @@
-"""What a YAML scalar means: the YAML 1.2 core schema, and nothing that JSON could not say.
+"""The meaning of YAML scalars: the YAML 1.2 core schema, and nothing that JSON could not say.
 
 Only true and false are booleans, dates stay text, `on` and `yes` are words. Parsers tell us what is written
 and how; neither of them is asked what it means.
@@ -27,7 +27,7 @@ _WORDS = {
 }
 _NUMERIC = frozenset("+-.0123456789")
 _REMARKABLE = frozenset("~nNtTfF") | _NUMERIC
-"""What begins with anything else is text."""
+"""First characters of scalars that may be more than text; a scalar with any other is text."""
 
 _CORE = "tag:yaml.org,2002:"
 _TAGS: dict[str, tuple[type, ...]] = {
@@ -47,7 +47,7 @@ def scalar(event: Any, at: At, bounds: Bounds) -> Any:
     if event.implicit[0]:
         return text if text and text[0] not in _REMARKABLE else resolve(text, at, bounds)
     if event.style == '"':
-        refuse_text(text, at)  # only an escape could bring in what the text itself may not contain
+        refuse_text(text, at)  # only an escape could bring in characters that the text itself may not contain
     if event.tag is None:
         return text
     name = tag_name(event.tag, at)

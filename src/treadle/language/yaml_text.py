@@ -1,9 +1,9 @@
-"""YAML 1.2 text → plain values with positions, one per document: who parses what.
+"""YAML 1.2 text → plain values with positions, one per document, by two parsers.
 
-libyaml finds the structure, twenty times faster than a pure-Python scanner. It is a YAML 1.1 parser, but what
-people meet of the difference is in the meaning of scalars, and that is ours (`yaml_scalar`). ruamel.yaml, a
-1.2 parser, judges what libyaml refuses: it reads it after all, or its message is the one that is shown. It also
-reads everything where PyYAML was built without libyaml. Bounds hold for both (`yaml_compose`).
+libyaml finds the structure, twenty times faster than a pure-Python scanner. It is a YAML 1.1 parser, but the difference
+that people meet is in the meaning of scalars, and `yaml_scalar` decides that. ruamel.yaml, a 1.2 parser, gets the texts
+that libyaml refuses: it reads them after all, or its message is shown. It also reads everything where PyYAML was built
+without libyaml. Bounds hold for both (`yaml_compose`).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from treadle.language.yaml_compose import compose
 try:
     from yaml import YAMLError
     from yaml.cyaml import CParser
-except ImportError:  # a PyYAML that was built without libyaml; no wheel is
+except ImportError:  # a PyYAML that was built without libyaml; every wheel has it
     CParser = None
 
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff]")
-"""What YAML does not allow, and three characters that were line breaks in 1.1 and are letters like others in 1.2: no
+"""Characters that YAML does not allow, and three that were line breaks in 1.1 and are letters like others in 1.2: no
 two parsers agree on them.
 """
 _ORDINARY = bytes([*b"\t\n\r", *range(0x20, 0x7F)])
@@ -49,7 +49,7 @@ def read_yaml(text: str, bounds: Bounds, *, relaxed: bool = False) -> list[tuple
 
 
 def _refuse_letters(text: str) -> None:
-    """What is looked for before anything is parsed."""
+    """Refuse forbidden characters before anything is parsed."""
     ordinary = text.isascii() and not text.encode("ascii").translate(None, _ORDINARY)  # ten times faster to see
     if not ordinary and (bad := _FORBIDDEN.search(text)) is not None:
         message = f"the text contains the character U+{ord(bad.group()):04X}, which is not allowed"
@@ -61,7 +61,7 @@ def _refuse_letters(text: str) -> None:
 
 
 def _judged(text: str, bounds: Bounds, relaxed: bool) -> list[tuple[Any, Mark]]:
-    """What ruamel.yaml says."""
+    """The result of ruamel.yaml for a text that libyaml has refused."""
     from ruamel.yaml.error import YAMLError as Unreadable  # importing it takes longer than reading with libyaml
 
     try:
@@ -84,7 +84,7 @@ def _events(text: str, bounds: Bounds) -> Iterator[Any]:
 
 
 def _syntax(error: Any) -> Refusal:
-    """A parser's complaint, whichever of the two."""
+    """The refusal for a syntax error of either parser."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     parts = (getattr(error, "problem", None), getattr(error, "context", None))
     message = " ".join(part for part in parts if part) or str(error)[:200]

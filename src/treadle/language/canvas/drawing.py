@@ -1,4 +1,4 @@
-"""What of a canvas is only for the eye: kept as it was saved, so that the canvas can be drawn again."""
+"""The part of a canvas that is only drawn: kept as it was saved, so that the canvas can be drawn again."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Json = Any
 
 
 def drawing_of(value: dict[str, Json], executing: dict[str, Node]) -> dict[str, Json]:
-    """Positions, sizes, labels, colours and sections of a saved canvas, without what the execution graph holds."""
+    """Positions, sizes, labels, colours and sections of a saved canvas, without anything the execution graph holds."""
     nodes: dict[str, Json] = {}
     sections: list[Json] = []
     for row in value["nodes"]:

@@ -1,8 +1,7 @@
-"""Which splitters every node of a canvas is below, innermost last.
+"""Lineage on a canvas: the splitters around every node, innermost last.
 
-A splitter opens a level for what follows it; a collector closes the innermost open one. Where edges meet that are
-inside different levels, what they share goes on (A0). Cycles are somebody else's error: nodes on one simply have
-no lineage.
+A splitter opens a level for the nodes after it; a collector closes the innermost open one. Where edges meet that are
+inside different levels, the levels they share go on (A0). Another check reports cycles; nodes on one have no lineage.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class Lineages:
         return self.collects.get(collector) in self._below(source)
 
     def _below(self, source: str) -> Lineage:
-        """The lineage of what leaves a node."""
+        """The lineage of the edges that leave a node."""
         around = self.around.get(source, ())
         return (*around, source) if source in self._splitters else around
 
@@ -54,7 +53,7 @@ class Lineages:
 
 
 def _shared(lineages: list[Lineage]) -> Lineage:
-    """The longest beginning that all have in common."""
+    """The longest common beginning."""
     if not lineages:
         return ()
     shortest = min(lineages, key=len)
@@ -65,7 +64,7 @@ def _shared(lineages: list[Lineage]) -> Lineage:
 
 
 def _in_order(ids: Sequence[str], wires: Sequence[Wire]) -> list[str]:
-    """The nodes so that every edge leads forward; nodes on a cycle, and behind one, are left out."""
+    """The nodes in an order in which every edge leads forward; nodes on a cycle, and behind one, are left out."""
     waiting = dict.fromkeys(ids, 0)
     after: dict[str, list[str]] = {node: [] for node in ids}
     for source, target in wires:

@@ -1,4 +1,4 @@
-"""One canvas node → one canonical node: which action a Worker is, what a person at a UX node sees.
+"""Canvas nodes as canonical nodes: the action of a Worker, the form a person at a UX node sees.
 
 `data` may carry some fields of a node (1.2) by their own names (retry, timeout_ms, …). Keys for the eye (label, colour,
 icon) are left to the drawing; everything else in the `data` of a Worker with an address is its configuration and
@@ -33,7 +33,8 @@ _FOR_THE_EYE = frozenset(
 
 
 def for_the_eye(kind: str, data: dict[str, Json], node: d.Node) -> dict[str, Json]:
-    """What of a node's `data` is not executed. `kind` is its type in lower case, `node` what it became."""
+    """The part of a node's `data` that is only drawn. `kind` is its type in lower case, `node` the canonical node it
+    became."""
     executed = {"ux": set(_HUMAN), "splitter": {"arrayPath"}}.get(kind, set())
     if kind == "worker":
         takes_all = node.task is not None and node.task.steps[0].action.kind == "webhook" and "action" not in data
@@ -42,12 +43,13 @@ def for_the_eye(kind: str, data: dict[str, Json], node: d.Node) -> dict[str, Jso
 
 
 def _looks(data: dict[str, Json]) -> set[str]:
-    """`style` is looks where it is a map, as React has it; a worker may well take one as text."""
+    """Whether `style` is only drawn: it is where it is a map, as in React; a worker may take one as text."""
     return (data.keys() & _FOR_THE_EYE) | ({"style"} if isinstance(data.get("style"), dict) else set())
 
 
 def worker_node(data: dict[str, Json], at: Place, reading: Reading) -> d.Node:
-    """A Worker: an action written in place, a webhook to its address, or what its `workerType` stands for."""
+    """The node of a Worker: an action written in place, a webhook to its address, or the action its `workerType` stands
+    for."""
     if data.get("action") is not None:
         return _node(data, at, reading, data["action"], ("data", "action"))
     if data.get("webhookUrl"):
@@ -72,7 +74,7 @@ def worker_node(data: dict[str, Json], at: Place, reading: Reading) -> d.Node:
 
 
 def _configured(worker: Json, config: dict[str, Json], data: dict[str, Json], at: Place, reading: Reading) -> d.Node:
-    """What the project's setting `workers` says of a type; the node's own `config` is added to it, and wins."""
+    """The action of a type by the project's setting `workers`; the node's own `config` is added to it, and wins."""
     if not isinstance(worker, dict):
         message = f"the setting `workers` must give an action for `{data['workerType']}`: a table with `kind`"
         reading.problem("BAD_VALUE", Place((*at.written, "data", "workerType"), at.canonical), message)
@@ -88,7 +90,8 @@ def _configured(worker: Json, config: dict[str, Json], data: dict[str, Json], at
 
 
 def _nobody(data: dict[str, Json], at: Place, reading: Reading) -> d.Node:
-    """Neither an action, nor an address, nor a type: fine where somebody answers for it, else a mistake."""
+    """A Worker with neither an action, nor an address, nor a type: accepted where the caller answers for it, else a
+    mistake."""
     if reading.settings.answered:
         return _node(data, at, reading, _webhook(data, {}), ("data",))
     place = Place((*at.written, "data", "webhookUrl") if "webhookUrl" in data else at.written, at.canonical)
@@ -108,7 +111,7 @@ def _webhook(data: dict[str, Json], action: dict[str, Json]) -> dict[str, Json]:
 
 
 def ux_node(data: dict[str, Json], at: Place, reading: Reading) -> d.Node:
-    """A UX node: a person answers. The label is the title unless there is one."""
+    """The node of a UX node: a person answers. The label is the title unless there is one."""
     action = {"kind": "human", **{key: data[key] for key in _HUMAN if data.get(key) is not None}}
     if "title" not in action and isinstance(data.get("label"), str):
         action["title"] = data["label"]
@@ -116,7 +119,7 @@ def ux_node(data: dict[str, Json], at: Place, reading: Reading) -> d.Node:
 
 
 def passing_node(data: dict[str, Json], at: Place, reading: Reading) -> d.Node:
-    """A Splitter or Collector: no task of its own; what comes in goes out."""
+    """The node of a Splitter or Collector: it has no task, so its input is its output."""
     return _node(data, at, reading, None, ())
 
 

@@ -1,8 +1,8 @@
-"""A saved canvas → the fields of a workflow, as the tables of the grammar would have given them.
+"""Reading a saved canvas: the fields of a workflow, as the tables of the grammar would have given them.
 
-Unknown properties of nodes and edges are not errors here: a drawing tool keeps its own things there. Every
-node fires when all its inbound edges are delivered; a splitter makes one group of its items; a collector joins
-the innermost splitter that is not yet collected, or, without one, all its inbound edges.
+Unknown properties of nodes and edges are not errors here: a drawing tool keeps its own data there. Every node fires
+when all its inbound edges are delivered; a splitter makes one group of its items; a collector joins the innermost
+splitter that is not yet collected, or, without one, all its inbound edges.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ CANVAS_GRAPH = Record(
 
 
 def is_canvas(value: Json) -> bool:
-    """A definition whose `nodes` is a list is a canvas graph (1.10)."""
+    """Whether a definition is a canvas graph: its `nodes` is a list (1.10)."""
     return isinstance(value, dict) and isinstance(value.get("nodes"), list)
 
 
@@ -91,7 +91,7 @@ def read_canvas(value: Row, reading: Reading) -> dict[str, Any]:
 
 
 def _name_from(file: str) -> str:
-    """A saved canvas has no name of its own; its file has."""
+    """The workflow's name from the file's name: a saved canvas has none of its own."""
     name = re.sub(r"[^a-z0-9._-]+", "-", PurePath(file).stem.lower()).strip("-._")
     return "canvas" if file.startswith("<") or not name else name
 

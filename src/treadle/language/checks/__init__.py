@@ -1,8 +1,7 @@
-"""What is wrong with a definition although every field is right (1.9).
+"""Checks of a definition whose fields are all right: what is wrong all the same (1.9).
 
-Each module owns some codes. A check gets the canonical workflow and a `Reading` to report to; it never
-raises and never changes anything. Checks of dataflow run only when nothing else is wrong: a dropped
-mapping would make them cry wolf.
+Each module owns some codes. A check gets the canonical workflow and a `Reading` to report to; it never raises and never
+changes anything. Checks of dataflow run only when nothing else is wrong: a dropped mapping would cause false reports.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from treadle.model.definition import Workflow
 
 
 def check(workflow: Workflow, reading: Reading) -> None:
-    """Reports everything that is wrong."""
+    """Report everything that is wrong."""
     flow = Flow(workflow)
     for find in (names.check, expressions.check, tasks.check, signatures.check, groups.check, graph.check, stack.check):
         find(flow, reading)

@@ -1,7 +1,7 @@
 """Reads of `_branch` where no group is around the token, so that there is none.
 
-A forward may-analysis of whole stacks of groups, exact as long as no loop enters a fan-out again and again. Where it
-does (a stack deeper than `DEPTH_MAX`, or too many of them) nothing is said.
+A forward may-analysis of whole stacks of groups, exact as long as no loop enters a fan-out again and again. Where one
+does (a stack deeper than `DEPTH_MAX`, or too many stacks) nothing is reported.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Stack = tuple[Frame, ...]
 
 DEPTH_MAX = 8
 STACKS_MAX = 64
-"""At one node. More than either is a loop that nests fan-outs, or a graph nobody draws by hand."""
+"""Stacks at one node. More than either bound is a loop that nests fan-outs, or a graph nobody draws by hand."""
 
 
 def check(flow: Flow, reading: Reading) -> None:
@@ -52,7 +52,7 @@ def _never(use: Use, why: str, reading: Reading) -> None:
 
 
 def _reads_branch(use: Use, flow: Flow) -> bool:
-    """Whether it matters to an expression that there is a branch."""
+    """Whether an expression's value depends on being in a branch."""
     computed = use.sees is Sees.OUTPUT and is_computed(use.value)
     if use.form is Form.JOIN or not (computed or (use.sees is Sees.RUN and use.when is not When.NEVER)):
         return False
@@ -79,7 +79,7 @@ def stacks(flow: Flow) -> dict[str, set[Stack]] | None:
         ref = todo.pop()
         for _, transition in flow.out[ref]:
             arriving = {stack for before in found[ref] for stack in _across(before, transition, ref in forks)}
-            if flow.workflow.nodes[transition.to].join is not None:  # keeps what all it consumes have in common
+            if flow.workflow.nodes[transition.to].join is not None:  # keeps the frames that all consumed tokens share
                 arriving |= {stack[:length] for stack in arriving for length in range(len(stack))}
             known = found[transition.to]
             if arriving <= known:
@@ -92,7 +92,7 @@ def stacks(flow: Flow) -> dict[str, set[Stack]] | None:
 
 
 def _across(stack: Stack, transition: Transition, forks: bool) -> set[Stack]:
-    """What is around a token that has taken the transition: groups it begins, less what the join ends."""
+    """The stack of a token that has taken the transition: with the groups it begins, without those the join ends."""
     if forks:
         stack = (*stack, (transition.from_,))
     if makes_group(transition):

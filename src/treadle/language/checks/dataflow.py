@@ -1,8 +1,8 @@
 """Reads of the run's state that nothing can have written, or that only some paths have.
 
-Honest about doubt: an error (UNWRITTEN_READ) only where no write can come first, in whatever order things
-happen; a warning where a path exists that writes nothing. `exists` and `has()` ask whether something is
-there, so they are not reads.
+Doubt is not an error: UNWRITTEN_READ is reported only where no write can come first, in whatever order things happen;
+where a path exists that writes nothing, it is a warning. `exists` and `has()` ask whether something is there, so they
+are not reads.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def state_reads(use: Use, flow: Flow) -> Iterator[DataPath]:
 
 
 def asked_paths(value: Any) -> Iterator[DataPath]:
-    """What an expression asks the existence of."""
+    """The paths whose existence an expression asks for."""
     if isinstance(value, list):
         for part in value:
             yield from asked_paths(part)
@@ -134,7 +134,7 @@ def _defaults(schema: Any, at: DataPath) -> Iterator[DataPath]:
 
 
 def _merge_sources(flow: Flow, writes: list[Write], regions: Regions, reading: Reading) -> None:
-    """A merge that takes something no branch writes gives nothing but nulls."""
+    """Report a merge whose source no branch writes: it would give nothing but nulls."""
     for index, transition in flow.edges:
         sync = transition.synchronization
         if sync is None or sync.merge is None or not started_by(flow, sync.sibling_group):

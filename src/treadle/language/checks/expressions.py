@@ -1,4 +1,4 @@
-"""Whether every expression compiles, every name in it exists and every schema is one.
+"""Checks of expressions: every one compiles, every name in it exists, and every schema is valid.
 
 Compiles exactly what `graph` will compile, with the same names, so that a definition without problems here
 cannot fail there.
@@ -81,7 +81,7 @@ def compiled_use(use: Use, flow: Flow) -> Any:
 
 
 def _names(use: Use, reads: frozenset[DataPath], flow: Flow, reading: Reading) -> None:
-    """CEL's own names were checked by compiling; paths name their root without being asked."""
+    """Check the names in paths. Compiling has checked those of CEL."""
     known = ROOTS | set(flow.item_variables)
     for path in sorted(reads, key=str):
         if use.sees is Sees.RUN and path and path[0] not in known and use.form is not Form.JOIN:
@@ -92,7 +92,7 @@ def _names(use: Use, reads: frozenset[DataPath], flow: Flow, reading: Reading) -
 
 
 def _facts(use: Use, reads: frozenset[DataPath], reading: Reading) -> None:
-    """`_run` and `_visit` have fields that are known, and there is not everywhere a visit."""
+    """Check reads of `_run` and `_visit`: their fields are known, and not every place has a visit."""
     if use.sees is Sees.OUTPUT and not is_computed(use.value):
         return  # a path into the task's output
     for path in sorted(reads, key=str):
@@ -108,7 +108,7 @@ def _facts(use: Use, reads: frozenset[DataPath], reading: Reading) -> None:
 
 
 def _overlaps(flow: Flow, reading: Reading) -> None:
-    """`a` and `a.b` in one input mapping."""
+    """Report `a` and `a.b` in one input mapping."""
     for ref, node in flow.workflow.nodes.items():
         if isinstance(node.input_mapping, dict):
             keys = dict.fromkeys(node.input_mapping)

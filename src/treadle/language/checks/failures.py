@@ -1,7 +1,7 @@
-"""Fan-ins that go on although every branch may have failed, where nothing after them looks.
+"""Advice about fan-ins that go on although every branch may have failed, where nothing after them reads the errors.
 
-A default that is right for those who read the errors: a failed branch contributes `{"_error": …}` and the join fires.
-Whether somebody reads them can be seen only in expressions and templates, not in functions, so this is advice: `strict`
+The default suits workflows that read the errors: a failed branch contributes `{"_error": …}` and the join fires.
+Whether something reads them can be seen in expressions and templates, not in functions, so this is advice: `strict`
 leaves it a warning, and `min_success_count` (0 too) settles it.
 """
 
@@ -39,7 +39,8 @@ def check(flow: Flow, reading: Reading) -> None:
 
 
 def _goes_on(sync: Synchronization) -> bool:
-    """Quorums count successes only; the others take an error for a contribution."""
+    """Whether the join goes on with failed branches: quorums count successes only, the others take an error for a
+    contribution."""
     takes_errors = sync.on_branch_failure == "include_errors" and sync.strategy.kind in ("all", "cel")
     return takes_errors and sync.min_success_count is None
 

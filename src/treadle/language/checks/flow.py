@@ -1,6 +1,4 @@
-"""The workflow as a graph, the way the checks look at it: who leads where, who can reach whom, who comes
-first.
-"""
+"""The workflow as a graph for the checks: adjacency, reachability, and order."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ class Flow:
 
     @cached_property
     def live(self) -> frozenset[str]:
-        """The nodes a run can get to."""
+        """The nodes a run can reach."""
         return self.reach(self.workflow.start)
 
     def reach(self, refs: Iterable[str], follow: Callable[[Transition], bool] = lambda _: True) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Shape of the graph: cycles that nothing ends (A11) and nodes that nothing reaches."""
+"""Checks of the graph's shape: cycles that nothing ends (A11), and nodes that nothing reaches."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _unreachable(flow: Flow, reading: Reading) -> None:
 
 
 def _cycles(flow: Flow, reading: Reading) -> None:
-    """A cycle none of whose transitions has a loop, a condition or a trigger goes round for ever."""
+    """Report cycles none of whose transitions has a loop, a condition or a trigger: they go round for ever."""
     told: set[str] = set()
     circling = _circling(flow)
     for index, transition in flow.edges:
@@ -41,7 +41,8 @@ def _cycles(flow: Flow, reading: Reading) -> None:
 
 
 def _circling(flow: Flow) -> set[str]:
-    """The nodes that remain when those that unbounded transitions do not lead to are taken away, again and again."""
+    """The nodes on cycles of unbounded transitions: those left when nodes without such an inbound transition are
+    removed, again and again."""
     inbound = dict.fromkeys(flow.workflow.nodes, 0)
     for _, transition in flow.edges:
         inbound[transition.to] += not _bounded(transition)

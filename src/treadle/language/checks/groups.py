@@ -1,4 +1,4 @@
-"""Sibling groups by name: which exist, who joins them, and whether the numbers can work out (1.7, 2.3)."""
+"""Checks of sibling groups: their names exist, joins fit them, and the numbers can work out (1.7, 2.3)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def known_groups(flow: Flow) -> dict[str, None]:
 
 
 def replicates(transition: Transition) -> bool:
-    """Whether it starts a number of like branches (A0)."""
+    """Whether a transition starts several like branches (A0)."""
     return (
         transition.foreach is not None
         or transition.spawn_from is not None
@@ -45,7 +45,7 @@ def replicates(transition: Transition) -> bool:
 
 
 def makes_group(transition: Transition) -> bool:
-    """Whether firing it makes a group of its own (2.3)."""
+    """Whether firing a transition makes a group of its own (2.3)."""
     return replicates(transition) or transition.sibling_group is not None
 
 
@@ -102,7 +102,7 @@ def _spawn_count(edge: Edge, flow: Flow, reading: Reading) -> None:
 
 
 def _on_empty(edge: Edge, flow: Flow, reading: Reading) -> None:
-    """An empty group satisfies its join at once, so it must be clear which join that is."""
+    """Report a `foreach` without a clear join for an empty collection: an empty group satisfies its join at once."""
     index, transition = edge
     if transition.foreach is None and transition.spawn_from is None:
         return
@@ -136,7 +136,7 @@ def _on_empty_target(given: str, index: int, targets: dict[str, None], flow: Flo
 
 
 def _fan_out(edge: Edge, sync: Synchronization, flow: Flow, reading: Reading) -> None:
-    """A plain transition makes no group: a join on it waits for nobody."""
+    """Report a join on a plain transition, which makes no group: the join waits for nothing."""
     name = sync.sibling_group
     makers = started_by(flow, name)
     if is_node_group(flow, name) or not makers or any(makes_group(transition) for _, transition in makers):
@@ -176,7 +176,7 @@ def _branches(flow: Flow, name: str) -> int | None:
 
 
 def _conflicts(flow: Flow, reading: Reading) -> None:
-    """Joins of one group at one target are one join, so they must be configured alike."""
+    """Report joins of one group at one target that are configured differently: they are one join."""
     first: dict[tuple[str, str], tuple[int, dict[str, Any]]] = {}
     for index, transition in flow.edges:
         sync = transition.synchronization

@@ -1,4 +1,4 @@
-"""Names: nothing in them that cannot be seen. Two nodes must not look like one, nor a name like another."""
+"""Checks of names: no invisible characters. Two nodes must not look like one, nor a name like another."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _of_node(ref: str, node: Node) -> Iterator[Named]:
 
 def _of_transition(index: int, transition: Transition, hidden: set[str]) -> Iterator[Named]:
     place: Path = ("transitions", index)
-    if not hidden & {transition.from_, transition.to}:  # else its own id may be made of theirs
+    if not hidden & {transition.from_, transition.to}:  # otherwise its own id may be made of theirs
         yield "transition id", transition.id, (*place, "id")
     yield "group", transition.sibling_group, (*place, "sibling_group")
     if transition.foreach is not None:

@@ -1,4 +1,4 @@
-"""Where the branches of a group live, and which nodes may be at work at the same time."""
+"""Regions of branches: the nodes that branches of a group visit, and the nodes that may be at work at the same time."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Regions:
         return any((one in left and other in right) or (other in left and one in right) for left, right in self._forks)
 
     def _fork_pairs(self) -> list[tuple[frozenset[str], frozenset[str]]]:
-        """What the two sides of every possible split can reach."""
+        """The nodes that the two sides of every possible split can reach."""
         pairs: dict[tuple[str, str], None] = {}
         starts = self.flow.workflow.start
         pairs.update(dict.fromkeys((a, b) for i, a in enumerate(starts) for b in starts[:i]))

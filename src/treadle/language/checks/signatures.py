@@ -1,7 +1,7 @@
-"""Functions: does what is mapped fit what they take? (SIGNATURE, and UNKNOWN_FUNCTION for one that cannot be found)
+"""Checks of functions: mapped inputs fit the signature (SIGNATURE), and the function can be found (UNKNOWN_FUNCTION).
 
-Checked wherever the caller can find functions: a flow knows its own, an engine that deploys can import. What is only
-known at run time (a path, CEL, canvas input) is not judged here; `actions/python.py` converts and judges it then.
+Checked wherever the caller can find functions: a flow knows its own, an engine that deploys can import. Values known
+only at run time (a path, CEL, canvas input) are not checked here; `actions/python.py` converts and checks them then.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ Function = Callable[..., Any]
 AT_RUN_TIME = object()
 """The value of an input that only a run will know."""
 COMPENSATING = ("input", "output")
-"""What a compensation without a mapping is given (1.2)."""
+"""The inputs of a compensation without a mapping (1.2)."""
 
 
 class Supply:
-    """What one step is given: the place of each input and, where it is written down, its value."""
+    """The inputs of one step: the place of each and, where it is written down, its value."""
 
     def __init__(self, at: Path) -> None:
         self.at = at
-        """Where to map what is missing."""
+        """The place where a missing input would be mapped."""
         self.inputs: dict[str, tuple[Path, Any]] = {}
 
     def add(self, key: str, place: Path, source: Any) -> None:
@@ -84,7 +84,7 @@ def _python_steps(flow: Flow) -> Iterator[tuple[Path, Step, Supply | None]]:
 
 
 def _supply(flow: Flow, ref: str, at: Path, step: Step, given: Any) -> Supply | None:
-    """What the step gets; None when only a run can tell."""
+    """The inputs of the step; None if only a run can tell."""
     if step.input_mapping is not None:
         return _mapped((*at, "input_mapping"), step.input_mapping)
     if isinstance(given, str):
@@ -126,7 +126,7 @@ def _found(at: Path, step: Step, reading: Reading) -> Function | None:
         return None
     try:
         return find(name)
-    except Exception as problem:  # importing runs somebody's module
+    except Exception as problem:  # importing runs the author's module, which may raise anything
         reading.problem_in("UNKNOWN_FUNCTION", (*at, "function"), str(problem) or repr(problem))
         return None
 
@@ -181,7 +181,7 @@ def _fits(parameter: Parameter, value: Any, place: Path, signature: Signature, r
 
 
 def _whole(signature: Signature, supply: Supply, reading: Reading) -> None:
-    """A single parameter called `input`: it is the mapped object itself."""
+    """Whether the function has a single parameter called `input`: then it gets the mapped object itself."""
     (parameter,) = signature.parameters.values()
     if parameter.type is Any:
         return

@@ -1,4 +1,4 @@
-"""Which groups a token can be inside of at each node.
+"""The groups a token can be inside of, at each node.
 
 A forward may-analysis. A fact is (group, level), level 1 = inside once, 2 = inside more than once (a loop
 entered the fan-out again before its join). Starting a branch adds the group, a join takes one level away.

@@ -1,15 +1,14 @@
-"""What has surely been written when a node begins: a forward must-analysis over sets of paths, as bit masks.
+"""Sure writes: the paths written on every way to a node, by a forward must-analysis over sets of paths as bit masks.
 
-Alternatives are intersected, what is waited for together is united:
+Alternatives are intersected, branches that are waited for together are united:
 
   inbound transitions            any one of them may have been taken
   one join of an unconditional   all of its branches are in
   fork, `all_inbound`
   a join with `merge`            what was sure at the fan-out, and the merge's target
 
-A transition that was followed proves what its condition had to find. Doubt is decided in the author's
-favour: this feeds a warning (MAYBE_UNWRITTEN_READ), and a warning that is wrong teaches people not to read
-warnings.
+A transition that was followed proves that the paths its condition needs are there. Doubt is decided in the author's
+favour: this feeds a warning (MAYBE_UNWRITTEN_READ), and a wrong warning teaches people not to read warnings.
 """
 
 from __future__ import annotations
@@ -113,7 +112,8 @@ class Sure:
         )
 
     def leaving(self, transition: Transition) -> int:
-        """What is sure when the transition's condition is evaluated: of its node's own writes, only after success."""
+        """The paths that are sure when the transition's condition is evaluated; its node's own writes count only after
+        success."""
         succeeded = transition.on == "success" and transition.trigger is None
         return self.before[transition.from_] | (self._own[transition.from_] if succeeded else 0)
 
@@ -122,7 +122,7 @@ class Sure:
         sync = transition.synchronization
         if sync is None or sync.merge is None:
             return facts
-        # The overlay is dropped: what remains is what was sure at the fan-out.
+        # The overlay is dropped: only what was sure at the fan-out remains sure.
         for _, maker in started_by(self.flow, sync.sibling_group):
             facts &= self.leaving(maker) | self._proven[maker.id]
         return facts | self._target.get(transition.id, 0)

@@ -1,6 +1,4 @@
-"""Tasks: what a step may do, whether its action has all it needs, whether its function exists, and nested
-deadlines.
-"""
+"""Checks of tasks: allowed steps, complete actions, existing functions, templates, and nested deadlines."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ def check(flow: Flow, reading: Reading) -> None:
 
 
 def tasks_of(ref: str, node: Node) -> Iterator[tuple[Path, Task, Mapping | str | None]]:
-    """A node's task and its compensation, each with its place and what its input is mapped from."""
+    """A node's task and its compensation, each with its place and the mapping of its input."""
     if node.task is not None:
         yield ("nodes", ref, "task"), node.task, node.input_mapping
     if node.compensate is not None:
@@ -49,7 +47,8 @@ def _suspending(at: Path, task: Task, reading: Reading) -> None:
 
 
 def _needed(at: Path, step: Step, given: Mapping | str | None, reading: Reading) -> None:
-    """A needed key may also come from the input: the step's, or the task's where the step maps none."""
+    """Report needed keys that are missing. A key may also come from the input: the step's, or the task's where the step
+    maps none."""
     source = step.input_mapping if step.input_mapping is not None else given
     anything = isinstance(source, str)
     supplied = set() if isinstance(source, str) else {key.split(".")[0] for key in source or {}}
@@ -74,7 +73,7 @@ def _function(at: Path, step: Step, reading: Reading) -> None:
 
 
 def _templates(at: Path, step: Step, reading: Reading) -> None:
-    """Texts an author wrote as templates are parsed; whether their names exist only a run can tell."""
+    """Parse the templates an author wrote. Only a run can tell whether their names exist."""
     config = step.action.config
     written = [((*at, key), config.get(key)) for key in TEMPLATES.get(step.action.kind, ())]
     turns = config.get("messages") if step.action.kind == "llm" else None
@@ -87,7 +86,7 @@ def _templates(at: Path, step: Step, reading: Reading) -> None:
 
 
 def broken_template(text: str) -> str | None:
-    """What is wrong with a template; None: nothing."""
+    """The problem of a template; None if there is none."""
     from minijinja import Environment, TemplateError  # few definitions have a template
 
     try:
@@ -98,7 +97,7 @@ def broken_template(text: str) -> str | None:
 
 
 def _deadlines(ref: str, node: Node, run_ms: int | None, reading: Reading) -> None:
-    """An inner deadline longer than an outer one never strikes: action < task < workflow."""
+    """Report an inner deadline that is longer than an outer one: it never strikes. Action < task < workflow."""
     steps, task_ms = (node.task.steps, node.task.timeout_ms) if node.task is not None else ([], None)
     of_task = [
         (("nodes", ref, "timeout_ms"), node.timeout_ms, f"of the node `{ref}`"),

@@ -1,9 +1,8 @@
-"""Writes to the run's state that nobody reads.
+"""Writes to the run's state that nothing reads.
 
 A write is read if any expression reads the path, a part of it or something it is part of; `_branch.output.x` reads
-what the branch wrote to `state.x`. `output.…` is always read: it is the result. A workflow that declares no result
-at all (no `output`, no `output.…` target) leaves its final state to be looked at by people; there one warning
-stands for all.
+`state.x` of the branch. `output.…` is always read: it is the result. A workflow that declares no result at all (no
+`output`, no `output.…` target) leaves its final state for people to look at; there one warning stands for all.
 """
 
 from __future__ import annotations

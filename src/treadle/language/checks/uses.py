@@ -1,8 +1,6 @@
-"""Every expression of a workflow: where it stands, what form it has, whose data it sees and when it is
-evaluated.
+"""The inventory of a workflow's expressions: the place of each, its form, the data it reads and when it is evaluated.
 
-The one inventory that both the syntax checks and the dataflow checks walk, so that neither can forget a
-place.
+Both the syntax checks and the dataflow checks walk it, so that neither can forget a place.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ Json = Any
 
 
 class Form(Enum):
-    """What kind of thing is written."""
+    """The form of an expression."""
 
     CONDITION = "condition"
     SOURCE = "source"
@@ -32,7 +30,7 @@ class Form(Enum):
 
 
 class Sees(Enum):
-    """Whose data."""
+    """The data an expression reads."""
 
     RUN = "run"
     """The token's scope: input, state, output, nodes, …"""
@@ -43,7 +41,7 @@ class Sees(Enum):
 
 
 class When(Enum):
-    """At which moment of a token's life."""
+    """The moment at which an expression is evaluated."""
 
     BEFORE = "before"
     """On entering a node, before its task."""

@@ -1,4 +1,4 @@
-"""Who writes the run's state, and who can have written before whom.
+"""Writes to the run's state, and which of them can come before which node.
 
 A write is seen behind its node, unless every way there leads through a join that drops the branch's
 overlay: a join with `merge` keeps nothing of a branch but what it merges (2.4). What may run at the same
@@ -27,7 +27,7 @@ class Write(NamedTuple):
     path: State
     at: Path
     node: str
-    """Whose output it is; of a merge, the node behind the join, which finds it written."""
+    """The node whose output is written; for a merge the node behind the join, which reads it."""
     merge: Transition | None = None
 
 
@@ -47,7 +47,7 @@ def writes_of(flow: Flow) -> list[Write]:
 
 
 class Paths:
-    """Paths that can be asked quickly which of them touch another one. Each has a root and at least one key."""
+    """A set of paths that finds quickly those that touch another one. Each has a root and at least one key."""
 
     def __init__(self, paths: Iterable[DataPath]) -> None:
         self._by_key: dict[DataPath, list[DataPath]] = {}
@@ -65,7 +65,7 @@ def overlap(one: DataPath, other: DataPath) -> bool:
 
 
 class Visibility:
-    """Which writes a node can find."""
+    """The writes that a node can see."""
 
     def __init__(self, flow: Flow, regions: Regions) -> None:
         self.flow = flow
@@ -73,7 +73,7 @@ class Visibility:
         self._seen: dict[str, frozenset[str]] = {}
 
     def can_precede(self, write: Write, node: str) -> bool:
-        """Whether the write can have happened, in sight, before a visit of the node begins."""
+        """Whether the write can have happened, and be visible, before a visit of the node begins."""
         if write.merge is not None:
             sync = write.merge.synchronization
             if sync is not None and sync.merge is not None and sync.merge.streaming:
@@ -83,7 +83,7 @@ class Visibility:
         return node in self.seen_from(write.node) or self._beside(write.node, node)
 
     def seen_from(self, ref: str) -> frozenset[str]:
-        """The nodes that can find what a visit of `ref` wrote."""
+        """The nodes that can see what a visit of `ref` wrote."""
         if ref not in self._seen:
             dropping = {name for name in self.regions.isolating if ref in self.regions.strictly_inside(name)}
             starts = [t.to for _, t in self.flow.out[ref] if not _drops(t, dropping)]

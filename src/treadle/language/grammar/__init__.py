@@ -1,8 +1,8 @@
 """The language as tables (docs/reference/definition.md): every field with its shape, other spellings,
 default and one sentence.
 
-From these tables the loader reads, the document is written and the JSON Schema is generated. One file per
-noun.
+The loader reads by these tables, the document is written by them, and the JSON Schema is generated from them. One file
+per noun.
 """
 
 from treadle.language.grammar.workflow import WORKFLOW

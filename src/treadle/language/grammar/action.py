@@ -16,7 +16,7 @@ from treadle.model import definition as d
 
 
 def needed_keys(kind: str) -> tuple[Field, ...]:
-    """What an action of this kind cannot do without, from its config or from the step's input."""
+    """The keys an action of this kind needs, from its config or from the step's input."""
     record = KINDS.get(kind)
     return tuple(field for field in record.fields if field.required) if record is not None else ()
 
@@ -52,7 +52,7 @@ class ActionShape(Shape):
         return {kind: self._framed(config) for kind, config in KINDS.items()}
 
     def _record(self, value: dict[str, Json], reading: Reading) -> Record | None:
-        """The fields an action of this kind has; None if there is no such kind."""
+        """The fields of an action of this kind; None if there is no such kind."""
         kind = value.get("kind")
         others = reading.settings.kinds or {}
         if not isinstance(kind, str) or kind in KINDS or kind not in others:

@@ -1,8 +1,8 @@
 """The kinds of action: one table of config keys each (1.3).
 
-What is mapped at run time comes from the step's input, so data-like keys (`prompt`, `content`, `ms`) may
-be absent here; what says *which thing to do* (`url`, `function`, `argv`) is marked as needed. Values may
-be sources where a run decides.
+Values mapped at run time come from the step's input, so keys for data (`prompt`, `content`, `ms`) may be absent here.
+Keys that say *which thing to do* (`url`, `function`, `argv`) are marked as needed. Values may be sources where a run
+decides.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ SUSPENDING = frozenset({"human", "wait", "signal", "workflow_call", "webhook"})
 
 
 CONFIG_ONLY = frozenset({"function", "values", "condition", "template"})
-"""Needed keys that say what the action *is*: compiled or looked up before any input is known, never taken from it."""
+"""Needed keys that say what the action *is*: they are compiled or looked up before any input is known, and never taken
+from it."""
 
 
 class Sourced(Shape):

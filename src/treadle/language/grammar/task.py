@@ -243,7 +243,7 @@ _COMPENSATION = Record(
 
 
 class CompensationShape(Shape):
-    """A compensation, or the name of the task that undoes."""
+    """A compensation, or the name of the task that undoes the visit."""
 
     wants = "a map with a task, or the name of a task"
 
