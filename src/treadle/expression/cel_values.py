@@ -45,7 +45,7 @@ def _has_nul(value: Any) -> bool:
 
 
 def plain(result: Any) -> Any:
-    """What the library makes of a result: elements still wrapped, and the text of an error for an error."""
+    """The library's value as Python: elements still wrapped, and the text of an error for an error."""
     try:
         return result.value()
     except TypeError:

@@ -22,7 +22,7 @@ DEPTH_MAX = 3
 MESSAGE_MAX = 500
 """Characters of a cause's message."""
 SAID_MAX = 200
-"""Characters of a cause's message inside the message of what it has caused."""
+"""Characters of a cause's message inside the message of the error it has caused."""
 
 
 def with_branches(error: Error, group: Group) -> Error:

@@ -10,7 +10,7 @@ things end that:
                                 failure: nothing can come back any more, and all of it is forgotten
     the run is compensated      as settled, for the whole run
 
-Groups count what is kept of them (`retained`), so that they and their scopes stay as long as it does.
+Groups count the things kept inside them (`retained`), so that they and their scopes stay as long as those do.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def settle_run(d: Deciding) -> bool:
         return True
     if node_join.fire_stuck(d) or _end_stragglers(d):
         return True
-    if state.unhandled:  # what is left waits for what has failed: that is the reason, not the waiting
+    if state.unhandled:  # the tokens left wait for failed ones: the failure is the reason, not the waiting
         raise RunFails(next(iter(state.unhandled.values())), own=False)
     raise RunFails(_deadlock(d))
 

@@ -6,16 +6,17 @@ Each check recounts from scratch what `evolve` keeps incrementally, so it costs 
  2. `at_node` equals a recount.
  3. Every group a live unit refers to exists, and `members` and `units` are exactly the units inside it.
  4. Of every join site, `live`, `waiting` and `arrived` equal a recount from the static graph.
- 5. A fired, failed or dead join holds nobody.
+ 5. A fired, failed or dead join holds no arrival.
  6. Timers belong to live tokens or open joins; a timer's token knows it.
  7. Holders of a mutex are live; those in its queue wait for it; without `keep` at most one holds it.
  8. A run that is over has no live token, arrival, timer or deferred answer.
  9. A running run has something live.
 10. At most one compensation is running, and only while compensating.
 11. Visits never exceed `max_tokens_per_run`.
-12. Every token's state agrees with what it waits for.
+12. Every token's state agrees with the reason it waits for.
 13. An entity is in exactly one place.
-14. Groups count what is kept of them for an operator's retry, until compensation begins; what is kept is not live.
+14. Groups count the tokens kept inside them for an operator's retry, until compensation begins; kept tokens are not
+    live.
 """
 
 from __future__ import annotations

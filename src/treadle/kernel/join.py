@@ -13,8 +13,7 @@ every group in which something moved, once the dispatch that moved it is complet
 Invariants
  1. A site leaves `open` exactly once: fired, failed or dead. Firing is one event; the continuation is created with it.
  2. A continuation has the frames and the path of the fan-out's origin: the group's frame and all inside it are popped.
- 3. Whoever waited at a fired join is completed by it, whoever waited at a failed one is cancelled (SYNC_TIMEOUT:
-    timed out).
+ 3. A fired join completes the visits that waited at it; a failed one cancels them (SYNC_TIMEOUT: times them out).
  4. A fan-in that fails is a failure at the target before it ran, in the enclosing scope; it is no visit of the target.
 """
 

@@ -31,7 +31,7 @@ from treadle.model.events import Event
 
 
 class Recording:
-    """What every recording method needs. `Deciding` sets the fields: `super().__init__` would cost a decision 1 %."""
+    """The fields every recording method needs. `Deciding` sets them: `super().__init__` would cost a decision 1 %."""
 
     __slots__ = ("because", "events", "now", "state")
 

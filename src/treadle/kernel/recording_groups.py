@@ -1,4 +1,4 @@
-"""Recording what happens to groups, joins and scopes. See `recording`."""
+"""Recording events of groups, joins and scopes. See `recording`."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ class GroupRecording(TokenRecording):
         fails: Frame | None,
         unhandled: bool,
     ) -> None:
-        """A fan-in has failed before its target ran; what it takes down says so, so that it can be reopened."""
+        """A fan-in has failed before its target ran. Everything it takes down says so, so that it can be reopened."""
         self._record(e.JoinFailed(self.seq, self.now, target, error, group, item, fails, unhandled, True))
 
     def join_reopened(
@@ -161,7 +161,7 @@ class GroupRecording(TokenRecording):
         self._record(e.JoinReopened(self.seq, self.now, target, group, item, failure, by))
 
     def join_dead(self, target: str, group: GroupId) -> None:
-        """Nobody can come to a group's join any more."""
+        """No token can come to a group's join any more."""
         self._record(e.JoinDead(self.seq, self.now, target, group, None, self.because))
 
     def join_mismatch(self, token: TokenId, transition: str, wanted: str) -> None:

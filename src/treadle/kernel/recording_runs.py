@@ -1,4 +1,4 @@
-"""Recording what happens to the run as a whole: its status, timers, signals, compensation, entity and artifacts. See
+"""Recording events of the run as a whole: its status, timers, signals, compensation, entity and artifacts. See
 `recording`.
 """
 

@@ -1,4 +1,4 @@
-"""Recording what happens to tokens: they are created, dispatched, started, wait, and end. See `recording`."""
+"""Recording events of tokens: they are created, dispatched, started, wait, and end. See `recording`."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ class TokenRecording(Recording):
         self.events.append(event)
 
     def token_resumed(self, token: TokenId, by: str) -> None:
-        """What a visit waited for has come."""
+        """A visit goes on after a wait."""
         self._record(e.TokenResumed(self.seq, self.now, token, by))
 
     def token_completed(self, token: TokenId, output: Json = None, tries: int = 0) -> None:

@@ -1,4 +1,4 @@
-"""Recording what happens to those who wait outside the run: gates, callbacks, child runs. See `recording`."""
+"""Recording events outside the run that a visit waits for: gates, callbacks, child runs. See `recording`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class WaitRecording(GroupRecording):
         self._record(e.GateClaimed(self.seq, self.now, token, by))
 
     def gate_released(self, token: TokenId, by: str, instead_of: str | None) -> None:
-        """The gate is nobody's again."""
+        """A person has given the gate back."""
         self._record(e.GateReleased(self.seq, self.now, token, by, instead_of))
 
     def gate_delegated(self, token: TokenId, to: str, by: str, instead_of: str | None) -> None:

@@ -1,9 +1,9 @@
 """Scopes: reads fall through, writes stay (2.4).
 
-A scope is a tree of what was written in it. In the run's own scope that tree *is* the data. A branch's scope is an
-overlay: an interior node (`Overlay`) says nothing about keys it does not have, so a read falls through to the
-enclosing scope exactly there; any other value is a leaf that was written whole and hides what lies below it. So
-`state.a.b` written in a branch hides `state.a.b` of the run and nothing else.
+A scope is a tree of the values written in it. In the run's own scope that tree *is* the data. A branch's scope is an
+overlay: an interior node (`Overlay`) says nothing about keys it does not have, so a read falls through to the enclosing
+scope exactly there; any other value is a leaf that was written whole and hides everything below it. So `state.a.b`
+written in a branch hides `state.a.b` of the run and nothing else.
 
 Values are shared, never copied, and therefore never changed in place: a write copies the containers along its path.
 """

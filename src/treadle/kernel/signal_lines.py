@@ -31,7 +31,7 @@ class SignalLine(Struct):
     keyed: dict[Index, dict[TokenId, int]] = {}
     """`signal` actions with a key."""
     places: dict[TokenId, list[Any]] = {}
-    """Where each waiter is found: transitions (or None) in `open`, indexes of keys in a tuple of one."""
+    """The places of each waiter: transitions (or None) in `open`, indexes of keys in a tuple of one."""
     kept: dict[int, None] = {}
     """Signals that are not taken yet, oldest first."""
     kept_by_key: dict[Index, dict[int, None]] = {}

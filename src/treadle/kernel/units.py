@@ -1,5 +1,5 @@
-"""Counting units: the counters behind every join, kept in O(frames × joins of the group) per move. They say who can
-still arrive where.
+"""Counting units: the counters behind every join, which say what can still arrive where. A move costs O(frames × joins
+of the group).
 
 Owns `members`, `units`, `spawned`, and of each site `live`, `waiting` and `arrived`. Called by `evolve` only.
 
@@ -10,7 +10,8 @@ line below:
     nobody wants";
  3. a branch whose arrival is held counts as arrived only while none of its units is live.
 
-A group whose branches are not all spawned yet is a unit too, its *cursor*: around it somebody is still to come.
+A group whose branches are not all spawned yet is a unit too, its *cursor*: for joins around it a token is still to
+come.
 """
 
 from __future__ import annotations

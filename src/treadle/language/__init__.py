@@ -4,7 +4,7 @@ load        the door: text, file or value in, `Loaded` out
 text        YAML and JSON with positions, hostile documents refused
 grammar     the language as tables; from them reading, writing and the JSON Schema
 assemble    ids, start nodes, references
-checks      what is wrong although every field is right
+checks      mistakes in a definition whose fields are all right
 canvas      the visual dialect
 builder     definitions from Python
 """

@@ -1,7 +1,6 @@
 """The shape of a condition (1.5): CEL text, or the structured forms. Canonical: a map with `type`.
 
-Owns the forms and their parts; what is wrong inside one is CONDITION_SYNTAX. Compiling it is
-`expression`'s work.
+Owns the forms and their parts; a mistake inside one is CONDITION_SYNTAX. `expression` compiles them.
 """
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ def _condition_schema(book: Book) -> Schema:
 
 
 class _Syntax(Shape):
-    """Parts of a condition: what is wrong in them is a syntax error of the condition."""
+    """Parts of a condition: a mistake in them is a syntax error of the condition."""
 
     def wrong(self, value: Json, at: Place, reading: Reading, hint: str | None = None) -> Any:
         reading.problem("CONDITION_SYNTAX", at, f"expected {self.wants}, found {found(value)}", hint)

@@ -98,7 +98,7 @@ def load_file(path: str | FilePath, **known: Unpack[Known]) -> Loaded:
 
 
 def load_value(value: Json, name: str = "<value>", **known: Unpack[Known]) -> Loaded:
-    """A definition that somebody else has parsed: plain JSON values."""
+    """A definition that another program has parsed: plain JSON values."""
     return load_source(Source(value, name), settled(known))
 
 

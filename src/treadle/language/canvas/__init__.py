@@ -4,7 +4,8 @@
     nodes     Worker, UX, Splitter, Collector → canonical nodes
     lineage   which splitters each node is below, so that a collector knows whom it collects
 
-Ids survive exactly. What is for the eye (positions, colours, sections, labels) goes to `canvas` and is not executed.
+Ids survive exactly. Properties that are only drawn (positions, colours, sections, labels) go to `canvas` and are not
+executed.
 """
 
 from treadle.language.canvas.read import is_canvas, read_canvas

@@ -1,4 +1,4 @@
-"""Checks of a definition whose fields are all right: what is wrong all the same (1.9).
+"""Checks of a definition: mistakes that remain although every field is right (1.9).
 
 Each module owns some codes. A check gets the canonical workflow and a `Reading` to report to; it never raises and never
 changes anything. Checks of dataflow run only when nothing else is wrong: a dropped mapping would cause false reports.
