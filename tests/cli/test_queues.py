@@ -106,5 +106,5 @@ def test_work_that_nobody_can_do_is_told_with_what_they_lack(tmp_path: Path) -> 
             assert "box (lacks function 'nobody_has_this')" in shell("queues").stdout
             assert "function 'nobody_has_this'" in shell("nodes").stdout
             (line,) = [one for one in shell.json("doctor", code=1) if one["check"] == "queues"]
-            assert line["verdict"] == "warn" and "lacks function 'nobody_has_this'" in line["remedy"]
+            assert line["verdict"] == "warn" and "lack function 'nobody_has_this'" in line["remedy"]
             assert "its workers lack function" in shell("runs", "show", run).stdout
