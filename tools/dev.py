@@ -44,7 +44,7 @@ CHECK = [
 TEST = [
     *CHECK,
     Stage("tests", [*PYTEST, "-n", "auto"]),
-    Stage("simulator", [PYTHON, "-m", "treadle.testing.simulator", "--seconds", "60"]),
+    Stage("simulator", [PYTHON, "-m", "tests.simulator", "--seconds", "60"]),
     Stage("torture", [PYTHON, "-m", "tests.torture", "--store", "postgres", "--minutes", "2"]),
 ]
 
@@ -179,7 +179,7 @@ VERBS: dict[str, Callable[[list[str]], int]] = {
     "test": test,
     "check": lambda _arguments: stages(CHECK),
     "fmt": lambda _arguments: stages(FORMAT),
-    "sim": become(PYTHON, "-m", "treadle.testing.simulator"),
+    "sim": become(PYTHON, "-m", "tests.simulator"),
     "bench": become(PYTHON, "-m", "bench"),
     "mutants": become(PYTHON, "-m", "tests.mutants"),
     "torture": become(PYTHON, "-m", "tests.torture"),

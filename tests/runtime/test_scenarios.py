@@ -16,12 +16,12 @@ from treadle.model.ids import RunId
 from treadle.store.port import Store
 from treadle.testing.definitions import load_definition
 from treadle.testing.documents import read_file
-from treadle.testing.engine_world import EngineWorld
 from treadle.testing.parse import parse_scenario
 from treadle.testing.performance import Performance
 from treadle.testing.runner import run_file
 from treadle.testing.scenario import Crash, Scenario
 from treadle.testing.stores import MemoryPlace
+from treadle.testing.world import World
 from treadle.testing.worlds import StoreName
 
 ROOT = Path(__file__).parents[2]
@@ -53,7 +53,7 @@ def test_the_engine_writes_what_the_virtual_world_writes(path: Path, monkeypatch
     monkeypatch.chdir(ROOT)
     monkeypatch.syspath_prepend(str(ROOT))
     for scenario, workflows in performable(path):
-        there = histories(scenario, workflows, "memory-engine")
+        there = histories(scenario, workflows, "sqlite")
         assert without_late(there) == without_late(histories(scenario, workflows, "memory")), scenario.name
 
 
@@ -73,7 +73,7 @@ def test_a_scenario_holds_though_the_store_fails_at_any_of_its_first_commits(
         for number in range(4):
             place = FaultyPlace([""] * number + [fault])
             performance = Performance(scenario, workflows)
-            performance.world = EngineWorld({mock.address: mock.outcomes for mock in scenario.mocks}, None, place)
+            performance.world = World({mock.address: mock.outcomes for mock in scenario.mocks}, None, place)
             performance.play()
             if place.store.faults:
                 break  # it has fewer commits

@@ -12,14 +12,14 @@ import pytest
 
 from tests.driving import TASK, graph_of
 from tests.sim.watching import Forgery, Watching, changed, twice, watching, without, without_effect
+from tests.simulator.audit.journal import check_letters
+from tests.simulator.post import Letter
 from treadle.model import commands as c
 from treadle.model import effects as x
 from treadle.model import events as e
 from treadle.model.errors import Error, Rejection
 from treadle.model.events import EntityRef
 from treadle.model.ids import RunId, TimerId, TokenId
-from treadle.testing.simulator.audit.journal import check_letters
-from treadle.testing.simulator.post import Letter
 
 JOINED: dict[str, Any] = {
     "nodes": {"a": {}, "b": {**TASK, "output_mapping": {"state.v": "$.v"}}, "z": TASK},
@@ -194,7 +194,7 @@ def test_an_entity_that_jumps_is_noticed() -> None:
 
 
 def letter(command: c.Command, rejection: Rejection | None = None) -> Letter:
-    sent = Letter(RunId("run-1"), command, 0)
+    sent = Letter(0, RunId("run-1"), command)
     sent.answered_at, sent.rejection, sent.copies = 1, rejection, 1
     return sent
 

@@ -11,8 +11,8 @@ import pytest
 from tests.sim.forgeries import GROUPS, JOINS, ROUTING, Forged
 from tests.sim.forgeries_of_reopening import REOPENED
 from tests.sim.forgeries_of_visits import ANSWERS, ENDS, FAMILY, LIFE, OUTSIDE
-from treadle.testing.simulator import audit
-from treadle.testing.simulator.audit.record import Record
+from tests.simulator import audit
+from tests.simulator.audit.record import Record
 
 TABLE = [*JOINS, *GROUPS, *ROUTING, *ANSWERS, *FAMILY, *LIFE, *ENDS, *OUTSIDE, *REOPENED]
 ELSEWHERE = {"auditor.py", "journal.py"}

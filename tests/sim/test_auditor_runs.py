@@ -8,14 +8,14 @@ import pytest
 
 from tests.driving import RUN, TASK, Driven, graph_of
 from tests.sim.forgeries_of_visits import CHILD, calling, child
+from tests.simulator.audit.auditor import Auditor
+from tests.simulator.audit.complaint import Violation
+from tests.simulator.audit.journal import check_families
+from tests.simulator.catalog import Deployment
 from treadle.model import events as e
 from treadle.model.ids import RunId, TokenId
 from treadle.model.states import RunStatus, TokenState
 from treadle.store.port import Commit, Fence
-from treadle.testing.simulator.audit.auditor import Auditor
-from treadle.testing.simulator.audit.complaint import Violation
-from treadle.testing.simulator.audit.journal import check_families
-from treadle.testing.simulator.catalog import Deployment
 
 GRAPH = graph_of({"nodes": {"a": TASK, "b": TASK}, "transitions": [{"from": "a", "to": "b"}]})
 FENCE = Fence("engine-1", 0, 2)

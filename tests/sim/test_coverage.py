@@ -11,12 +11,12 @@ from collections.abc import Iterable
 
 import pytest
 
+from tests.simulator import batch
+from tests.simulator.coverage import Coverage
+from tests.simulator.plan import FAULTS
 from treadle.model import commands as c
 from treadle.model import events as e
 from treadle.model.definition import Merge, NodeJoin, Strategy, Synchronization
-from treadle.testing.simulator import batch
-from treadle.testing.simulator.coverage import Coverage
-from treadle.testing.simulator.plan import FAULTS
 
 SEEDS = 900
 

@@ -6,11 +6,11 @@ from collections import Counter
 
 from msgspec.structs import replace
 
+from tests.simulator.generator import generate
+from tests.simulator.plan import FEATURES, plan_of
 from treadle.language import load_value
 from treadle.language.document import document_of
 from treadle.model.definition import Workflow
-from treadle.testing.simulator.generator import generate
-from treadle.testing.simulator.plan import FEATURES, plan_of
 
 SEEDS = range(150)
 

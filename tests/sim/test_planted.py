@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from tests.simulator.simulate import simulate
 from treadle.kernel import cancel, join_verdict, on_answer, timers, writing
+from treadle.runtime.hot import Hots
+from treadle.runtime.recovery import Recovery
 from treadle.store.memory_parts import Leases
-from treadle.testing.simulator import housekeeping
-from treadle.testing.simulator.engine import Engine
-from treadle.testing.simulator.simulate import simulate
 
 SEEDS = range(4_000, 4_400)
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -71,11 +71,15 @@ def zombies_commit(patch: pytest.MonkeyPatch) -> None:
 
 def states_outlive_the_lease(patch: pytest.MonkeyPatch) -> None:
     """An engine that takes a shard again trusts what it remembers, and one whose commit failed goes on."""
-    patch.setattr(Engine, "drop_states", lambda *_: None)
+    patch.setattr(Hots, "drop_unless", lambda *_: None)
+    patch.setattr(Hots, "clear", lambda *_: None)
 
 
 def lost_work_stays_lost(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(housekeeping, "_recover", lambda *_: None)
+    async def replace_nobody(*_: Any) -> None:
+        """The work of the last owner is not looked for."""
+
+    patch.setattr(Recovery, "_replace_workers", replace_nobody)
 
 
 @pytest.mark.slow

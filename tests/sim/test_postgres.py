@@ -1,17 +1,16 @@
-"""The simulator on PostgreSQL: the same seeds hold, and write what they write in memory, over as many shards."""
+"""The simulator on PostgreSQL: the same seeds hold, over as many shards, and the database goes by virtual time."""
 
 from __future__ import annotations
+
+from random import Random
 
 import pytest
 
 from tests import postgres
-from treadle.testing.simulator.coverage import Coverage
-from treadle.testing.simulator.generator import generate
-from treadle.testing.simulator.plan import plan_of
-from treadle.testing.simulator.report import describe
-from treadle.testing.simulator.shelves import ShelfName, make_shelves
-from treadle.testing.simulator.simulate import simulate
-from treadle.testing.simulator.world import World
+from tests.sim.histories import histories
+from tests.simulator.report import describe
+from tests.simulator.shelves import make_shelves
+from tests.simulator.simulate import simulate
 
 FIXED = range(7_000, 7_016)
 
@@ -37,22 +36,24 @@ def test_a_seed_writes_the_same_histories_on_postgresql_as_in_memory(seed: int) 
 
 
 def test_a_world_finds_nothing_of_the_one_before() -> None:
-    shelves = make_shelves("postgres", 4)
-    store = shelves.of("engine-0")
-    assert shelves.wait(store.lease(3, "engine-0", 0, 100)) is not None
-    shelves.wait(store.put_document("workflow", "w", "hash", {}))
+    shelves = make_shelves("postgres", 4, lambda: 0, Random(1))
+    store = shelves.of("engine-0.1")
+    assert shelves.ask(store.lease, 3, "engine-0.1", 0, 100) is not None
+    shelves.ask(store.put_document, "workflow", "w", "hash", {})
     shelves.close()
-    shelves = make_shelves("postgres", 2)
-    store = shelves.of("engine-1")
-    assert shelves.wait(store.documents("workflow")) == []
-    assert shelves.wait(store.lease(3, "engine-1", 0, 100)) is not None
+    shelves = make_shelves("postgres", 2, lambda: 0, Random(1))
+    store = shelves.of("engine-1.1")
+    assert shelves.ask(store.documents, "workflow") == []
+    assert shelves.ask(store.lease, 3, "engine-1.1", 0, 100) is not None
     shelves.close()
 
 
-def histories(seed: int, store: ShelfName) -> dict[str, list[str]]:
-    plan = plan_of(seed)
-    world = World(plan, generate(plan), Coverage(), make_shelves(store, plan.shards))
-    world.live()
-    found = {str(run): [repr(event) for event in world.depot.history(run)] for run in world.runs}
-    world.depot.close()
-    return found
+def test_a_lease_runs_out_by_the_clock_of_the_world() -> None:
+    now = [1_000_000]
+    shelves = make_shelves("postgres", 1, lambda: now[0], Random(1))
+    store = shelves.of("engine-0.1")
+    assert shelves.ask(store.lease, 0, "engine-0.1", None, 500) is not None
+    assert shelves.ask(store.lease, 0, "engine-1.1", None, 500) is None
+    now[0] += 501
+    assert shelves.ask(store.lease, 0, "engine-1.1", None, 500) is not None
+    shelves.close()

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from treadle.testing.simulator.report import describe
-from treadle.testing.simulator.simulate import Outcome, simulate
+from tests.simulator.report import describe
+from tests.simulator.simulate import Outcome, simulate
 
 FIXED = range(1_000, 1_060)
 """Enough to notice a broken simulator; the search for the unknown is `./dev sim`, a minute of it in every test run."""

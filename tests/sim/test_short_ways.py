@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.simulator import world
+from tests.simulator.simulate import simulate
 from treadle.graph import compile as compiling
 from treadle.graph.execution_graph import ExecutionGraph
 from treadle.kernel import units, writing
@@ -18,8 +20,6 @@ from treadle.kernel.group_state import Group, SiteState
 from treadle.kernel.short_ways import counting, moves
 from treadle.kernel.state import RunState, Token
 from treadle.model.codec import pack_events
-from treadle.testing.simulator import engine
-from treadle.testing.simulator.simulate import simulate
 
 SEEDS = range(7_000, 7_100)
 NO_ENTITY = frozenset({"entity"})
@@ -41,7 +41,7 @@ WAYS = [
 def decisions(seed: int, patch: pytest.MonkeyPatch) -> list[tuple[bytes, str, str]]:
     """Everything decided while a seed is played, in order."""
     found: list[tuple[bytes, str, str]] = []
-    honest = engine.decide
+    honest = world.decide
 
     def decide(*args: Any) -> Any:
         decision = honest(*args)
@@ -49,7 +49,7 @@ def decisions(seed: int, patch: pytest.MonkeyPatch) -> list[tuple[bytes, str, st
         return decision
 
     with patch.context() as spying:
-        spying.setattr(engine, "decide", decide)
+        spying.setattr(world, "decide", decide)
         simulate(seed, NO_ENTITY)
     return found
 

@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import subprocess
 import sys
+from collections.abc import Callable, Coroutine
+from typing import Any
 
-import msgspec
 import pytest
 
+from tests.sim.histories import histories
+from tests.simulator import batch
+from tests.simulator.__main__ import main
+from tests.simulator.draw import Draw
+from tests.simulator.plan import FAULTS, plan_of
+from tests.simulator.report import describe
+from tests.simulator.schedule import Host, Schedule
+from tests.simulator.simulate import shrink, simulate
 from treadle.kernel import join_verdict
-from treadle.testing.simulator import batch
-from treadle.testing.simulator.__main__ import main
-from treadle.testing.simulator.coverage import Coverage
-from treadle.testing.simulator.draw import Draw
-from treadle.testing.simulator.generator import generate
-from treadle.testing.simulator.plan import FAULTS, plan_of
-from treadle.testing.simulator.report import describe
-from treadle.testing.simulator.schedule import Host, Process, Schedule
-from treadle.testing.simulator.simulate import shrink, simulate
-from treadle.testing.simulator.world import World
 
 
 def digest(seed: int) -> str:
     """Of everything that was written in a seed's world."""
-    plan = plan_of(seed)
-    world = World(plan, generate(plan), Coverage())
-    world.live()
-    histories = {run: watched.events for run, watched in world.auditor.runs.items()}
-    return hashlib.sha256(msgspec.msgpack.encode(histories)).hexdigest()
+    return hashlib.sha256(json.dumps(histories(seed)).encode()).hexdigest()
 
 
 def test_a_seed_writes_the_same_histories_in_every_process() -> None:
@@ -47,38 +43,49 @@ def test_a_seed_writes_the_same_histories_in_every_process() -> None:
         assert there.stdout.strip() == here
 
 
-def test_a_crashed_host_never_acts_again_in_its_old_life() -> None:
-    acted = []
+def clocked(schedule: Schedule, acted: list[int]) -> Callable[[], Coroutine[Any, Any, None]]:
+    """A process that notes every ten milliseconds that it acts."""
 
-    def process() -> Process:
+    async def main() -> None:
         while True:
             acted.append(schedule.now)
-            yield 10
+            await asyncio.sleep(0.01)
 
+    return main
+
+
+def test_a_crashed_host_never_acts_again_in_its_old_life() -> None:
+    acted: list[int] = []
     schedule = Schedule(Draw(1, "order"), 0)
-    host = Host("h")
-    schedule.spawn(process(), host)
-    schedule.run_until(25, 100)
+    host = Host("h", schedule)
+    host.boot(clocked(schedule, acted))
+    schedule.run_for(25, 100)
     host.die()
-    schedule.run_until(100, 100)
+    schedule.run_for(75, 100)
+    schedule.close()
     assert acted == [0, 10, 20]
 
 
 def test_a_stalled_host_goes_on_as_if_nothing_had_happened() -> None:
-    acted = []
+    acted: list[int] = []
+    schedule = Schedule(Draw(1, "order"), 0)
+    host = Host("h", schedule)
+    host.boot(clocked(schedule, acted))
+    schedule.run_for(15, 100)
+    host.stalled_until = 0.5
+    schedule.run_for(490, 100)
+    schedule.close()
+    assert acted == [0, 10, 500]
 
-    def process() -> Process:
-        acted.append(schedule.now)
-        yield 10
-        acted.append(schedule.now)
+
+def test_what_a_process_lets_through_is_a_defect() -> None:
+    async def main() -> None:
+        raise KeyError("nobody expected it")
 
     schedule = Schedule(Draw(1, "order"), 0)
-    host = Host("h")
-    schedule.spawn(process(), host)
-    schedule.run_until(5, 100)
-    host.stalled_until = 500
-    schedule.run_until(1_000, 100)
-    assert acted == [0, 500]
+    Host("h", schedule).boot(main)
+    assert not schedule.run_for(10, 100)
+    assert isinstance(schedule.problem, KeyError)
 
 
 @pytest.fixture

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from random import Random
 
 import pytest
 
-from treadle.testing.simulator.coverage import Coverage
-from treadle.testing.simulator.generator import generate
-from treadle.testing.simulator.plan import plan_of
-from treadle.testing.simulator.report import describe
-from treadle.testing.simulator.shelves import ShelfName, make_shelves
-from treadle.testing.simulator.simulate import simulate
-from treadle.testing.simulator.world import World
+from tests.sim.histories import histories
+from tests.simulator.report import describe
+from tests.simulator.shelves import make_shelves
+from tests.simulator.simulate import simulate
 
 FIXED = range(5_000, 5_100)
 
@@ -27,25 +24,16 @@ def test_a_fixed_batch_holds_on_sqlite(first: int) -> None:
 
 @pytest.mark.parametrize("seed", [1_001, 1_002, 1_003])
 def test_a_seed_writes_the_same_histories_on_sqlite_as_in_memory(seed: int) -> None:
-    assert histories(seed, "sqlite") == histories(seed, "memory")
+    assert histories(seed, "sqlite", shards=1) == histories(seed, "memory", shards=1)
 
 
 def test_a_dead_engine_leaves_its_connections_and_the_next_life_opens_new_ones() -> None:
-    shelves = make_shelves("sqlite")
-    first = shelves.of("engine-0")
-    shelves.abandon("engine-0")
-    second = shelves.of("engine-0")
-    fence = shelves.wait(first.lease(0, "a", 0, 100))
+    shelves = make_shelves("sqlite", 1, lambda: 0, Random(1))
+    first = shelves.of("engine-0.1")
+    shelves.abandon("engine-0.1")
+    second = shelves.of("engine-0.1")
+    fence = shelves.ask(first.lease, 0, "a", 0, 100)
     assert second is not first
-    assert shelves.wait(second.lease(0, "b", 50, 100)) is None, "they share one file"
+    assert shelves.ask(second.lease, 0, "b", 50, 100) is None, "they share one file"
     assert fence is not None
     shelves.close()
-
-
-def histories(seed: int, store: ShelfName) -> dict[str, list[str]]:
-    plan = replace(plan_of(seed), shards=1)
-    world = World(plan, generate(plan), Coverage(), make_shelves(store))
-    world.live()
-    found = {str(run): [repr(event) for event in world.depot.history(run)] for run in world.runs}
-    world.depot.close()
-    return found

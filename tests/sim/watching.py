@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.driving import Driven, Shelf, graph_of
+from tests.simulator.audit.auditor import inspect
+from tests.simulator.audit.chart import Chart
+from tests.simulator.audit.record import Record
 from treadle.graph.execution_graph import ExecutionGraph
 from treadle.model import commands as c
 from treadle.model.effects import Effect
 from treadle.model.events import Event
-from treadle.testing.simulator.audit.auditor import inspect
-from treadle.testing.simulator.audit.chart import Chart
-from treadle.testing.simulator.audit.record import Record
 
 Forgery = Callable[[list[Event], list[Effect]], None]
 """Changes what the auditor is shown of one decision."""

@@ -22,7 +22,7 @@ class Background:
         """Whether nothing else is going on."""
         self._is_over = is_over
         self._loop = asyncio.get_running_loop()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}
         self.waiting: list[asyncio.Future[None]] = []
         """Who waits until it is quiet."""
 
@@ -32,7 +32,7 @@ class Background:
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)
-        self._tasks.add(task)
+        self._tasks[task] = None
         task.add_done_callback(self._ended)
 
     async def wait_quiet(self) -> None:
@@ -54,7 +54,7 @@ class Background:
             task.cancel()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
+        del self._tasks[task]
         if not task.cancelled() and (problem := task.exception()) is not None and not self._is_over():
             log.error("a background step failed", error=repr(problem), exc_info=problem)
         self.look()

@@ -22,7 +22,6 @@ An engine that executes queue work and a process that does nothing else use the 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
@@ -93,7 +92,7 @@ class Claimant:
         self._spawned: set[asyncio.Task[None]] = set()
         self._awake = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
-        self._renewed = time.monotonic()
+        self._renewed = asyncio.get_running_loop().time()
         self._closing = False
         self._has_strays = False
         """The answer to a claim may have got lost."""
@@ -273,18 +272,18 @@ class Claimant:
         while True:
             await asyncio.sleep(self._lease_ms / 3_000)
             if not self._in_hand:
-                self._renewed = time.monotonic()
+                self._renewed = asyncio.get_running_loop().time()
                 continue
             try:
                 await self.renew()
             except StoreUnavailable as problem:
                 OUTAGE.failed("renewing claims", problem)
-                if time.monotonic() - self._renewed > self._lease_ms / 1_000:
+                if asyncio.get_running_loop().time() - self._renewed > self._lease_ms / 1_000:
                     self._give_up()
 
     async def renew(self) -> None:
         """Says that it is at work; what it has lost it stops."""
-        begun = time.monotonic()
+        begun = asyncio.get_running_loop().time()
         held = {entry.claimed.claim: entry for entry in self._in_hand.values()}
         for claim in await self._work.renew(self._worker, list(held), self._lease_ms):
             entry = held[claim]

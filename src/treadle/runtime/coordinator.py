@@ -32,7 +32,6 @@ Failure
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Collection, Coroutine, Iterable
 from contextvars import copy_context
 from typing import Any
@@ -92,6 +91,8 @@ class Coordinator:
         """What becomes of a decision's effects before they are kept; set by `offer_work`."""
         self.fenced: Callable[[], None] = lambda: None
         """Called when the runs belong to somebody else: what is at work here is at work there, too."""
+        self.on_defect: Callable[[Exception], None] = lambda _problem: None
+        """Called with what deciding has raised: for tests, which must not go on as if nothing had happened."""
         self.stopped: BaseException | None = None
         self._loop = asyncio.get_running_loop()
         self._context = copy_context()
@@ -104,8 +105,8 @@ class Coordinator:
         self.wait_quiet = self._background.wait_quiet
         """Until there is nothing left to decide without news from outside."""
         self._hots = Hots()
-        self._asked: set[asyncio.Future[InboxAnswer]] = set()
-        self._refusals = refusals = Refusals(self.settle, self._answer, self.put)
+        self._asked: dict[asyncio.Future[InboxAnswer], None] = {}
+        self._refusals = refusals = Refusals(self._defect, self.settle, self._answer, self.put)
         self._committer = Committer(store, shards, self._durable, self._decide_again, self._fell, refusals.unwritable)
         self._loading = Loading(
             self._committer,
@@ -132,12 +133,12 @@ class Coordinator:
         if self.stopped is not None:
             raise EngineStopped(f"this engine has stopped: {self.stopped}") from self.stopped
         future: asyncio.Future[InboxAnswer] = self._loop.create_future()
-        self._asked.add(future)
+        self._asked[future] = None
         try:
             self.put(Item(run, command, workflow, future, fresh=fresh))
             return await future
         finally:
-            self._asked.discard(future)
+            del self._asked[future]
 
     def put(self, item: Item) -> None:
         if self.stopped is None:
@@ -262,14 +263,14 @@ class Coordinator:
         self._scheduled = False
         if self.stopped is not None:
             return
-        until = time.perf_counter() + TURN_S
+        until = self._loop.time() + TURN_S
         queue = self._queue
         while (item := queue.take()) is not None:
             try:
                 self._take(item)
             except Exception as problem:  # a stored definition nobody can read, for instance
                 self._could_not_decide(item, problem)
-            if time.perf_counter() > until:
+            if self._loop.time() > until:
                 break
         if queue:
             self._wake()
@@ -351,6 +352,9 @@ class Coordinator:
             hot.unsettled += 1
         self._committer.add(Decided(item, hot, [], answer_to(item, rejection, run)), None)
         self._wake()
+
+    def _defect(self, problem: Exception) -> None:
+        self.on_defect(problem)
 
     def _could_not_decide(self, item: Item, problem: Exception) -> None:
         again = self._refusals.undecidable(item, problem)

@@ -24,7 +24,6 @@ from collections import deque
 from collections.abc import Mapping
 from contextvars import Context, copy_context
 from functools import partial
-from time import perf_counter
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -163,11 +162,11 @@ class LocalExecutor:
 
     def _admit_some(self) -> None:
         self._awake = False
-        until = perf_counter() + SLICE_S
+        until = self._loop.time() + SLICE_S
         try:
             while self._ready:
                 self._admit(self._ready.popleft())
-                if perf_counter() > until:
+                if self._loop.time() > until:
                     break
         finally:
             if self._ready:

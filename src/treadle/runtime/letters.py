@@ -10,8 +10,6 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
-import uuid_utils
-
 from treadle.errors import EngineStopped, StoreUnavailable
 from treadle.model import commands as c
 from treadle.model.errors import Rejection
@@ -45,6 +43,7 @@ class Letters:
         self._commander = commander
         self._answered = answered
         self._waiting: deque[c.Command] = deque()
+        self._asked = 0
         self._more = asyncio.Event()
         self.sending = asyncio.get_running_loop().create_task(self._send())
 
@@ -76,7 +75,8 @@ class Letters:
 
     async def _ask(self, letter: c.Command) -> InboxAnswer:
         """Asking again under the same id is how one looks for the answer."""
-        request = str(uuid_utils.uuid7())
+        self._asked += 1
+        request = f"{self.claimed.holder}:{self.claimed.run}:{self.claimed.offer.token}:{self._asked}"
         while True:
             try:
                 return await self._commander.ask(self.claimed.run, letter, request=request)

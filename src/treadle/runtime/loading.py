@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
-from time import monotonic
 from typing import Any
 
 from treadle.kernel.state import RunState
@@ -89,7 +88,7 @@ class Loading:
             waiting.append(item)
             return
         until, problem = self._unreadable.get(item.run, (0.0, None))
-        if problem is not None and monotonic() < until:
+        if problem is not None and asyncio.get_running_loop().time() < until:
             self._failed(item, problem)
             return
         self.by_run[item.run] = [item]
@@ -146,7 +145,7 @@ class Loading:
             log.error("a run cannot be read", run=run, exc_info=problem)
             if len(self._unreadable) >= UNREADABLE_MAX:
                 self._unreadable.clear()
-            self._unreadable[run] = (monotonic() + UNREADABLE_S, problem.with_traceback(None))
+            self._unreadable[run] = (asyncio.get_running_loop().time() + UNREADABLE_S, problem.with_traceback(None))
             for item in self.by_run.pop(run):
                 self._failed(item, problem)
             return

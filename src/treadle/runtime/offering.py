@@ -229,11 +229,11 @@ def waking(deliver: Callable[..., None], wake: Wake) -> Callable[..., None]:
 
     def delivered(decided: list[object], rows: list[object]) -> None:
         deliver(decided, rows)
-        queues: set[str] = set()
+        queues: dict[str, None] = {}
         for one in decided:
             commit = one.commit  # type: ignore[attr-defined]
             if commit is not None:
-                queues.update(effect.queue for effect in commit.effects if type(effect) is f.OfferWork)
+                queues.update((effect.queue, None) for effect in commit.effects if type(effect) is f.OfferWork)
         for queue in queues:
             wake(queue)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -25,12 +24,13 @@ T = TypeVar("T")
 
 async def patiently(ask: Callable[[], Awaitable[T]]) -> T:
     """Asks a store until it answers, for a while. Only for what may be asked again."""
-    until, delay = time.monotonic() + PATIENCE_S, AGAIN_FIRST_S
+    loop = asyncio.get_running_loop()
+    until, delay = loop.time() + PATIENCE_S, AGAIN_FIRST_S
     while True:
         try:
             return await ask()
         except StoreUnavailable as problem:
-            if problem.final or time.monotonic() + delay > until:
+            if problem.final or loop.time() + delay > until:
                 raise
         await asyncio.sleep(delay)
         delay = min(delay * 2, AGAIN_LAST_S)
@@ -39,7 +39,8 @@ async def patiently(ask: Callable[[], Awaitable[T]]) -> T:
 async def until_open(open: Callable[[], Awaitable[T]], undo: Callable[[], Awaitable[None]], wait_ms: int) -> T:
     """Opens something on a store; while the store does not answer, or its disk is full, again and again for so long.
     What has been opened by then is undone before each try. The log says what it waits for."""
-    until, delay = time.monotonic() + wait_ms / 1_000, AGAIN_FIRST_S
+    loop = asyncio.get_running_loop()
+    until, delay = loop.time() + wait_ms / 1_000, AGAIN_FIRST_S
     while True:
         try:
             opened = await open()
@@ -48,7 +49,7 @@ async def until_open(open: Callable[[], Awaitable[T]], undo: Callable[[], Awaita
         except (StoreUnavailable, OSError) as failed:
             await undo()
             problem = _passing(failed)
-            if problem is None or time.monotonic() + delay > until:
+            if problem is None or loop.time() + delay > until:
                 raise
         OUTAGE.failed("opening the store", problem)
         await asyncio.sleep(delay)

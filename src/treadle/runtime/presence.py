@@ -5,7 +5,7 @@ Owns the answer to `Client.nodes` and to whether anybody is there at all. Must n
 
 from __future__ import annotations
 
-import time
+import asyncio
 from collections.abc import Callable
 from typing import Protocol
 
@@ -68,7 +68,7 @@ class Shared:
         self._until = 0.0
 
     async def is_owned(self) -> bool:
-        now = time.monotonic()
+        now = asyncio.get_running_loop().time()
         if now >= self._until:
             standing = await self._members.standing()
             self._known = any(node.coordinates for node in standing.nodes)

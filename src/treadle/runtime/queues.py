@@ -6,9 +6,9 @@ were changed. Must not enforce them: a store does, claim by claim (`store.work`)
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import re
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -143,9 +143,9 @@ class Rulebook:
         self._until = 0.0
 
     async def of(self, queue: str) -> QueueRules:
-        if time.monotonic() >= self._until:
+        if asyncio.get_running_loop().time() >= self._until:
             self._rules = await all_rules(self._store)
-            self._until = time.monotonic() + BELIEVED_S
+            self._until = asyncio.get_running_loop().time() + BELIEVED_S
         return self._rules.get(queue, NO_RULES)
 
     def forget(self) -> None:

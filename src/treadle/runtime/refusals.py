@@ -23,10 +23,13 @@ class Refusals:
 
     def __init__(
         self,
+        defect: Callable[[Exception], None],
         park: Callable[[int, str], None],
         answer: Callable[[Item, Rejection], None],
         put: Callable[[Item], None],
     ) -> None:
+        self._defect = defect
+        """Called with what deciding has raised."""
         self._park = park
         self._answer = answer
         self._put = put
@@ -36,6 +39,7 @@ class Refusals:
         there is one."""
         command = type(item.command).__name__
         log.error("deciding failed", run=item.run, command=command, exc_info=problem)
+        self._defect(problem)
         item.tries += 1
         if item.tries < TRIES_MAX:
             return True

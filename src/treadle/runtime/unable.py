@@ -13,7 +13,7 @@ A queue rests only if nothing in it could be begun; who is told of new work ther
 
 from __future__ import annotations
 
-import time
+import asyncio
 from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
@@ -77,12 +77,12 @@ class Unable:
         missing: Callable[[Task], Missing | None],
         name: str,
         offered: Callable[[str], None] = lambda _queue: None,
-        elapsed: Callable[[], float] = time.monotonic,
+        elapsed: Callable[[], float] | None = None,
     ) -> None:
         self._missing = missing
         self._name = name
         self._offered = offered
-        self._elapsed = elapsed
+        self._elapsed = elapsed or asyncio.get_running_loop().time
         self._rests: dict[str, _Rest] = {}
         self._met: dict[str, dict[str, float]] = {}
         """Queue → what was lacking there, and when that was last seen."""

@@ -21,6 +21,7 @@ from __future__ import annotations
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -160,6 +161,10 @@ def _is_installed(path: Path, folder: Path) -> bool:
     """Whether a file below a folder belongs to Python or to an installed package, not to the folder."""
     if not _PACKAGES.isdisjoint(path.relative_to(folder).parts):
         return True
+    return any(path.is_relative_to(place) and place.is_relative_to(folder) for place in _places_of_python())
+
+
+@cache
+def _places_of_python() -> frozenset[Path]:
     names = ("stdlib", "platstdlib", "purelib", "platlib", "scripts")
-    kept = {Path(sysconfig.get_path(name)).resolve() for name in names}
-    return any(path.is_relative_to(place) and place.is_relative_to(folder) for place in kept)
+    return frozenset(Path(sysconfig.get_path(name)).resolve() for name in names)

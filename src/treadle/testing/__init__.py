@@ -4,9 +4,9 @@
     assert all(result.ok for result in results), "\\n".join(map(str, results))
 
 `run_file` and `run_text` play scenario files (docs/reference/scenarios.md); pytest collects them by itself
-through the plug-in that comes with this package. `World` is what they are played on, for direct use; `store="sqlite"`
-plays them through the real engine on a file of its own, in an `EngineWorld`. `LlmServer` is a language model that
-answers as a test tells it. Both are imported when first used: most tests need neither.
+through the plug-in that comes with this package. `World` is what they are played on, for direct use: the engine that
+serves people, on a store in memory, with a clock that jumps. `store="sqlite"` gives it a file of its own. `LlmServer`
+is a language model that answers as a test tells it; it is imported when first used, since most tests need none.
 """
 
 from __future__ import annotations
@@ -20,13 +20,11 @@ from treadle.testing.scenario import Mock, Outcome, Scenario
 from treadle.testing.world import World
 
 if TYPE_CHECKING:
-    from treadle.testing.engine_world import EngineWorld
     from treadle.testing.llm_server import Answer, Asked, LlmServer
 
 __all__ = [
     "Answer",
     "Asked",
-    "EngineWorld",
     "FakeClock",
     "LlmServer",
     "Mock",
@@ -45,7 +43,6 @@ __all__ = [
 _LATER = {
     "Answer": "treadle.testing.llm_server",
     "Asked": "treadle.testing.llm_server",
-    "EngineWorld": "treadle.testing.engine_world",
     "LlmServer": "treadle.testing.llm_server",
 }
 

@@ -15,7 +15,7 @@ from treadle.graph.compile import compile_graph
 from treadle.graph.execution_graph import ExecutionGraph
 from treadle.model.definition import Action, Compensation, Node, Step, Task, Workflow
 from treadle.store.port import Store
-from treadle.testing.instant import Wait, instantly
+from treadle.testing.instant import Wait
 from treadle.testing.mocks import Place, Script
 
 WHOLE = "mock"
@@ -35,7 +35,7 @@ class Catalog:
     """Deployed versions by name. Everything in it came from the store's point of view: versions are the
     store's."""
 
-    def __init__(self, store: Store, script: Script, wait: Wait = instantly) -> None:
+    def __init__(self, store: Store, script: Script, wait: Wait) -> None:
         self._store = store
         self._wait = wait
         self._script = script

@@ -48,7 +48,7 @@ clearing."""
 _TABLES = """
 SELECT string_agg(quote_ident(relname), ', ' ORDER BY relname) FROM pg_class
 WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
-AND relname NOT IN ('treadle_schema', 'calendar')
+AND relname NOT IN ('treadle_schema', 'calendar', 'virtual_clock')
 """
 
 
@@ -107,15 +107,20 @@ async def run_all(dsn: str, *statements: str) -> None:
 class Hall:
     """One schema and one event loop, where one world after the other is played. Made by `hall`."""
 
-    def __init__(self, dsn: str, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, dsn: str, loop: asyncio.AbstractEventLoop, name: str = "treadle_world", prelude: str = ""
+    ) -> None:
+        """`prelude` is SQL for the schema before its tables are made."""
         self.loop = loop
         self._server = dsn
-        self._schema = f"treadle_world_{os.getpid()}"
+        self._schema = f"{name}_{os.getpid()}"
         self.dsn = _in_schema(dsn, self._schema)
         self._spare: list[PostgresStore] = []
         self._worlds = 0
         self._wait = self.loop.run_until_complete
         self._wait(run_all(dsn, f"DROP SCHEMA IF EXISTS {self._schema} CASCADE", f"CREATE SCHEMA {self._schema}"))
+        if prelude:
+            self._wait(run_all(self.dsn, *prelude.split(";\n")))
         self._wait(migrate(self.dsn, 1))
         self._cleaner: asyncpg.Connection = self._wait(asyncpg.connect(self.dsn))
         self._tables: str = self._wait(self._cleaner.fetchval(_TABLES))
@@ -127,6 +132,10 @@ class Hall:
         way_to(self.dsn).witness.forget()
         swept = f"TRUNCATE {self._tables}" if self._worlds % SWEPT_EVERY == 0 else self._emptying
         await self._cleaner.execute(f"{swept};UPDATE treadle_schema SET shards = {shards} WHERE shards <> {shards}")
+
+    async def tell(self, statement: str) -> None:
+        """Runs SQL of the caller's in the schema."""
+        await self._cleaner.execute(statement)
 
     async def store(self, shards: int) -> PostgresStore:
         """The tables, through connections nobody else is using."""
@@ -182,5 +191,6 @@ def _told(dsn: str) -> str:
 
 def _in_schema(dsn: str, schema: str) -> str:
     parts = urlsplit(dsn)
-    query = f"{parts.query}&search_path={schema}" if parts.query else f"search_path={schema}"
+    path = f"search_path={schema}%2Cpg_catalog"  # the schema's own functions come before PostgreSQL's
+    query = f"{parts.query}&{path}" if parts.query else path
     return urlunsplit(parts._replace(query=query))

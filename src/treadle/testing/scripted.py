@@ -17,16 +17,21 @@ from treadle.kernel.state import RunState, Token
 from treadle.model.commands import Command, FailAttempt, FinishAttempt, StartAttempt
 from treadle.model.effects import CallWebhook, Effect, RunTask
 from treadle.model.ids import RunId, TokenId
+from treadle.model.states import TokenState
 from treadle.runtime.answer import result_command
 from treadle.runtime.facts import RunArtifacts
 from treadle.runtime.ports import Alarm, Attempt, Report
 from treadle.runtime.slots import Line, Slots
 from treadle.testing.agenda import Entry
-from treadle.testing.delivery import QUEUE_LEASE_MS, WORKER, is_under_way
 from treadle.testing.mocks import Place
 
 if TYPE_CHECKING:
-    from treadle.testing.real_engine import RealEngine
+    from treadle.testing.engine import Engine
+
+WORKER = "virtual"
+"""The name under which work of a queue is claimed here."""
+QUEUE_LEASE_MS = 1 << 50
+"""Virtual workers of a queue never go silent."""
 
 T = TypeVar("T")
 Identity = tuple[RunId, TokenId, int]
@@ -35,7 +40,7 @@ Identity = tuple[RunId, TokenId, int]
 class AgendaClock:
     """The world's clock as the engine's."""
 
-    def __init__(self, engine: RealEngine) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def now(self) -> int:
@@ -59,7 +64,7 @@ class AgendaAlarm:
 class SilentCourier:
     """A scenario sends nothing: webhooks count as acknowledged, notices go nowhere."""
 
-    def __init__(self, engine: RealEngine) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     async def carry(self, run: RunId, effect: Effect, _context: Any) -> None:
@@ -72,7 +77,7 @@ class SilentCourier:
 class ScriptedExecutor:
     """See the module's docstring."""
 
-    def __init__(self, engine: RealEngine, report: Report) -> None:
+    def __init__(self, engine: Engine, report: Report) -> None:
         self._engine = engine
         self._report = report
         self._slots: Slots[Identity] = Slots()
@@ -162,7 +167,7 @@ class ScriptedExecutor:
         effect = RunTask(attempt.token, attempt.attempt, attempt.node, attempt.input, record=attempt.record)
         engine = self._engine
         read = engine.core.coordinator.state
-        artifacts = PatientArtifacts(engine.store, state.run, engine.loop, read, state, engine)
+        artifacts = PatientArtifacts(engine.store, state.run, engine.around.loop, read, state, engine)
         facts = replace(attempt.facts, artifacts=artifacts)
         stack = tuple(index for _group, index in frames)
         result, elapsed_ms = around.workers.begin(deployed, effect, facts, stack)
@@ -181,10 +186,15 @@ class ScriptedExecutor:
         return state, token
 
 
+def is_under_way(token: Token) -> bool:
+    """Somebody executes it, or is about to."""
+    return token.state in (TokenState.DISPATCHED, TokenState.EXECUTING)
+
+
 class PatientArtifacts(RunArtifacts, eq=False):
     """Artifacts for work that is done between two turns of the world's event loop."""
 
-    engine: RealEngine
+    engine: Engine
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         return self.engine.around.wait(work)

@@ -9,11 +9,15 @@ import asyncio
 import os
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from treadle.store.memory import MemoryStore
 from treadle.store.port import Store
 from treadle.store.sqlite import SqliteStore
+from treadle.testing.loop import VirtualLoop
+
+if TYPE_CHECKING:
+    from treadle.testing.postgres import Hall
 
 IN_MEMORY = Path("/dev/shm")
 """Where a sync costs nothing. A scenario is about what an engine does with a store, not about disks."""
@@ -44,7 +48,8 @@ class StorePlace(Protocol):
 class MemoryPlace:
     """The reference store, as durable as this object."""
 
-    loop: asyncio.AbstractEventLoop | None = None
+    def __init__(self) -> None:
+        self.loop: asyncio.AbstractEventLoop | None = VirtualLoop()  # type: ignore[abstract]
 
     async def open(self) -> Store:
         return MemoryStore()
@@ -92,10 +97,10 @@ class SqlitePlace:
 class PostgresPlace:
     """Tables in a schema of this process; empty for each world."""
 
-    def __init__(self, shards: int = SHARDS) -> None:
-        from treadle.testing.postgres import hall  # needs a driver, and perhaps starts a server
+    def __init__(self, shards: int = SHARDS, hall: Hall | None = None) -> None:
+        from treadle.testing.postgres import hall as shared  # needs a driver, and perhaps starts a server
 
-        self._hall = hall()
+        self._hall = hall or shared()
         self.loop: asyncio.AbstractEventLoop | None = self._hall.loop
         self._shards = shards
 

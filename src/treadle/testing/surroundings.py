@@ -3,18 +3,21 @@ untouched."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from random import Random
+from typing import TypeVar
 
 from treadle.model.ids import RunId
-from treadle.store.memory import MemoryStore
 from treadle.store.port import Store
 from treadle.testing.catalog import Catalog
 from treadle.testing.clock import FakeClock
 from treadle.testing.fuse import Fuse
-from treadle.testing.instant import Wait, instantly
 from treadle.testing.mocks import Script
 from treadle.testing.workers import Workers
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -22,11 +25,11 @@ class Surroundings:
     """See the module's docstring."""
 
     script: Script
-    random: Random | None = None
+    random: Random | None
     """Of the order in which things of one instant happen; None: the order in which they were scheduled."""
-    store: Store = field(default_factory=MemoryStore)
-    wait: Wait = instantly
-    """How a world that is itself not asynchronous asks its store."""
+    store: Store
+    loop: asyncio.AbstractEventLoop
+    """Where store and engine live."""
     clock: FakeClock = field(default_factory=FakeClock)
     fuse: Fuse = field(default_factory=Fuse)
     runs: list[RunId] = field(default_factory=list)
@@ -40,3 +43,8 @@ class Surroundings:
     def __post_init__(self) -> None:
         self.catalog = Catalog(self.store, self.script, self.wait)
         self.workers = Workers(self.script)
+
+    def wait(self, work: Awaitable[T]) -> T:
+        """What the world, which is itself not asynchronous, would await."""
+        result: T = self.loop.run_until_complete(work)
+        return result

@@ -1,9 +1,9 @@
-"""A world in one thread on a virtual clock: a store, an engine that may die, scripted workers. For tests of
+"""A world in one thread on a virtual clock: a store, the engine that serves people, scripted workers. For tests of
 any kind.
 
-Owns when things happen. Promises determinism: the same commands under the same seed write the same histories,
-byte for byte; and that a crash loses exactly what a crash loses. Must not know scenario files; `runner` plays
-those on a world.
+Owns when things happen, and the event loop the engine lives on. Promises determinism: the same commands under the same
+seed write the same histories, byte for byte; and that a crash loses exactly what a crash loses. Must not decide or keep
+anything itself, nor know scenario files; `runner` plays those on a world.
 
     world = World({"judge[0]": [Outcome(output={"v": "aye"}, after_ms=300)]})
     world.deploy(workflow)
@@ -14,6 +14,7 @@ those on a world.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from itertools import chain, count
@@ -37,10 +38,9 @@ from treadle.testing.clock import FakeClock
 from treadle.testing.engine import Engine
 from treadle.testing.fuse import Crashed
 from treadle.testing.mocks import Script
-from treadle.testing.playing import PlayedEngine
 from treadle.testing.projection import Projection
-from treadle.testing.recovery import recover
 from treadle.testing.scenario import CrashPoint, Outcome
+from treadle.testing.stores import MemoryPlace, StorePlace
 from treadle.testing.surroundings import Surroundings
 from treadle.testing.workers import Workers
 
@@ -57,25 +57,37 @@ class World:
     """See the module's docstring.
 
     `mocks` are outcomes by address, those of successive executions in order; `seed` permutes the order of things that
-    happen at one instant.
+    happen at one instant; `place` is where its store is, in memory unless told otherwise.
     """
 
-    def __init__(self, mocks: Mapping[str, Sequence[Outcome]] | None = None, seed: int | None = None) -> None:
+    def __init__(
+        self,
+        mocks: Mapping[str, Sequence[Outcome]] | None = None,
+        seed: int | None = None,
+        place: StorePlace | None = None,
+    ) -> None:
+        self._place = place or MemoryPlace()
         self._projections: dict[RunId, Projection] = {}
         self._checked: dict[RunId, int] = {}
+        self._heads: dict[RunId, int] = {}
+        """How far every run has come, durably."""
         self._happened = 0
-        self._around = self._surround(Script(mocks), Random(seed) if seed is not None else None)
-        self.engine: PlayedEngine = self._first_engine()
+        loop = self._place.loop or asyncio.new_event_loop()
+        store = loop.run_until_complete(self._place.open())
+        self._around = Surroundings(Script(mocks), Random(seed) if seed is not None else None, store, loop)
+        self.engine = self._opened()
 
-    def _surround(self, script: Script, random: Random | None) -> Surroundings:
-        return Surroundings(script, random)
-
-    def _first_engine(self) -> PlayedEngine:
-        return Engine(self._around)
-
-    def _next_engine(self) -> PlayedEngine:
-        assert isinstance(self.engine, Engine)
-        return recover(self.engine)
+    def _opened(self) -> Engine:
+        """An engine that has recovered; one that dies of it is replaced like any other."""
+        while True:
+            engine = Engine(self._around, self._heads)
+            try:
+                engine.open()
+            except Crashed as crash:
+                engine.die()
+                self.clock.advance(crash.down_ms)
+            else:
+                return engine
 
     def __enter__(self) -> Self:
         return self
@@ -85,6 +97,10 @@ class World:
 
     def close(self) -> None:
         """Lets go of what the world holds outside this process's memory."""
+        self.engine.die()
+        self._around.wait(self._place.close(self._around.store))
+        if self._place.loop is None:
+            self._around.loop.close()
 
     @property
     def clock(self) -> FakeClock:
@@ -104,7 +120,9 @@ class World:
         return list(self._around.runs)
 
     def deploy(self, workflow: Workflow) -> Deployed:
-        return self._around.catalog.deploy(workflow)
+        deployed = self._around.catalog.deploy(workflow)
+        self.engine.look()
+        return deployed
 
     def start(
         self,
@@ -119,23 +137,16 @@ class World:
 
         Its id is its name, else its workflow's, numbered where that is taken: tasks of other runs can send to it.
         """
+        run = self._free_id(name or workflow)
+        command = StartRun(run=run, input=input, version=0, entity=entity, idempotency_key=idempotency_key)
+        rejection = self._ask(lambda: self.engine.start(workflow, command))
+        if rejection is not None:
+            return rejection
         if idempotency_key is not None:
             query = RunQuery(workflow=workflow, idempotency_key=idempotency_key)
-            for known in self._around.wait(self._around.store.find_runs(query)):
-                return known.run
-        deployed = self._around.catalog.find(workflow)
-        if deployed is None:
-            return Rejection("NOT_FOUND", f"there is no workflow {workflow!r}, deploy it first")
-        run = self._free_id(name or workflow)
-        command = StartRun(
-            run=run,
-            input=input,
-            version=deployed.version,
-            entity=entity,
-            idempotency_key=idempotency_key,
-        )
-        rejection = self._ask(lambda: self.engine.start(workflow, deployed.version, command))
-        return run if rejection is None else rejection
+            (known,) = self._around.wait(self._around.store.find_runs(query))
+            return known.run
+        return run
 
     def _free_id(self, name: str) -> RunId:
         taken = set(self._around.runs)
@@ -184,7 +195,10 @@ class World:
     def crash(self, down_ms: int = 0) -> None:
         """The engine is gone with everything it knew; after so long a new one takes over."""
         self.clock.advance(down_ms)
-        self.engine = self._next_engine()
+        self.engine.die()
+        self.workers.lose_everything()
+        self._around.store = self._around.wait(self._place.reopen(self._around.store))
+        self.engine = self._opened()
 
     def crash_at(self, point: CrashPoint, count: int = 1, down_ms: int = 0) -> None:
         """Arms a crash at the n-th such point from here."""
@@ -199,6 +213,7 @@ class World:
         """What the engine knows of a run, for reading only."""
         state = self.engine.state(run)
         assert state is not None, f"there is no run {run}"
+        assert state.seq == self._heads[run], f"{run} is at {state.seq} in memory, at {self._heads[run]} in the store"
         return state
 
     def projection(self, run: RunId) -> Projection:
@@ -208,16 +223,16 @@ class World:
         return projection
 
     def _history(self, run: RunId, after: int = 0) -> list[Event]:
+        if after >= self._heads[run]:
+            return []
         return self._around.wait(self._around.store.history(run, after))
 
     def check(self) -> list[str]:
         """What must hold and does not, in every run that has changed since the last check."""
-        return [
-            f"{run}: {problem}"
-            for run in self._around.runs
-            if self._checked.get(run) != self.state(run).seq
-            for problem in self._check_run(run)
-        ]
+        changed = [run for run in self._around.runs if self._checked.get(run) != self._heads[run]]
+        found = [f"{run}: {problem}" for run in changed for problem in self._check_run(run)]
+        complaints, self.engine.doorway.complaints = self.engine.doorway.complaints, []
+        return found + complaints
 
     def _check_run(self, run: RunId) -> list[str]:
         state = self.state(run)

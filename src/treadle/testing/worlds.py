@@ -1,21 +1,20 @@
-"""Which world a scenario is played on: the virtual one, or the real engine on a store.
+"""Which store the world of a scenario has.
 
-memory          virtual: the kernel on the memory store, no event loop; the fastest
-memory-engine   the real engine on the memory store
-sqlite          the real engine on a SQLite file of its own, in a folder for temporary files
-postgres        the real engine on PostgreSQL, in a schema of this process
+memory     the reference store, which is as durable as the world; the fastest
+sqlite     a SQLite file of its own, in a folder for temporary files
+postgres   PostgreSQL, in a schema of this process
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from treadle.errors import TreadleError
 from treadle.testing.scenario import Outcome
 from treadle.testing.world import World
 
-StoreName = Literal["memory", "memory-engine", "sqlite", "postgres"]
+StoreName = Literal["memory", "sqlite", "postgres"]
 
 
 class NoPostgres(TreadleError):
@@ -26,8 +25,6 @@ def make_world(store: StoreName, mocks: Mapping[str, Sequence[Outcome]], seed: i
     """A fresh world; leave it (`with`) when it is over."""
     if store == "memory":
         return World(mocks, seed)
-    from treadle.testing.engine_world import EngineWorld  # a virtual world needs neither engine nor driver
-    from treadle.testing.stores import MemoryPlace, PostgresPlace, SqlitePlace, StorePlace
+    from treadle.testing.stores import PostgresPlace, SqlitePlace  # neither driver nor server for a world in memory
 
-    makers: dict[StoreName, Callable[[], StorePlace]] = {"sqlite": SqlitePlace, "postgres": PostgresPlace}
-    return EngineWorld(mocks, seed, makers.get(store, MemoryPlace)())
+    return World(mocks, seed, SqlitePlace() if store == "sqlite" else PostgresPlace())

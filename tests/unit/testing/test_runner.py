@@ -184,7 +184,7 @@ def test_an_engine_that_breaks_is_a_failure_with_its_history(monkeypatch: pytest
     def broken(*_arguments: object) -> None:
         raise KeyError("oops")
 
-    monkeypatch.setattr("treadle.testing.engine.decide", broken)
+    monkeypatch.setattr("treadle.runtime.coordinator.decide", broken)
     told(CHAIN + "expect: {status: completed}", "start:", "the engine broke", "KeyError: 'oops'")
 
 

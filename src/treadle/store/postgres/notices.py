@@ -68,9 +68,9 @@ class Channel:
         self._something = asyncio.Event()
         self._news_due = False
         self._last_news = 0.0
-        self._elsewhere = {kind: _Wishes() for kind in (WANT, AWAIT)}
+        self._elsewhere = {kind: Wishes() for kind in (WANT, AWAIT)}
         """Names that other processes wait for."""
-        self._here = {kind: _Wishes() for kind in (WANT, AWAIT)}
+        self._here = {kind: Wishes() for kind in (WANT, AWAIT)}
         """Names that this process waits for: the wish need not be sent again."""
         self._living = self._loop.create_task(self._live())
         self.connected = asyncio.Event()
@@ -114,7 +114,7 @@ class Channel:
                 self.connected.clear()
                 self._pending.clear()
                 self._news_due = False
-                self._here = {kind: _Wishes() for kind in self._here}
+                self._here = {kind: Wishes() for kind in self._here}
                 pause = AGAIN_FIRST_S if was_up else min(pause * 2, AGAIN_LAST_S)
                 self._troubled(type(problem).__name__)
             await asyncio.sleep(pause)
@@ -175,7 +175,7 @@ class Channel:
             heard(name)
 
 
-class _Wishes:
+class Wishes:
     """Names that processes wait for, each until a moment."""
 
     def __init__(self) -> None:

@@ -1,5 +1,0 @@
-"""An independent auditor: the definition, the committed history, the letters; never the kernel's own rules."""
-
-from treadle.testing.simulator.audit.auditor import Auditor
-
-__all__ = ["Auditor"]

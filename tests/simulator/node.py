@@ -1,0 +1,246 @@
+"""A process of a simulated world: the production runtime, on a machine that may die or stand still at any step.
+
+Owns the putting together, as `runtime.engine` and `runtime.worker` do it for people: what coordinates, executes and
+claims here is what serves them. Only the ports are virtual: clock, event loop, store line, notices, executor, courier.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from random import Random
+from typing import TYPE_CHECKING
+
+from tests.simulator.hub import Ear
+from tests.simulator.line import LEASE_MS, STALL_MS, Line
+from tests.simulator.schedule import Host
+from treadle.actions.registry import Registry
+from treadle.errors import StoreUnavailable
+from treadle.kernel.state import RunState
+from treadle.model.effects import CallWebhook, Effect, OpenGate
+from treadle.model.ids import RunId
+from treadle.runtime import presence
+from treadle.runtime.claims import Claimant
+from treadle.runtime.clock import SharedClock
+from treadle.runtime.commander import Commander, Remote
+from treadle.runtime.core import Core
+from treadle.runtime.direct import Direct, Shared
+from treadle.runtime.executor import LocalExecutor
+from treadle.runtime.lookout import Lookout
+from treadle.runtime.membership import Membership
+from treadle.runtime.ports import Alarm, Clock, MakeExecutor, Report
+from treadle.runtime.queueing import Queueing, listen
+from treadle.runtime.workshop import Workshop
+from treadle.store.members import Member
+from treadle.store.notices import NODES
+from treadle.store.rows import SHARD
+
+if TYPE_CHECKING:
+    from tests.simulator.world import World
+
+CLAIM_MS = 200
+FOREVER_MS = 1 << 50
+DOWN_MS = (10, 700)
+SKEW_MS = 250
+AGAIN_S = 0.1
+FAULT_EVERY = 10
+"""Steps, on average, after which the question is asked whether a process dies or stands still: asking costs time."""
+
+
+class NodeClock(SharedClock):
+    """The machine's clock is wrong by `skew`; the store's is right, and heard of with every beat."""
+
+    def __init__(self, host: Host, skew: int) -> None:
+        self._schedule = host.schedule
+        self._loop = host.loop
+        self._ahead = host.schedule.now - self.elapsed() + skew
+
+    def elapsed(self) -> int:
+        return int(self._schedule.time() * 1_000 + 1e-6)
+
+    def call_after(self, ms: int, action: Callable[[], None]) -> Alarm:
+        assert self._loop is not None
+        return self._loop.call_later(ms / 1_000, action)
+
+
+class Process(Host):
+    """Dies and comes back while there are faults."""
+
+    death = "crash"
+    """The fault it dies of."""
+
+    def __init__(self, name: str, world: World) -> None:
+        super().__init__(name, world.schedule)
+        self.world = world
+        self.lives = 0
+        self._steps_to_fault = 1
+        self.start()
+
+    def start(self) -> None:
+        self.lives += 1
+        self.boot(self._main)
+
+    def about_to_step(self) -> bool:
+        if self.world.faults.calm:
+            return True
+        self._steps_to_fault -= 1
+        return self._steps_to_fault > 0 or self._is_spared()
+
+    def _is_spared(self) -> bool:
+        """False: this is where it crashes or stands still."""
+        faults, draw, world = self.world.faults, self.world.draw, self.world
+        self._steps_to_fault = draw.between(1, 2 * FAULT_EVERY)
+        if faults.happens(self.death, 0.02 * FAULT_EVERY):
+            self.die()
+            world.outside.loop.call_later(draw.between(*DOWN_MS) / 1_000, self.come_back)  # type: ignore[union-attr]
+            return False
+        if faults.happens("stall", 0.02 * FAULT_EVERY):
+            self.stalled_until = world.schedule.time() + draw.between(*STALL_MS) / 1_000
+            return False
+        return True
+
+    def die(self) -> None:
+        super().die()
+        self.world.shelves.abandon(self.owner)
+
+    def come_back(self) -> None:
+        if not self.is_up:
+            self.start()
+
+    async def _main(self) -> None:
+        """Until it has opened; what was begun lives on the loop."""
+        while True:
+            try:
+                await self._open()
+            except StoreUnavailable:
+                await asyncio.sleep(AGAIN_S)
+            else:
+                return
+
+    async def _open(self) -> None:
+        raise NotImplementedError
+
+    def _clock(self) -> NodeClock:
+        draw, faults = self.world.draw, self.world.faults
+        return NodeClock(
+            self,
+            draw.between(-SKEW_MS, SKEW_MS) if self.world.plan.shards > 1 and faults.happens("clock_skew", 10) else 0,
+        )
+
+    def _hands(self, clock: Clock) -> Callable[[Report], LocalExecutor]:
+        registry = Registry()
+        registry.register(self.world.crew)
+        shop = Workshop(registry, clock, name=self.owner)
+        return lambda report: LocalExecutor(shop, report, name=self.owner, lease_ms=CLAIM_MS)
+
+    @property
+    def owner(self) -> str:
+        return f"{self.name}.{self.lives}"
+
+    def _random(self) -> Random:
+        return Random(f"{self.world.plan.seed}/{self.name}/{self.lives}")
+
+
+class Engine(Process):
+    """Coordinates and executes: alone on its store, or one of several."""
+
+    core: Core | None = None
+    commander: Commander | None = None
+
+    def die(self) -> None:
+        super().die()
+        self.core = self.commander = None
+
+    async def _open(self) -> None:
+        line, ear, clock = Line(self.world, self, self.owner), Ear(self.world, self), self._clock()
+        execute = self._hands(clock)
+        core = Core(line, clock, execute, Courier(self.world), self._random())  # type: ignore[arg-type]
+        lookout = Lookout(core, ear, core.library.refresh)
+        self.core = core
+        if line.shards > 1:
+            await self._join(core, line, ear, clock, execute)
+        else:
+            await self._own(core, line, clock)
+        lookout.open(is_shared=line.shards > 1)
+
+    async def _own(self, core: Core, line: Line, clock: Clock) -> None:
+        owner = self.owner
+        await core.open()
+        fence = await line.lease(SHARD, owner, clock.now(), FOREVER_MS, evict=True)  # type: ignore[attr-defined]
+        await core.gain(fence)
+        self.commander = Direct(core, lambda: None)
+
+    async def _join(self, core: Core, line: Line, ear: Ear, clock: NodeClock, execute: MakeExecutor) -> None:
+        owner = self.owner
+        remote = Remote(line, clock, ear, presence.Shared(line), core.coordinator.feed)  # type: ignore[arg-type]
+        commander = Shared(core, lambda: None, remote, ear)
+        queueing = Queueing(
+            core,
+            commander,
+            line,  # type: ignore[arg-type]
+            ear,
+            execute,
+            clock,
+            worker=f"{owner}:hands",
+            queues=None,
+            lease_ms=CLAIM_MS,
+            random=self._random(),
+        )
+        await core.open()
+        member = Member(owner, self.name)
+        membership = Membership(line, core, member, clock, self._random(), LEASE_MS)  # type: ignore[arg-type]
+        membership.nudge = lambda: ear.say(NODES)
+        membership.heard = lambda standing, took_ms: clock.hear(standing.now, took_ms)
+        ear.hear(NODES, lambda _name: membership.look())
+        await membership.open()
+        queueing.open()
+        self.commander = commander
+
+    def state(self, run: RunId) -> RunState | None:
+        """What it decides on at this moment, if the run is in its memory."""
+        if self.core is None:
+            return None
+        hot = self.core.coordinator._hots.get(run)
+        return hot.state if hot is not None else None
+
+
+class Worker(Process):
+    """Only executes: claims queue work."""
+
+    death = "dead_worker"
+
+    async def _open(self) -> None:
+        line, ear, clock = Line(self.world, self, self.owner), Ear(self.world, self), self._clock()
+        remote = Remote(line, clock, ear, presence.Shared(line))  # type: ignore[arg-type]
+        await remote.library.refresh()
+        claimant = Claimant(
+            remote,
+            line,  # type: ignore[arg-type]
+            self._hands(clock),
+            clock,
+            worker=self.owner,
+            queues=None,
+            lease_ms=CLAIM_MS,
+            random=self._random(),
+        )
+        listen(ear, claimant)
+        claimant.open()
+
+
+class Courier:
+    """Tells the people outside; a receiver may not be there, or hear everything twice."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def carry(self, run: RunId, effect: Effect, _context: object) -> None:
+        world = self._world
+        if world.faults.happens("lost_message"):
+            raise ConnectionError("nobody is there")
+        for _ in range(2 if world.faults.happens("duplicate_effect") else 1):
+            if isinstance(effect, OpenGate):
+                world.people.attend(run, effect)
+            elif isinstance(effect, CallWebhook):
+                world.people.call_back(run, effect)
+        if world.faults.happens("lost_reply"):
+            raise ConnectionError("the answer got lost")
