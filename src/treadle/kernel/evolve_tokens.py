@@ -260,7 +260,7 @@ def cancelled(state: RunState, event: e.TokenCancelled) -> None:
         if event.because:
             fallen.keep_arrival(state, arrival, event.because)
         return
-    answered = event.token in state.deferred
+    answered = event.token in state.deferred or state.tokens[event.token].state is PENDING  # a retry has not begun yet
     token = _moved(state, event.token, "token.cancelled")
     close_outside(token, "token.cancelled")
     if not answered:

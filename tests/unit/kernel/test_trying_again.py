@@ -18,6 +18,7 @@ from treadle.model.ids import RunId, TokenId
 from treadle.model.states import RunStatus, Waiting
 
 BOOM = Error("BOOM", "boom")
+LET_FINISH = "let_others_finish"
 CALL, CHILD = TokenId(1), RunId(f"{RUN}.1")
 KID = graph_of({"workflow": "kid", "nodes": {"k": TASK}})
 JOINED = {
@@ -151,6 +152,18 @@ def test_what_went_down_is_forgotten_once_it_is_back() -> None:
     state = driven.state
     assert (state.failures, state.fallen, state.fallen_arrivals, state.unhandled) == ({}, {}, {}, {})
     assert [group.retained for group in state.groups.values()] == [0]
+
+
+def test_an_old_answer_means_nothing_once_the_visit_is_cancelled_before_its_new_attempt() -> None:
+    graph = graph_of({"nodes": {"b": {**TASK, "compensate": TASK}, "c": TASK}, "on_unhandled_failure": LET_FINISH})
+    driven = Driven(graph).start()
+    visit = driven.token("b").id
+    driven.do(c.FailAttempt(visit, 1, BOOM))
+    driven.do(c.PauseRun("ann"))
+    driven.do(c.RetryToken(visit, "ann"))
+    driven.do(c.CancelToken(visit, "ann"))
+    decision = driven.do(c.FinishAttempt(visit, 1, {}))
+    assert decision.events == [], "attempt 1 was answered, and attempt 2 has not begun"
 
 
 def test_what_a_join_went_on_without_is_forgotten() -> None:
