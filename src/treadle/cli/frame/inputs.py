@@ -10,7 +10,6 @@ from typing import Any
 import msgspec
 
 from treadle.cli.frame.exits import INVALID, REFUSED, USAGE, VerbFailed
-from treadle.cli.screen.output import say
 from treadle.errors import DefinitionError
 from treadle.language import Loaded, load_documents
 from treadle.language.load import Known
@@ -124,8 +123,3 @@ def split_pair(text: str, option: str) -> tuple[str, str]:
     if not equals or not left:
         raise VerbFailed(USAGE, f"{option} {text}: expected NAME=VALUE")
     return left, right
-
-
-def warn_nobody(what: str) -> None:
-    """Tells the user that a command waits in the store until an engine opens it."""
-    say(f"{what}: no engine coordinates the store now; the request is kept, and the next engine carries it out")
