@@ -14,8 +14,8 @@ The methods fill four modules, one for each module of folds, in one line of inhe
 Promises
  1. A method records exactly one event and decides nothing.
  2. Sequence numbers have no gap; ids of tokens, groups, arrivals, timers, signals and records count upwards.
- 3. These modules alone make events by position (tests/arch holds it): by keyword an event costs a third more, and a
-    visit makes five to seven of them.
+ 3. These modules alone make events by position (tests/arch holds it): by keyword a `TokenCreated` takes 1.1 µs instead
+    of 0.3, and a visit makes five to seven events.
 
 Those five to seven (`token_created`, `token_dispatched`, `token_started`, `token_waiting`, `token_completed`,
 `join_arrived`, `context_updated`) are the kernel's hottest code. Each of them does the work of `_record` itself, calls
@@ -31,7 +31,8 @@ from treadle.model.events import Event
 
 
 class Recording:
-    """The fields every recording method needs. `Deciding` sets them: `super().__init__` would cost a decision 1 %."""
+    """The fields every recording method needs. `Deciding` sets them: `super().__init__` would take
+    0.2 to 0.5 µs of every decision."""
 
     __slots__ = ("because", "events", "now", "state")
 
