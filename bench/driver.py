@@ -15,7 +15,7 @@ from treadle.model.effects import RunTask
 from treadle.model.ids import RunId
 from treadle.store.memory import MemoryStore
 from treadle.store.port import Batch, Commit, Fence
-from treadle.testing.instant import instantly
+from treadle.testing.world.instant import instantly
 
 
 class NoCatalog:

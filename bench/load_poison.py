@@ -22,8 +22,8 @@ from bench.load_crowd import sleeper
 from treadle.errors import CommandRefused
 from treadle.language import load_value
 from treadle.model.definition import Workflow
+from treadle.runtime.base.logs import log_to_stderr
 from treadle.runtime.engine import Engine
-from treadle.runtime.logs import log_to_stderr
 from treadle.runtime.run import Run
 
 NEIGHBOURS, STEPS = 100, 5

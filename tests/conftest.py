@@ -11,7 +11,7 @@ import structlog
 from hypothesis import HealthCheck, settings
 
 from treadle.kernel import decide
-from treadle.runtime import outage
+from treadle.runtime.base import outage
 
 # No deadline: a loaded machine is not a bug. Fresh examples every time, in CI too: a property that holds
 # only for one seed does not hold. A failure prints the blob that reproduces it.

@@ -26,8 +26,8 @@ from treadle.model.errors import Error
 from treadle.model.events import Event
 from treadle.model.ids import RUN_GATE, RunId, TimerId, TokenId
 from treadle.model.states import RUN_ENDED, GateState, Mode, RunStatus, TokenState
-from treadle.testing.log import render
-from treadle.testing.projection import Projection
+from treadle.testing.scenario.log import render
+from treadle.testing.world.projection import Projection
 
 Json = Any
 

@@ -1,7 +1,7 @@
 """A PostgreSQL to test against: the one `TREADLE_TEST_POSTGRES` names, else one out of a wheel; and beside it the one
 the machine has installed, which is usually older.
 
-Where it comes from is `treadle.testing.postgres`'s business. Where none can be had the tests skip and say why.
+Where it comes from is `treadle.testing.world.postgres`'s business. Where none can be had the tests skip and say why.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from tests.postgres_server import Server, of_the_system
 from treadle.store.postgres import PostgresStore
 from treadle.store.postgres.connect import migrate
 from treadle.store.postgres.hosts import way_to
-from treadle.testing.postgres import run_all
-from treadle.testing.postgres import server as found
-from treadle.testing.worlds import NoPostgres
+from treadle.testing.world.postgres import run_all
+from treadle.testing.world.postgres import server as found
+from treadle.testing.world.store_names import NoPostgres
 
 _numbers = count(1)
 

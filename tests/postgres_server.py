@@ -15,8 +15,8 @@ import tempfile
 import warnings
 from pathlib import Path
 
-from treadle.testing.postgres import programs_of_root
-from treadle.testing.worlds import NoPostgres
+from treadle.testing.world.postgres import programs_of_root
+from treadle.testing.world.store_names import NoPostgres
 
 Binaries = tuple[Path, str | None]
 """Where they are, and who runs them: PostgreSQL refuses to be run by root."""

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from treadle.runtime.blocking_types import open
     from treadle.runtime.connecting import connect
     from treadle.runtime.engine import Engine, EngineSettings
-    from treadle.runtime.keep import Keep
+    from treadle.runtime.operate.retention_setting import Keep
     from treadle.runtime.run import RunFailed
-    from treadle.runtime.schedule import Schedule
+    from treadle.runtime.schedule.definition import Schedule
     from treadle.tasks.decorator import task
 
 __all__ = [
@@ -51,9 +51,9 @@ _HOMES = {
     "Engine": "treadle.runtime.engine",
     "EngineSettings": "treadle.runtime.engine",
     "Flow": "treadle.language.builder",
-    "Keep": "treadle.runtime.keep",
+    "Keep": "treadle.runtime.operate.retention_setting",
     "RunFailed": "treadle.runtime.run",
-    "Schedule": "treadle.runtime.schedule",
+    "Schedule": "treadle.runtime.schedule.definition",
     "TreadleError": "treadle.errors",
     "connect": "treadle.runtime.connecting",
     "load_file": "treadle.language",

@@ -7,7 +7,7 @@ from treadle.actions.outside import OutsideSettings, Subscription
 from treadle.actions.secrets import DictSecrets, EnvironmentSecrets, FileSecrets, SecretProvider
 from treadle.actions.shell import ShellPolicy
 from treadle.runtime.engine import EngineSettings
-from treadle.runtime.keep import Keep
+from treadle.runtime.operate.retention_setting import Keep
 
 __all__ = [
     "DictSecrets",

@@ -143,7 +143,7 @@ def test_the_table_itself_is_enforced() -> None:
         ("treadle.graph.compile", "treadle.language.load.Loaded"),
         ("treadle.store.memory", "treadle.kernel.evolve"),
         ("treadle.store.sqlite.store", "treadle.store.memory"),
-        ("treadle.runtime.coordinator", "treadle.store.memory.MemoryStore"),
+        ("treadle.runtime.coordinate.coordinator", "treadle.store.memory.MemoryStore"),
         ("treadle.cli.definitions.test", "treadle.kernel.decide"),
         ("treadle.cli.runs.gates", "treadle.cli.nodes.queues"),
         ("treadle.cli.screen.output", "treadle.cli.frame.exits"),

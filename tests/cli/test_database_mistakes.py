@@ -14,7 +14,7 @@ import pytest
 from tests.cli.shell import Shell, hear
 from tests.cli.test_engine_verbs import QUICK
 from treadle.store.postgres import connect
-from treadle.testing.postgres import run_all
+from treadle.testing.world.postgres import run_all
 
 SECRET = "hunter2"
 SCENARIO = """

@@ -13,7 +13,7 @@ import pytest
 from tests.cli.shell import Shell, hear
 from treadle.store.sqlite.transfer import SqliteTransfer
 from treadle.store.transfer import Mark
-from treadle.testing.postgres import run_all
+from treadle.testing.world.postgres import run_all
 
 NAP = "workflow: nap\nnodes: {nap: {action: {kind: wait, ms: 60000000}}}\n"
 

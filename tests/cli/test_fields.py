@@ -9,8 +9,8 @@ from treadle.cli.runs.gates import _row
 from treadle.cli.runs.show import run_row
 from treadle.model.ids import RunId, TokenId
 from treadle.model.states import RunStatus
-from treadle.runtime.presence import NodeRow
-from treadle.runtime.queues import QueueView
+from treadle.runtime.command.presence import NodeRow
+from treadle.runtime.queue.queue_settings import QueueView
 from treadle.store.port import GateRow, RunRow
 
 

@@ -16,7 +16,7 @@ from tests.cli.test_engine_verbs import QUICK, REVIEW, SIGNALLED, SLEEPY
 from tests.postgres import new_database
 from treadle.cli.main import run_verb
 from treadle.cli.nodes.nodes import ranges
-from treadle.testing.postgres import run_all
+from treadle.testing.world.postgres import run_all
 
 PASSWORD = "hunter2-secret"
 

@@ -14,7 +14,7 @@ from treadle.cli.frame.exits import USAGE, VerbFailed
 from treadle.cli.frame.opening import functions_in
 from treadle.cli.nodes.queues import changed
 from treadle.cli.nodes.worker import read_queues
-from treadle.runtime.queues import QueueRules, read_rate
+from treadle.runtime.queue.queue_settings import QueueRules, read_rate
 from treadle.runtime.worker import PLACES
 
 NOTHING = dict.fromkeys(("concurrency", "rate", "key_concurrency", "key_rate"))

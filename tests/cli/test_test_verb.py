@@ -9,7 +9,7 @@ import pytest
 
 from tests import postgres
 from treadle.cli import main as cli
-from treadle.testing.worlds import NoPostgres
+from treadle.testing.world.store_names import NoPostgres
 
 GOOD = "scenario: good\ndefinitions: [{workflow: w, nodes: {a: {}}}]\nexpect: {status: completed}\n"
 BAD = "scenario: bad\ndefinitions: [{workflow: w, nodes: {a: {}}}]\nexpect: {status: failed}\n"
@@ -83,7 +83,7 @@ def test_without_a_postgresql_it_says_where_to_get_one(
     def nowhere() -> str:
         raise NoPostgres("there is no PostgreSQL for tests: name one in TREADLE_TEST_POSTGRES")
 
-    monkeypatch.setattr("treadle.testing.postgres.server", nowhere)
+    monkeypatch.setattr("treadle.testing.world.postgres.server", nowhere)
     assert run(folder, "--store", "postgres") == 5
     assert "TREADLE_TEST_POSTGRES" in capsys.readouterr().err
 

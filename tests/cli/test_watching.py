@@ -25,7 +25,7 @@ from treadle.language import load_text
 from treadle.model import events as e
 from treadle.model.ids import RunId, TokenId
 from treadle.model.states import RunStatus
-from treadle.runtime.queues import QueueRules, QueueView, read_rate
+from treadle.runtime.queue.queue_settings import QueueRules, QueueView, read_rate
 
 LIMITED = """
 workflow: limited

@@ -15,14 +15,14 @@ from tests.runtime.executing import on_loop
 from treadle import Engine, connect
 from treadle.cli.upkeep import doctor_postgres
 from treadle.errors import StorePlaceError, StoreUnavailable
-from treadle.runtime.moving import move
+from treadle.runtime.operate.moving import move
 from treadle.runtime.worker import Worker
 from treadle.store.places import StoreLocation
 from treadle.store.postgres import hosts
 from treadle.store.postgres.connect import reach
 from treadle.store.postgres.hosts import way_to
 from treadle.store.postgres.notices import Channel
-from treadle.testing.worlds import NoPostgres
+from treadle.testing.world.store_names import NoPostgres
 
 HELLO = chain("a")
 

@@ -16,7 +16,7 @@ import pytest
 
 from treadle.errors import OwnedElsewhere, StorePlaceError, TreadleError
 from treadle.runtime.engine import Engine
-from treadle.runtime.upkeep import back_up, check_everything, examine
+from treadle.runtime.operate.upkeep import back_up, check_everything, examine
 from treadle.store.port import InboxRequest
 from treadle.store.sqlite import Ownership, SqliteStore
 

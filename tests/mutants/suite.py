@@ -64,8 +64,8 @@ def tests(arguments: list[str], ignored: set[str], stop: bool) -> list[str]:
 
 def scenarios(ignored: set[str], stop: bool) -> list[str]:
     """Which scenarios failed. Whatever they raise is a failure too: a mutant breaks things nobody expects."""
-    from treadle.testing.documents import read_file
-    from treadle.testing.runner import run_document
+    from treadle.testing.scenario.documents import read_file
+    from treadle.testing.scenario.runner import run_document
 
     failed = []
     for file in sorted([*TESTS.glob("scenarios/*.scenario.yaml"), *TESTS.glob("patterns/*.scenario.yaml")]):

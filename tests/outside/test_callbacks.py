@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from treadle.model.ids import RunId, TokenId
-from treadle.runtime.callbacks import Callback, callback_token, read_callback, verify
+from treadle.runtime.deliver.callbacks import Callback, callback_token, read_callback, verify
 
 KEY = b"k" * 32
 RUN, VISIT = RunId("r1"), TokenId(7)

@@ -18,9 +18,9 @@ from treadle.actions.registry import Registry
 from treadle.actions.secrets import DictSecrets
 from treadle.model import effects as f
 from treadle.model.ids import RunId, TokenId
-from treadle.runtime.callbacks import Callback, read_callback
-from treadle.runtime.courier import WebhookCourier
-from treadle.runtime.ports import Undeliverable
+from treadle.runtime.base.ports import Undeliverable
+from treadle.runtime.deliver.callbacks import Callback, read_callback
+from treadle.runtime.deliver.courier import WebhookCourier
 
 KEY = b"k" * 32
 OLD, NEW = "whsec_" + "b2xk" * 8, "whsec_" + "bmV3" * 8

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from treadle.testing.definitions import load_definition
-from treadle.testing.documents import read_file
-from treadle.testing.parse import parse_scenario
-from treadle.testing.performance import Performance
-from treadle.testing.scenario import CrashPoint, Scenario
+from treadle.testing.scenario.definitions import load_definition
+from treadle.testing.scenario.documents import read_file
+from treadle.testing.scenario.form import Scenario
+from treadle.testing.scenario.parse import parse_scenario
+from treadle.testing.scenario.performance import Performance
+from treadle.testing.world.outcomes import CrashPoint
 
 ROOT = Path(__file__).parents[1]
 EVERY = 7

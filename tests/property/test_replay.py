@@ -15,7 +15,7 @@ from treadle.kernel.evolve import evolve, replay
 from treadle.kernel.state import RunState
 from treadle.model import commands as c
 from treadle.model.codec import pack_events, unpack_events
-from treadle.testing.world import differing_fields
+from treadle.testing.world.world import differing_fields
 
 randoms = st.randoms(use_true_random=False)
 

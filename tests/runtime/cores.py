@@ -13,13 +13,13 @@ from treadle.language import load_value
 from treadle.model.definition import Workflow
 from treadle.model.effects import Effect
 from treadle.model.ids import RunId
+from treadle.runtime.base.clock import SystemClock
+from treadle.runtime.base.ports import Clock
 from treadle.runtime.client import Client
-from treadle.runtime.clock import SystemClock
-from treadle.runtime.core import Core
+from treadle.runtime.deliver.core import Core
 from treadle.runtime.engine import Direct
-from treadle.runtime.executor import LocalExecutor
-from treadle.runtime.ports import Clock
-from treadle.runtime.workshop import Workshop
+from treadle.runtime.execute.executor import LocalExecutor
+from treadle.runtime.execute.workshop import Workshop
 from treadle.store.memory import MemoryStore
 from treadle.store.port import Batch, Fence, OutboxRow, Store
 from treadle.store.rows import SHARD

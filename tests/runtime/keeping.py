@@ -10,8 +10,8 @@ from typing import Any
 from tests.runtime.cores import Running, chain, running
 from tests.runtime.executing import VirtualClock
 from treadle.model.ids import RunId
-from treadle.runtime import retention as r
-from treadle.runtime.keep import Keep, Rules
+from treadle.runtime.operate import retention as r
+from treadle.runtime.operate.retention_setting import Keep, Rules
 from treadle.store.memory import MemoryStore
 from treadle.store.port import RunQuery, RunRow
 from treadle.store.sqlite import SqliteStore

@@ -16,8 +16,8 @@ from typing import Any, NoReturn
 from treadle import Engine, EngineSettings
 from treadle.language import load_text
 from treadle.model.references import EntityRef
-from treadle.runtime.moving import move
-from treadle.runtime.schedule import Schedule
+from treadle.runtime.operate.moving import move
+from treadle.runtime.schedule.definition import Schedule
 from treadle.store.postgres import transfer as postgres
 from treadle.store.sqlite import transfer as sqlite
 

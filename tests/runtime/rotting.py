@@ -17,7 +17,7 @@ import apsw
 from treadle.errors import TreadleError
 from treadle.model.commands import CancelRun
 from treadle.model.ids import RunId
-from treadle.runtime.upkeep import back_up, check_everything
+from treadle.runtime.operate.upkeep import back_up, check_everything
 from treadle.store.port import Batch, InboxRequest
 from treadle.store.rows import SHARD
 from treadle.store.sqlite import SqliteStore

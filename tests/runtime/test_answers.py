@@ -15,9 +15,9 @@ from treadle.model import commands as c
 from treadle.model.events import Event
 from treadle.model.ids import RunId, TokenId
 from treadle.model.states import RunStatus
-from treadle.runtime import loading
+from treadle.runtime.coordinate import loading
+from treadle.runtime.coordinate.gathering import Item
 from treadle.runtime.engine import Engine, EngineSettings
-from treadle.runtime.gathering import Item
 from treadle.store.port import Batch, Fence, OutboxRow, RunQuery, RunRow, StoredDocument
 from treadle.store.rows import SHARD
 

@@ -21,9 +21,9 @@ from treadle.model import events as e
 from treadle.model.ids import RunId, TokenId
 from treadle.model.states import RunStatus
 from treadle.runtime.engine import Engine
-from treadle.runtime.fsck import Report
-from treadle.runtime.moving import move
-from treadle.runtime.upkeep import check_everything
+from treadle.runtime.operate.fsck import Report
+from treadle.runtime.operate.moving import move
+from treadle.runtime.operate.upkeep import check_everything
 from treadle.store import seals
 from treadle.store.port import Batch, Commit
 from treadle.store.postgres import PostgresStore

@@ -21,7 +21,7 @@ from treadle.actions.secrets import DictSecrets
 from treadle.actions.shell import ShellPolicy
 from treadle.language import load_value
 from treadle.runtime.engine import Engine, EngineSettings
-from treadle.testing.llm_server import Answer, LlmServer
+from treadle.testing.llm.server import Answer, LlmServer
 
 CANARY = "canary-4f1e9b7a2c-tweet-tweet"
 SIGNING = "whsec_" + base64.b64encode(f"{CANARY}-signing-key-of-some-length".encode()).decode()

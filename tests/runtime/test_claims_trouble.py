@@ -11,9 +11,9 @@ from treadle.errors import StoreUnavailable
 from treadle.model import events as e
 from treadle.model.commands import FailAttempt
 from treadle.model.states import RunStatus
-from treadle.runtime.claimed import attempt_of
 from treadle.runtime.engine import Engine, EngineSettings
-from treadle.runtime.offering import Sweep
+from treadle.runtime.queue.attempt_of_offer import attempt_of
+from treadle.runtime.queue.offers import Sweep
 from treadle.store.memory_work import QueueMemoryStore
 from treadle.store.work import Claimed, ExpiredClaim
 

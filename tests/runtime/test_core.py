@@ -16,7 +16,7 @@ from treadle.language import load_value
 from treadle.model import commands as c
 from treadle.model.ids import RunId, TokenId
 from treadle.model.states import RunStatus
-from treadle.runtime.ports import Undeliverable
+from treadle.runtime.base.ports import Undeliverable
 from treadle.store.port import InboxRequest
 from treadle.store.rows import SHARD
 

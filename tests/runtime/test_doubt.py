@@ -16,8 +16,8 @@ from treadle.model import events as e
 from treadle.model.definition import Workflow
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
-from treadle.runtime import committer
-from treadle.runtime.shards import Shards
+from treadle.runtime.coordinate import committer
+from treadle.runtime.coordinate.shards import Shards
 from treadle.store.port import Fence
 
 COMPLETED = {RunStatus.COMPLETED}

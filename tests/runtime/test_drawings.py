@@ -12,7 +12,7 @@ import pytest
 from tests.postgres import new_database
 from tests.runtime.executing import on_loop
 from treadle import CommandRefused, Engine, connect, load_value
-from treadle.runtime.library import KIND
+from treadle.runtime.coordinate.library import KIND
 
 LOOKS = {"label": "Outline", "color": "#bfdbfe", "icon": "pen"}
 CANVAS: dict[str, Any] = {

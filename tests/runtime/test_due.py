@@ -12,10 +12,10 @@ from tests.runtime.executing import VirtualClock, on_loop, turns
 from treadle.errors import StoreUnavailable
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
-from treadle.runtime import core as core_module
-from treadle.runtime import timers as timers_module
 from treadle.runtime.client import Client
-from treadle.runtime.schedule import Schedule
+from treadle.runtime.deliver import core as core_module
+from treadle.runtime.deliver import timers as timers_module
+from treadle.runtime.schedule.definition import Schedule
 from treadle.runtime.scheduler import Scheduler
 from treadle.store.port import StoredDocument
 

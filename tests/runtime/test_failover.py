@@ -17,10 +17,10 @@ from tests.runtime.cores import chain
 from tests.runtime.executing import on_loop, turns
 from treadle import Engine, EngineSettings, connect
 from treadle.errors import StoreGoneBack
-from treadle.runtime import patience
+from treadle.runtime.base import patience
 from treadle.runtime.run import Run
 from treadle.store.postgres.hosts import way_to
-from treadle.testing.worlds import NoPostgres
+from treadle.testing.world.store_names import NoPostgres
 
 SETTINGS = EngineSettings(lease_ms=3_000, grace_ms=1_000)
 T = TypeVar("T")

@@ -21,7 +21,7 @@ from treadle.model.definition import Workflow
 from treadle.model.events import Event
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
-from treadle.runtime import committer
+from treadle.runtime.coordinate import committer
 from treadle.store.port import Batch, Fence, OutboxRow
 from treadle.store.rows import SHARD
 

@@ -11,14 +11,14 @@ import pytest
 
 from tests.postgres import new_database
 from treadle.language import load_text
-from treadle.runtime import fsck
 from treadle.runtime.engine import Engine
-from treadle.runtime.fsck import Report
-from treadle.runtime.moving import move
-from treadle.runtime.upkeep import back_up, check_everything, examine
+from treadle.runtime.operate import fsck
+from treadle.runtime.operate.fsck import Report
+from treadle.runtime.operate.moving import move
+from treadle.runtime.operate.upkeep import back_up, check_everything, examine
 from treadle.store.port import RunQuery, RunRow
 from treadle.store.sqlite import SqliteStore
-from treadle.testing.postgres import run_all
+from treadle.testing.world.postgres import run_all
 
 WAITING = """\
 workflow: waiting

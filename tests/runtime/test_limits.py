@@ -14,7 +14,7 @@ from treadle.actions.registry import Registry
 from treadle.model.commands import Command, ExtendLease, FinishAttempt, StartAttempt
 from treadle.model.effects import Slot
 from treadle.model.ids import TokenId
-from treadle.runtime.slots import Line, Slots
+from treadle.runtime.execute.slots import Line, Slots
 
 
 def starts(bench: Bench) -> list[tuple[str, TokenId]]:

@@ -16,7 +16,7 @@ from treadle.model import commands as c
 from treadle.model.definition import Workflow
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
-from treadle.runtime.shards import Moved
+from treadle.runtime.coordinate.shards import Moved
 
 COMPLETED = RunStatus.COMPLETED
 

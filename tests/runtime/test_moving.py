@@ -19,8 +19,8 @@ from treadle.errors import EngineStopped, OwnedElsewhere, StorePlaceError
 from treadle.language import load_text
 from treadle.model.commands import StartAttempt
 from treadle.model.states import RunStatus
-from treadle.runtime.moving import Moved, move, undo
-from treadle.runtime.upkeep import check_everything
+from treadle.runtime.operate.moving import Moved, move, undo
+from treadle.runtime.operate.upkeep import check_everything
 from treadle.store.postgres import PostgresStore
 from treadle.store.postgres.transfer import PostgresTransfer
 from treadle.store.sqlite.transfer import SqliteTransfer

@@ -17,9 +17,9 @@ from treadle.language import load_value
 from treadle.model import commands as c
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
-from treadle.runtime.keep import Keep, Rules
-from treadle.runtime.retention import Retention
-from treadle.runtime.shards import Moved, Shards
+from treadle.runtime.coordinate.shards import Moved, Shards
+from treadle.runtime.operate.retention import Retention
+from treadle.runtime.operate.retention_setting import Keep, Rules
 from treadle.store.port import Fence, InboxRequest, RunQuery
 
 EVERYTHING = tuple(range(8))
@@ -245,7 +245,7 @@ async def test_draining_ends_also_when_there_is_nothing_to_write() -> None:
 
 
 def _nothing_decided(told: Any) -> Any:
-    from treadle.runtime.gathering import Decided, Item, answer_to
+    from treadle.runtime.coordinate.gathering import Decided, Item, answer_to
 
     item = Item(RunId("r"), c.PauseRun(), future=told)
     return Decided(item, None, [], answer_to(item))

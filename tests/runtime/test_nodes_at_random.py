@@ -24,7 +24,7 @@ from treadle.model.commands import SendSignal
 from treadle.model.definition import Workflow
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
-from treadle.runtime import committer
+from treadle.runtime.coordinate import committer
 
 SEEDS = range(40)
 RUNS = 12

@@ -19,10 +19,10 @@ from treadle.model import effects as f
 from treadle.model.errors import Rejection
 from treadle.model.ids import RunId, TokenId
 from treadle.model.states import RunStatus
-from treadle.runtime import core as core_module
-from treadle.runtime import outgoing
+from treadle.runtime.coordinate.gathering import Decided, Gathering, Item
+from treadle.runtime.deliver import core as core_module
+from treadle.runtime.deliver import outgoing
 from treadle.runtime.engine import Engine
-from treadle.runtime.gathering import Decided, Gathering, Item
 from treadle.store.port import Batch, Fence, InboxAnswer, InboxRequest, OutboxRow, StoredDocument
 from treadle.store.rows import SHARD
 from treadle.store.sqlite import SqliteStore

@@ -15,8 +15,8 @@ import structlog
 
 from tests.postgres import new_database
 from tests.runtime.executing import on_loop, turns
-from treadle.runtime.holding import open_channel
-from treadle.runtime.wake import Bells
+from treadle.runtime.cluster.file_notices import Bells
+from treadle.runtime.cluster.store_ownership import open_channel
 from treadle.store.notices import AWAIT, CHANGED, END, INBOX, MISSED, NEWS, WANT, Notices
 from treadle.store.postgres import notices as postgres
 from treadle.store.postgres.notices import Channel, packed

@@ -15,7 +15,7 @@ from treadle.model import effects as f
 from treadle.model.ids import RunId, TokenId
 from treadle.model.states import RunStatus
 from treadle.runtime.engine import Engine, EngineSettings
-from treadle.runtime.offering import shape
+from treadle.runtime.queue.offers import shape
 
 
 @on_loop

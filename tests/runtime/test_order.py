@@ -10,8 +10,8 @@ from tests.runtime.cores import FaultyStore, chain, running
 from tests.runtime.executing import on_loop
 from treadle.model.commands import StartRun
 from treadle.model.ids import RunId
-from treadle.runtime.gathering import Item
-from treadle.runtime.incoming import Incoming
+from treadle.runtime.coordinate.gathering import Item
+from treadle.runtime.coordinate.incoming import Incoming
 from treadle.store.port import RunQuery
 
 

@@ -18,14 +18,14 @@ from treadle import Engine, EngineSettings, connect
 from treadle.cli.upkeep import doctor_postgres
 from treadle.errors import StoreGoneBack, StorePlaceError
 from treadle.language import load_value
-from treadle.runtime import patience
+from treadle.runtime.base import patience
 from treadle.runtime.worker import Worker
 from treadle.store.places import StoreLocation
 from treadle.store.postgres import server_facts
 from treadle.store.postgres.connect import reach
 from treadle.store.postgres.hosts import way_to
 from treadle.store.postgres.notices import Channel
-from treadle.testing.worlds import NoPostgres
+from treadle.testing.world.store_names import NoPostgres
 
 SETTINGS = EngineSettings(lease_ms=5_000, grace_ms=1_000)
 RUNS = 20

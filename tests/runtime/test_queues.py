@@ -9,8 +9,8 @@ from tests.runtime.hall import AtWork, hall, queued
 from treadle.errors import CommandRefused
 from treadle.model import effects as f
 from treadle.runtime.engine import Engine
-from treadle.runtime.offering import key_of
-from treadle.runtime.queues import QueueRules, read_rate, write_rate
+from treadle.runtime.queue.offers import key_of
+from treadle.runtime.queue.queue_settings import QueueRules, read_rate, write_rate
 
 
 @on_loop

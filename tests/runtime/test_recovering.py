@@ -17,8 +17,8 @@ from treadle.errors import StoreUnavailable
 from treadle.language import load_value
 from treadle.model.definition import Workflow
 from treadle.model.states import RunStatus
+from treadle.runtime.cluster.store_ownership import Held
 from treadle.runtime.engine import Engine, EngineSettings
-from treadle.runtime.holding import Held
 from treadle.store.notices import CHANGED, INBOX, Heard, Silence
 from treadle.store.port import Batch, Fence, OutboxRow, RunQuery, RunRow
 
@@ -80,7 +80,7 @@ class _Later:
     """The system's clock, an hour on: every timer is due when an engine opens."""
 
     def __init__(self) -> None:
-        from treadle.runtime.clock import SystemClock
+        from treadle.runtime.base.clock import SystemClock
 
         self._clock = SystemClock()
 

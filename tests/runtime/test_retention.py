@@ -12,9 +12,9 @@ from treadle.errors import StoreUnavailable
 from treadle.language import load_value
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
-from treadle.runtime import families
-from treadle.runtime import retention as r
-from treadle.runtime.keep import Keep
+from treadle.runtime.operate import retention as r
+from treadle.runtime.operate import retention_queries as families
+from treadle.runtime.operate.retention_setting import Keep
 from treadle.store.rows import SHARD
 
 

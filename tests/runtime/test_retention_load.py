@@ -10,9 +10,9 @@ import pytest
 from tests.runtime.executing import VirtualClock, on_loop
 from tests.runtime.keeping import DAY, keeping, watched
 from treadle.model.ids import RunId
-from treadle.runtime import families
-from treadle.runtime import retention as r
-from treadle.runtime.keep import Keep
+from treadle.runtime.operate import retention as r
+from treadle.runtime.operate import retention_queries as families
+from treadle.runtime.operate.retention_setting import Keep
 
 
 @pytest.fixture(params=["memory", "file"])

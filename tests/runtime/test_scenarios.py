@@ -14,15 +14,15 @@ from treadle.model.definition import Workflow
 from treadle.model.events import Event
 from treadle.model.ids import RunId
 from treadle.store.port import Store
-from treadle.testing.definitions import load_definition
-from treadle.testing.documents import read_file
-from treadle.testing.parse import parse_scenario
-from treadle.testing.performance import Performance
-from treadle.testing.runner import run_file
-from treadle.testing.scenario import Crash, Scenario
-from treadle.testing.stores import MemoryPlace
-from treadle.testing.world import World
-from treadle.testing.worlds import StoreName
+from treadle.testing.scenario.definitions import load_definition
+from treadle.testing.scenario.documents import read_file
+from treadle.testing.scenario.form import Crash, Scenario
+from treadle.testing.scenario.parse import parse_scenario
+from treadle.testing.scenario.performance import Performance
+from treadle.testing.scenario.runner import run_file
+from treadle.testing.world.store_names import StoreName
+from treadle.testing.world.stores import MemoryPlace
+from treadle.testing.world.world import World
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted(
@@ -68,7 +68,7 @@ def without_late(written: dict[RunId, list[Event]]) -> dict[RunId, list[Event]]:
 def test_a_scenario_holds_though_the_store_fails_at_any_of_its_first_commits(
     name: str, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("treadle.runtime.committer.log", Silence())
+    monkeypatch.setattr("treadle.runtime.coordinate.committer.log", Silence())
     for scenario, workflows in performable(ROOT / "tests" / "scenarios" / f"{name}.scenario.yaml"):
         for number in range(4):
             place = FaultyPlace([""] * number + [fault])

@@ -11,7 +11,7 @@ from tests.runtime.cores import chain
 from tests.runtime.executing import on_loop
 from treadle.errors import CommandRefused, DefinitionError
 from treadle.runtime.engine import Engine
-from treadle.runtime.schedule import Schedule
+from treadle.runtime.schedule.definition import Schedule
 
 EVERY_SECOND = Schedule(name="tick", workflow="chain", every_ms=1_000, overlap="allow", input={"n": 1})
 

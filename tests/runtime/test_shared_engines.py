@@ -17,10 +17,10 @@ from tests.runtime.executing import on_loop
 from treadle.errors import CommandRefused, EngineStopped
 from treadle.model.ids import RunId, TokenId
 from treadle.model.states import RunStatus
-from treadle.runtime import holding
 from treadle.runtime.client import Client
+from treadle.runtime.cluster import store_ownership as holding
 from treadle.runtime.engine import Engine, EngineSettings, connect
-from treadle.runtime.schedule import Schedule
+from treadle.runtime.schedule.definition import Schedule
 from treadle.store.notices import Silence
 from treadle.store.rows import shard_of
 

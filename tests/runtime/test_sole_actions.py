@@ -11,8 +11,8 @@ from tests.unit.runtime.attempts import FACTS, attempt, fail, mock, step, task
 from treadle.actions.registry import Registry
 from treadle.model.commands import Command
 from treadle.model.definition import Task
-from treadle.runtime.answer import result_command
-from treadle.runtime.task import sole_plan
+from treadle.runtime.execute.answer import result_command
+from treadle.runtime.execute.task import sole_plan
 
 NUMBER = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.runtime.executing import on_loop
 from treadle.model.ids import RunId, TimerId
-from treadle.runtime.timers import WINDOW_MS, Timers
+from treadle.runtime.deliver.timers import WINDOW_MS, Timers
 from treadle.store.port import TimerRow
 
 RUN = RunId("r")

@@ -19,11 +19,11 @@ from treadle.model import events as e
 from treadle.model.definition import Workflow
 from treadle.model.states import RunStatus
 from treadle.runtime.client import Client
+from treadle.runtime.command.presence import NodeRow
 from treadle.runtime.engine import Engine, EngineSettings
-from treadle.runtime.presence import NodeRow
-from treadle.runtime.queues import QueueView, queues_of
+from treadle.runtime.queue.cannot_execute import FORGOTTEN_S, Unable
+from treadle.runtime.queue.queue_settings import QueueView, queues_of
 from treadle.runtime.run import Run
-from treadle.runtime.unable import FORGOTTEN_S, Unable
 from treadle.store.memory_work import QueueMemoryStore
 from treadle.store.work import Claimed
 

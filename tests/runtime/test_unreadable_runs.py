@@ -12,7 +12,7 @@ from tests.runtime.test_answers import ASKS
 from treadle.errors import CommandRefused
 from treadle.model.events import Event
 from treadle.model.ids import RunId, TokenId
-from treadle.runtime import loading
+from treadle.runtime.coordinate import loading
 from treadle.runtime.engine import Engine
 from treadle.store.sqlite import SqliteStore
 

@@ -10,7 +10,7 @@ from tests.runtime.executing import on_loop
 from treadle.model.events import RunPaused
 from treadle.model.ids import RunId
 from treadle.model.states import RUN_ENDED, RunStatus
-from treadle.runtime.feed import Feed
+from treadle.runtime.coordinate.feed import Feed
 
 RUN = RunId("r")
 

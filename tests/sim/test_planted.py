@@ -12,8 +12,8 @@ import pytest
 
 from tests.simulator.simulate import simulate
 from treadle.kernel import cancel, join_verdict, on_answer, timers, writing
-from treadle.runtime.hot import Hots
-from treadle.runtime.recovery import Recovery
+from treadle.runtime.coordinate.hot import Hots
+from treadle.runtime.deliver.recovery import Recovery
 from treadle.store.memory_parts import Leases
 
 SEEDS = range(4_000, 4_400)

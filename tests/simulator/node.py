@@ -19,18 +19,18 @@ from treadle.errors import StoreUnavailable
 from treadle.kernel.state import RunState
 from treadle.model.effects import CallWebhook, Effect, OpenGate
 from treadle.model.ids import RunId
-from treadle.runtime import presence
-from treadle.runtime.claims import Claimant
-from treadle.runtime.clock import SharedClock
-from treadle.runtime.commander import Commander, Remote
-from treadle.runtime.core import Core
-from treadle.runtime.direct import Direct, Shared
-from treadle.runtime.executor import LocalExecutor
-from treadle.runtime.lookout import Lookout
-from treadle.runtime.membership import Membership
-from treadle.runtime.ports import Alarm, Clock, MakeExecutor, Report
-from treadle.runtime.queueing import Queueing, listen
-from treadle.runtime.workshop import Workshop
+from treadle.runtime.base.clock import SharedClock
+from treadle.runtime.base.ports import Alarm, Clock, MakeExecutor, Report
+from treadle.runtime.cluster.membership import Membership
+from treadle.runtime.cluster.notices_heard import Lookout
+from treadle.runtime.command import presence
+from treadle.runtime.command.commander import Commander, Remote
+from treadle.runtime.command.direct import Direct, Shared
+from treadle.runtime.deliver.core import Core
+from treadle.runtime.execute.executor import LocalExecutor
+from treadle.runtime.execute.workshop import Workshop
+from treadle.runtime.queue.claimant import Claimant
+from treadle.runtime.queue.engine_queues import Queueing, listen
 from treadle.store.members import Member
 from treadle.store.notices import NODES
 from treadle.store.rows import SHARD

@@ -14,7 +14,7 @@ from treadle.errors import EngineStopped, StoreUnavailable
 from treadle.model.commands import Command, StartRun
 from treadle.model.errors import Rejection
 from treadle.model.ids import RunId
-from treadle.runtime.commander import Commander
+from treadle.runtime.command.commander import Commander
 
 if TYPE_CHECKING:
     from tests.simulator.world import World

@@ -11,9 +11,9 @@ import msgspec
 from tests.simulator.simulate import Failure, Outcome
 from treadle.language.document import document_of
 from treadle.model.definition import Workflow
-from treadle.testing.clock import EPOCH_MS
-from treadle.testing.log import render
-from treadle.testing.projection import Projection
+from treadle.testing.scenario.log import render
+from treadle.testing.world.clock import EPOCH_MS
+from treadle.testing.world.projection import Projection
 
 
 def git_hash() -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from tests.simulator.draw import Draw
 from tests.simulator.logs import ERRORS
-from treadle.testing.loop import VirtualLoop
+from treadle.testing.world.loop import VirtualLoop
 
 BURST_MAX = 6
 """Callbacks a machine does in a row at most, before another may be chosen."""

@@ -18,9 +18,9 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from treadle.store.memory_work import QueueMemoryStore
 from treadle.store.port import Store
-from treadle.testing import postgres
-from treadle.testing.instant import instantly
-from treadle.testing.stores import PostgresPlace, SqlitePlace
+from treadle.testing.world import postgres
+from treadle.testing.world.instant import instantly
+from treadle.testing.world.stores import PostgresPlace, SqlitePlace
 
 ShelfName = Literal["memory", "sqlite", "postgres"]
 OBSERVER = ""

@@ -37,12 +37,13 @@ from treadle.model.effects import Effect
 from treadle.model.events import Event, RunStarted, TokenDispatched
 from treadle.model.ids import RunId
 from treadle.model.states import RUN_ENDED
-from treadle.runtime import coordinator, library, presence
-from treadle.runtime.commander import Remote
-from treadle.runtime.library import KIND, as_document
+from treadle.runtime.command import presence
+from treadle.runtime.command.commander import Remote
+from treadle.runtime.coordinate import coordinator, library
+from treadle.runtime.coordinate.library import KIND, as_document
 from treadle.store.port import Batch, Fence, StoredDocument
 from treadle.store.rows import shard_of
-from treadle.testing.clock import EPOCH_MS
+from treadle.testing.world.clock import EPOCH_MS
 
 HELP_MS = 40
 LIVENESS_MS = 60_000
@@ -137,7 +138,7 @@ class World:
 
     def decide(self, graph: Any, state: RunState, command: Command, now: int, catalog: Any) -> Decision:
         """The kernel's, with everything about it noted."""
-        from treadle.runtime.library import VersionMissing
+        from treadle.runtime.coordinate.library import VersionMissing
 
         situation = self.coverage.situation(state, command)
         run = getattr(command, "run", state.run) if state.seq == 0 else state.run

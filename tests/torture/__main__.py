@@ -24,7 +24,7 @@ from tests.torture.judge import judge
 from tests.torture.killing import Killed, Torture
 from tests.torture.rotten import rot_often
 from tests.torture.verdict import Verdict
-from treadle.testing.worlds import NoPostgres
+from treadle.testing.world.store_names import NoPostgres
 
 SETTLE_S = 120.0
 SHOWN = 20

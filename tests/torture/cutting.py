@@ -21,7 +21,7 @@ from tests.torture.engine import DATABASE
 from tests.torture.inside import play
 from tests.torture.journeys import KINDS
 from tests.torture.power import Disk, Op, Recorder
-from treadle.runtime.fsck import check_store
+from treadle.runtime.operate.fsck import check_store
 from treadle.store.port import Batch, Fence, Json, OutboxRow, RunQuery, StoredDocument
 from treadle.store.sqlite import SqliteStore
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.torture import journal
 from tests.torture.engine import CLIENT, DATABASE, KILLS, WORK
 from tests.torture.verdict import Evidence
-from treadle.runtime.fsck import check_store
+from treadle.runtime.operate.fsck import check_store
 from treadle.store.port import RunQuery, RunRow, Store
 from treadle.store.postgres import PostgresStore
 from treadle.store.rows import SHARD

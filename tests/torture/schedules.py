@@ -13,8 +13,8 @@ from tests.torture.journal import Journal
 from tests.torture.journeys import surely
 from tests.torture.verdict import Evidence, Verdict
 from treadle.runtime.client import Client
-from treadle.runtime.schedule import Schedule
-from treadle.runtime.schedule_times import occurrence_key
+from treadle.runtime.schedule.definition import Schedule
+from treadle.runtime.schedule.times import occurrence_key
 
 NAME, WORKFLOW, INPUT = "drum", "chain", {"n": 1}
 LATE_MS = 30_000

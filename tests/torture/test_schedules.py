@@ -8,7 +8,7 @@ from tests.torture.schedules import NAME, judge
 from tests.torture.verdict import Evidence, Verdict
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
-from treadle.runtime.schedule_times import occurrence_key
+from treadle.runtime.schedule.times import occurrence_key
 from treadle.store.port import RunRow
 
 

@@ -14,16 +14,16 @@ from treadle.model.errors import Error
 from treadle.model.ids import RecordId, RunId, TokenId
 from treadle.model.references import EntityRef
 from treadle.model.states import RunStatus
-from treadle.runtime.artifacts import Artifact
 from treadle.runtime.client import Deployed
-from treadle.runtime.compensations import Compensation
+from treadle.runtime.command.presence import NodeRow as NodeRow
 from treadle.runtime.definitions import Definition as Definition
 from treadle.runtime.ended import Ended as Ended
-from treadle.runtime.fsck import Report
-from treadle.runtime.presence import NodeRow as NodeRow
-from treadle.runtime.queues import QueueView
+from treadle.runtime.execute.artifacts import Artifact
+from treadle.runtime.operate.compensations import Compensation
+from treadle.runtime.operate.fsck import Report
+from treadle.runtime.queue.queue_settings import QueueView
 from treadle.runtime.run import Json
-from treadle.runtime.schedule import Schedule
+from treadle.runtime.schedule.definition import Schedule
 from treadle.runtime.settings import EngineSettings as EngineSettings
 from treadle.store.places import StoreLocation
 from treadle.store.port import GateRow as GateRow
@@ -182,7 +182,7 @@ class Client:
     def artifact(self, digest: str) -> bytes | None:
         """The bytes an artifact's digest stands for."""
     def fsck(self, progress: Callable[[int], None] | None = None) -> Report:
-        """Compares every history with what is kept beside it, and with the invariants; see `runtime.fsck`."""
+        """Compares every history with what is kept beside it, and with the invariants; see `runtime.operate.fsck`."""
     def __enter__(self) -> Self: ...
     def __exit__(self, *_exception: object) -> None: ...
     def close(self) -> None: ...

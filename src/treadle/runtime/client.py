@@ -19,18 +19,18 @@ from treadle.model.definition import Workflow
 from treadle.model.ids import RunId, TokenId
 from treadle.model.references import EntityRef
 from treadle.model.states import RunStatus
-from treadle.runtime.commander import Commander
+from treadle.runtime.command.commander import Commander
+from treadle.runtime.command.finding import find_run
+from treadle.runtime.command.presence import NodeRow as NodeRow
+from treadle.runtime.coordinate.library import KIND
 from treadle.runtime.definitions import Definition as Definition
 from treadle.runtime.definitions import workflow_of as workflow_of
-from treadle.runtime.finding import find_run
-from treadle.runtime.fsck import Report, check_store
 from treadle.runtime.given import entity_of, given, named, named_start
-from treadle.runtime.library import KIND
-from treadle.runtime.presence import NodeRow as NodeRow
-from treadle.runtime.queues import QueueView, put_rules, queues_of, work_of
+from treadle.runtime.operate.fsck import Report, check_store
+from treadle.runtime.queue.queue_settings import QueueView, put_rules, queues_of, work_of
 from treadle.runtime.run import Run
-from treadle.runtime.schedule import KIND as SCHEDULE
-from treadle.runtime.schedule import Schedule, ScheduleProblem, check_schedule, hash_of
+from treadle.runtime.schedule.definition import KIND as SCHEDULE
+from treadle.runtime.schedule.definition import Schedule, ScheduleProblem, check_schedule, hash_of
 from treadle.store.port import GateRow as GateRow
 from treadle.store.port import OutboxRow, RunQuery, StoredDocument
 from treadle.store.port import RunRow as RunRow
@@ -273,7 +273,7 @@ class Client:
         return await self._commander.store.get_blob(digest)
 
     async def fsck(self, progress: Callable[[int], None] | None = None) -> Report:
-        """Compares every history with what is kept beside it, and with the invariants; see `runtime.fsck`."""
+        """Compares every history with what is kept beside it, and with the invariants; see `runtime.operate.fsck`."""
         return await check_store(self._commander.store, progress=progress)
 
 

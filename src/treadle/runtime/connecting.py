@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from treadle.errors import StorePlaceError
-from treadle.runtime import presence
+from treadle.runtime.base.clock import SystemClock
+from treadle.runtime.base.patience import PATIENCE_S, until_open
 from treadle.runtime.client import Client
-from treadle.runtime.clock import SystemClock
-from treadle.runtime.commander import Remote
-from treadle.runtime.holding import open_channel, open_database
-from treadle.runtime.patience import PATIENCE_S, until_open
-from treadle.runtime.wake import Bells
+from treadle.runtime.cluster.file_notices import Bells
+from treadle.runtime.cluster.store_ownership import open_channel, open_database
+from treadle.runtime.command import presence
+from treadle.runtime.command.commander import Remote
 from treadle.store.places import StoreLocation, place_of
 
 if TYPE_CHECKING:

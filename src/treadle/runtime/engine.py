@@ -28,30 +28,30 @@ import uuid_utils
 from treadle.actions.registry import Registry
 from treadle.errors import EngineStopped, TreadleError
 from treadle.model.definition import Workflow
-from treadle.runtime import presence
+from treadle.runtime.base.clock import SharedClock, SystemClock
+from treadle.runtime.base.patience import until_open
+from treadle.runtime.base.ports import Clock, MakeExecutor
 from treadle.runtime.client import Client, Definition, Deployed
-from treadle.runtime.clock import SharedClock, SystemClock
-from treadle.runtime.commander import Commander, Remote
-from treadle.runtime.committer import reliably
+from treadle.runtime.cluster.membership import Membership
+from treadle.runtime.cluster.notices_heard import Lookout
+from treadle.runtime.cluster.predecessor import this_process
+from treadle.runtime.cluster.store_ownership import Held, hold, later
+from treadle.runtime.command import presence
+from treadle.runtime.command.commander import Commander, Remote
+from treadle.runtime.command.direct import Direct as Direct
+from treadle.runtime.command.direct import Shared, Unopened
 from treadle.runtime.connecting import connect as connect
-from treadle.runtime.core import Core
-from treadle.runtime.courier import WebhookCourier
-from treadle.runtime.direct import Direct as Direct
-from treadle.runtime.direct import Shared, Unopened
+from treadle.runtime.coordinate.committer import reliably
+from treadle.runtime.deliver.core import Core
+from treadle.runtime.deliver.courier import WebhookCourier
 from treadle.runtime.equipment import equip, executing, workshop
 from treadle.runtime.garbage import spare_collector
-from treadle.runtime.holding import Held, hold, later
-from treadle.runtime.keep import Rules
-from treadle.runtime.lookout import Lookout
-from treadle.runtime.membership import Membership
-from treadle.runtime.patience import until_open
-from treadle.runtime.ports import Clock, MakeExecutor
-from treadle.runtime.predecessor import this_process
-from treadle.runtime.queueing import Queueing
-from treadle.runtime.retention import Retention
+from treadle.runtime.operate.retention import Retention
+from treadle.runtime.operate.retention_setting import Rules
+from treadle.runtime.queue.cannot_execute import Unable
+from treadle.runtime.queue.engine_queues import Queueing
 from treadle.runtime.scheduler import Scheduler
 from treadle.runtime.settings import EngineSettings as EngineSettings
-from treadle.runtime.unable import Unable
 from treadle.store.members import Member, Members
 from treadle.store.notices import MISSED, NODES, WORK, Notices, Silence
 from treadle.store.places import StoreLocation, place_of

@@ -14,9 +14,9 @@ from treadle.actions.mcp.kind import install_mcp
 from treadle.actions.mcp.servers import McpSettings
 from treadle.actions.outside import Outside, OutsideSettings, install_outside
 from treadle.actions.registry import Registry
-from treadle.runtime.executor import LocalExecutor
-from treadle.runtime.ports import Clock, Report
-from treadle.runtime.workshop import Workshop
+from treadle.runtime.base.ports import Clock, Report
+from treadle.runtime.execute.executor import LocalExecutor
+from treadle.runtime.execute.workshop import Workshop
 
 if TYPE_CHECKING:
     from treadle.runtime.settings import EngineSettings

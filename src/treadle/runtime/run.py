@@ -18,15 +18,15 @@ from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.ids import RecordId, RunId, TokenId
 from treadle.model.states import RUN_ENDED, RunStatus
-from treadle.runtime.artifacts import Artifact, artifacts_of
-from treadle.runtime.commander import Commander, patiently
-from treadle.runtime.compensations import Compensation, compensations_of, the_failed
+from treadle.runtime.command.commander import Commander, patiently
+from treadle.runtime.command.finding import unknown
+from treadle.runtime.coordinate.feed import News, Watch
 from treadle.runtime.ended import Ended as Ended
 from treadle.runtime.ended import RunFailed as RunFailed
-from treadle.runtime.feed import News, Watch
-from treadle.runtime.finding import unknown
+from treadle.runtime.execute.artifacts import Artifact, artifacts_of
 from treadle.runtime.given import given, named
-from treadle.runtime.past import state_at
+from treadle.runtime.operate.compensations import Compensation, compensations_of, the_failed
+from treadle.runtime.operate.past import state_at
 from treadle.store.port import RunQuery, RunRow
 
 if TYPE_CHECKING:

@@ -17,12 +17,12 @@ import msgspec
 from treadle.errors import CommandRefused
 from treadle.model.ids import RunId
 from treadle.model.states import RUN_ENDED, RUN_OPEN, RunStatus
-from treadle.runtime import schedule_plan as p
-from treadle.runtime.committer import reliably
-from treadle.runtime.feed import Feed
-from treadle.runtime.logs import logger
-from treadle.runtime.ports import Alarm, Clock
-from treadle.runtime.schedule import KIND, Schedule, hash_of
+from treadle.runtime.base.logs import logger
+from treadle.runtime.base.ports import Alarm, Clock
+from treadle.runtime.coordinate.committer import reliably
+from treadle.runtime.coordinate.feed import Feed
+from treadle.runtime.schedule import plan as p
+from treadle.runtime.schedule.definition import KIND, Schedule, hash_of
 from treadle.store.port import RunQuery, RunRow, Store, StoredDocument
 from treadle.store.rows import shard_of
 

@@ -14,8 +14,8 @@ from treadle.actions.llm.profiles import LlmSettings
 from treadle.actions.mcp.servers import McpSettings
 from treadle.actions.outside import OutsideSettings
 from treadle.expression.view import CEL_BYTES_MAX
-from treadle.runtime.keep import Keep
-from treadle.runtime.membership import TTL_MS
+from treadle.runtime.cluster.membership import TTL_MS
+from treadle.runtime.operate.retention_setting import Keep
 
 GRACE_MS = 5_000
 """How long work in hand may go on when an engine closes."""

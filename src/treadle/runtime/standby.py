@@ -15,9 +15,9 @@ from typing import Self
 
 from treadle.errors import StoreUnavailable
 from treadle.runtime.client import Client
+from treadle.runtime.command.presence import NodeRow, Presence
 from treadle.runtime.connecting import connect
 from treadle.runtime.engine import Engine
-from treadle.runtime.presence import NodeRow, Presence
 from treadle.store.places import StoreLocation
 
 LOOK_S = 2.0

@@ -25,21 +25,21 @@ from msgspec.structs import replace
 
 from treadle.actions.registry import Registry
 from treadle.errors import StorePlaceError, StoreUnavailable
-from treadle.runtime import presence
-from treadle.runtime.claims import Claimant
-from treadle.runtime.clock import SystemClock
-from treadle.runtime.commander import Remote
+from treadle.runtime.base.clock import SystemClock
+from treadle.runtime.base.logs import logger
+from treadle.runtime.base.outage import OUTAGE
+from treadle.runtime.base.patience import until_open
+from treadle.runtime.cluster.predecessor import is_dead, this_process
+from treadle.runtime.cluster.store_ownership import open_channel, open_database
+from treadle.runtime.command import presence
+from treadle.runtime.command.commander import Remote
 from treadle.runtime.equipment import equip, executing, workshop
+from treadle.runtime.execute.workshop import CORES
 from treadle.runtime.garbage import spare_collector
-from treadle.runtime.holding import open_channel, open_database
-from treadle.runtime.logs import logger
-from treadle.runtime.outage import OUTAGE
-from treadle.runtime.patience import until_open
-from treadle.runtime.predecessor import is_dead, this_process
-from treadle.runtime.queueing import listen
+from treadle.runtime.queue.cannot_execute import Unable
+from treadle.runtime.queue.claimant import Claimant
+from treadle.runtime.queue.engine_queues import listen
 from treadle.runtime.settings import EngineSettings
-from treadle.runtime.unable import Unable
-from treadle.runtime.workshop import CORES
 from treadle.store.members import Member, Members
 from treadle.store.notices import WORK
 from treadle.store.places import StoreLocation, place_of

@@ -2,7 +2,7 @@
 
 Owns nothing durable. Promises the port's contract to the letter, so that what holds on it is the meaning of
 the verbs; the scenario runner and the simulator live on it. Must not suspend: its coroutines finish at the
-first step, which is what lets a single-threaded world drive them without an event loop (`testing.instant`).
+first step, which is what lets a single-threaded world drive them without an event loop (`testing.world.instant`).
 
 History is kept as packed blocks, one per commit, and documents as packed bytes, as the real stores keep them:
 whatever the codec loses is lost here too. A transaction is checked completely before its first write, so a

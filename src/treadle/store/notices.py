@@ -15,7 +15,7 @@ second: everything is correct even if every notice is dropped.
     joins or leaves                    NODES                      every coordinator looks at nodes and leases
     has lost the channel for a while   MISSED, to itself          its own waiters: any of the above may have been sent
 
-Implementations: Unix datagram sockets beside a file (`runtime.wake`), LISTEN and NOTIFY on PostgreSQL
+Implementations: Unix datagram sockets beside a file (`runtime.cluster.file_notices`), LISTEN and NOTIFY on PostgreSQL
 (`store.postgres.notices`), silence where no other process can be.
 """
 

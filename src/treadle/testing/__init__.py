@@ -13,14 +13,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from treadle.testing.clock import FakeClock
-from treadle.testing.projection import Projection, Visit
-from treadle.testing.runner import ScenarioResult, run_file, run_scenario, run_text
-from treadle.testing.scenario import Mock, Outcome, Scenario
-from treadle.testing.world import World
+from treadle.testing.scenario.form import Mock, Scenario
+from treadle.testing.scenario.runner import ScenarioResult, run_file, run_scenario, run_text
+from treadle.testing.world.clock import FakeClock
+from treadle.testing.world.outcomes import Outcome
+from treadle.testing.world.projection import Projection, Visit
+from treadle.testing.world.world import World
 
 if TYPE_CHECKING:
-    from treadle.testing.llm_server import Answer, Asked, LlmServer
+    from treadle.testing.llm.server import Answer, Asked, LlmServer
 
 __all__ = [
     "Answer",
@@ -41,9 +42,9 @@ __all__ = [
 
 
 _LATER = {
-    "Answer": "treadle.testing.llm_server",
-    "Asked": "treadle.testing.llm_server",
-    "LlmServer": "treadle.testing.llm_server",
+    "Answer": "treadle.testing.llm.server",
+    "Asked": "treadle.testing.llm.server",
+    "LlmServer": "treadle.testing.llm.server",
 }
 
 

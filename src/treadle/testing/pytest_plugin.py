@@ -18,8 +18,8 @@ import pytest
 
 if TYPE_CHECKING:
     from treadle.language.load import Known
-    from treadle.testing.documents import Document
-    from treadle.testing.runner import ScenarioResult
+    from treadle.testing.scenario.documents import Document
+    from treadle.testing.scenario.runner import ScenarioResult
 
 SUFFIX = ".scenario.yaml"
 
@@ -70,7 +70,7 @@ class ScenarioFile(pytest.File):
 
     def collect(self) -> Iterator[pytest.Item]:
         from treadle.errors import TreadleError
-        from treadle.testing.documents import read_file
+        from treadle.testing.scenario.documents import read_file
 
         try:
             documents = read_file(self.path, _shared(self.config))
@@ -92,7 +92,7 @@ class ScenarioItem(pytest.Item):
         self.document = document
 
     def runtest(self) -> None:
-        from treadle.testing.runner import run_document
+        from treadle.testing.scenario.runner import run_document
 
         result = run_document(self.document, self.config.getoption("--treadle-store"))
         for warning in result.warnings:

@@ -14,7 +14,7 @@ from treadle.kernel.deciding import Deciding
 from treadle.kernel.state import Token
 from treadle.model.ids import TokenId
 from treadle.runtime import engine
-from treadle.runtime.clock import SystemClock
+from treadle.runtime.base.clock import SystemClock
 from treadle.store.port import Batch, Fence, OutboxRow
 from treadle.store.postgres import PostgresStore
 

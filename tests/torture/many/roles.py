@@ -23,7 +23,7 @@ from tests.torture.many.replaying import REPLAYS, install
 from tests.torture.workflows import workflows
 from treadle.errors import StoreUnavailable
 from treadle.runtime.client import Client
-from treadle.runtime.core import Core
+from treadle.runtime.deliver.core import Core
 from treadle.runtime.engine import Engine, EngineSettings, connect
 from treadle.runtime.worker import Worker
 

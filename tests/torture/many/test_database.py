@@ -11,7 +11,7 @@ import pytest
 from tests.postgres_server import Server, binaries
 from tests.torture.many.database import LOCKED, Hands
 from treadle.store.postgres.connect import migrate
-from treadle.testing.worlds import NoPostgres
+from treadle.testing.world.store_names import NoPostgres
 
 FOR_EVER_S = 3_600.0
 

@@ -7,8 +7,8 @@ from typing import Any
 from treadle.actions.protocol import AttemptFacts, Call, Done, Failed
 from treadle.actions.registry import Registry
 from treadle.model.ids import RunId, TokenId
-from treadle.runtime.drive import begin, settle
-from treadle.runtime.task import Invoke
+from treadle.runtime.execute.drive import begin, settle
+from treadle.runtime.execute.task import Invoke
 
 FACTS = AttemptFacts(run=RunId("r1"), token=TokenId(7), attempt=2, node="review", path="root.review.0")
 

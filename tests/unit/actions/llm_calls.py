@@ -11,7 +11,7 @@ from treadle.actions.llm.kind import LlmKind
 from treadle.actions.llm.profiles import LlmSettings, Price, Profile
 from treadle.actions.protocol import AttemptFacts, Call, Done, Failed
 from treadle.actions.secrets import DictSecrets
-from treadle.testing.llm_server import Answer, Asked, LlmServer, Script
+from treadle.testing.llm.server import Answer, Asked, LlmServer, Script
 
 KEY = "sk-canary-0123456789"
 VOTE = {"type": "object", "properties": {"vote": {"enum": ["yes", "no"]}}, "required": ["vote"]}

@@ -16,7 +16,7 @@ from treadle.actions.llm.kind import install_llm
 from treadle.actions.llm.profiles import LlmSettings, Price, Profile
 from treadle.actions.protocol import Failed
 from treadle.actions.registry import Registry
-from treadle.testing.llm_server import Answer
+from treadle.testing.llm.server import Answer
 
 ASK = {"prompt": "Is {{ thing }} good?"}
 

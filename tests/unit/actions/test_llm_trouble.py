@@ -13,8 +13,8 @@ from tests.unit.actions.llm_calls import BOTH, KEY, VOTE, answered, kind_for, pr
 from treadle.actions.llm.kind import PARTIAL
 from treadle.actions.llm.profiles import Profile
 from treadle.actions.protocol import AttemptFacts, Failed
-from treadle.runtime.progress import continued
-from treadle.testing.llm_server import Answer, LlmServer
+from treadle.runtime.execute.progress import continued
+from treadle.testing.llm.server import Answer, LlmServer
 
 ASK = {"prompt": "Is it good?"}
 STREAM = {**ASK, "stream": True}

@@ -11,7 +11,7 @@ from treadle.model import effects as x
 from treadle.model import events as e
 from treadle.model.ids import RUN_GATE, TokenId
 from treadle.model.states import RunStatus
-from treadle.runtime.outgoing import context_of
+from treadle.runtime.deliver.outgoing import context_of
 from treadle.store.port import OutboxRow
 
 ONE = TokenId(1)

@@ -10,8 +10,8 @@ from tests.unit.actions.calls import FACTS
 from treadle.actions.protocol import AttemptFacts
 from treadle.actions.registry import Registry
 from treadle.model.definition import Task
-from treadle.runtime.drive import Hook, drive
-from treadle.runtime.task import Outcome, run_task
+from treadle.runtime.execute.drive import Hook, drive
+from treadle.runtime.execute.task import Outcome, run_task
 
 
 def step(ref: str, kind: str = "set", config: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:

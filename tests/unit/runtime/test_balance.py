@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treadle.runtime.balance import Moves, moves
+from treadle.runtime.cluster.balance import Moves, moves
 
 Held = dict[int, str]
 names = st.sets(st.sampled_from("abcdefgh"), min_size=1)

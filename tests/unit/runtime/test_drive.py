@@ -11,8 +11,8 @@ from tests.unit.runtime.attempts import FACTS, attempt, fail, mock, result, step
 from treadle.actions.mock import mock_reply
 from treadle.actions.protocol import Call, Done, Failed, Later, Reply, Work, failed
 from treadle.actions.registry import Registry
-from treadle.runtime.drive import Drive, Hold, begin
-from treadle.runtime.task import Answer, Invoke, Outcome, Pause, run_task
+from treadle.runtime.execute.drive import Drive, Hold, begin
+from treadle.runtime.execute.task import Answer, Invoke, Outcome, Pause, run_task
 
 
 def test_time_is_added_up_and_nobody_waits() -> None:

@@ -11,7 +11,7 @@ from tests.unit.runtime.attempts import FACTS, attempt, cel, fail, failure, mock
 from treadle.actions.mock import mock_reply
 from treadle.actions.protocol import Call, Done, Reply, failed
 from treadle.actions.registry import Registry
-from treadle.runtime.task import Invoke
+from treadle.runtime.execute.task import Invoke
 
 DOWN = {"error": {"message": "down", "retryable": True}}
 WRONG = {"error": {"message": "wrong"}}

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from treadle.runtime import predecessor
-from treadle.runtime.predecessor import is_dead, this_process
+from treadle.runtime.cluster import predecessor
+from treadle.runtime.cluster.predecessor import is_dead, this_process
 
-SAYS = "from treadle.runtime.predecessor import this_process; print(this_process(), flush=True); input()"
+SAYS = "from treadle.runtime.cluster.predecessor import this_process; print(this_process(), flush=True); input()"
 
 
 @pytest.fixture

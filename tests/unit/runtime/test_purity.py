@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.unit.runtime.attempts import FACTS, cel, step, task
 from treadle.actions.registry import Registry
 from treadle.model.definition import Task
-from treadle.runtime.drive import drive
-from treadle.runtime.task import Outcome, run_task
+from treadle.runtime.execute.drive import drive
+from treadle.runtime.execute.task import Outcome, run_task
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from(["", "a", "$.input.a"]),

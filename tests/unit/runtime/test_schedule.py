@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treadle.errors import DefinitionError
-from treadle.runtime.schedule import Schedule, check_schedule, read_schedule
-from treadle.runtime.schedule_times import CATCH_UP_MAX, missed, next_due, occurrence_key, starts_at
+from treadle.runtime.schedule.definition import Schedule, check_schedule, read_schedule
+from treadle.runtime.schedule.times import CATCH_UP_MAX, missed, next_due, occurrence_key, starts_at
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000
 BERLIN, NEW_YORK = "Europe/Berlin", "America/New_York"

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treadle.model.ids import RunId
-from treadle.runtime.schedule import Schedule
-from treadle.runtime.schedule_plan import (
+from treadle.runtime.schedule.definition import Schedule
+from treadle.runtime.schedule.plan import (
     LATE_MS,
     QUEUE_MAX,
     CancelRun,

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from tests.unit.runtime.attempts import attempt, fail, mock, step, task
 from treadle.actions.protocol import Call
-from treadle.runtime import task as pipeline
-from treadle.runtime.plan import plan_task
-from treadle.runtime.task import Invoke, Outcome
+from treadle.runtime.execute import task as pipeline
+from treadle.runtime.execute.task import Invoke, Outcome
+from treadle.runtime.execute.task_plan import plan_task
 
 SCHEMA = {"type": "object", "required": ["n"]}
 TASKS: dict[str, dict[str, Any]] = {

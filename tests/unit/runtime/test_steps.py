@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.runtime.attempts import attempt, cel, failure, mock, result, step, task
-from treadle.runtime.task import Outcome
+from treadle.runtime.execute.task import Outcome
 
 
 @pytest.mark.parametrize("output", [{"v": 1}, None, 0, "", False, [], {}, [1, {"a": None}]])

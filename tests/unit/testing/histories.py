@@ -8,8 +8,8 @@ from typing import Any
 from treadle.model import events as e
 from treadle.model.events import Event
 from treadle.model.ids import RunId, TokenId
-from treadle.testing.observed import Observed, ObservedRun
-from treadle.testing.projection import Projection
+from treadle.testing.scenario.observed import Observed, ObservedRun
+from treadle.testing.world.projection import Projection
 
 REFS = frozenset({"ask", "judge", "decide"})
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from treadle.testing.address import Address, parse_address, ref_of
+from treadle.testing.world.address import Address, parse_address, ref_of
 
 REFS = {"judge", "step_1", "a/b", "odd[0]"}
 

@@ -6,10 +6,10 @@ from random import Random
 
 import pytest
 
-from treadle.testing.agenda import Agenda
-from treadle.testing.clock import EPOCH_MS, FakeClock
-from treadle.testing.fuse import Crashed, Fuse
-from treadle.testing.instant import instantly
+from treadle.testing.world.agenda import Agenda
+from treadle.testing.world.clock import EPOCH_MS, FakeClock
+from treadle.testing.world.fuse import Crashed, Fuse
+from treadle.testing.world.instant import instantly
 
 
 def drained(agenda: Agenda, happened: list[str]) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from treadle.testing.comparing import SHOWN_MAX, matches, shown
+from treadle.testing.scenario.comparing import SHOWN_MAX, matches, shown
 
 
 @pytest.mark.parametrize(

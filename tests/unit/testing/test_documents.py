@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from treadle.errors import ScenarioError
-from treadle.testing.documents import read_documents
+from treadle.testing.scenario.documents import read_documents
 
 
 def values(text: str) -> list[object]:

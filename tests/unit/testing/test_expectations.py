@@ -12,11 +12,11 @@ from treadle.model.errors import Error
 from treadle.model.ids import TokenId
 from treadle.model.references import EntityRef
 from treadle.model.states import Waiting
-from treadle.testing.documents import read_documents
-from treadle.testing.expectations import differences
-from treadle.testing.observed import Observed
-from treadle.testing.parse_expect import parse_expectation
-from treadle.testing.place import Place
+from treadle.testing.scenario.documents import read_documents
+from treadle.testing.scenario.expectations import differences
+from treadle.testing.scenario.observed import Observed
+from treadle.testing.scenario.parse_expect import parse_expectation
+from treadle.testing.scenario.place import Place
 
 PANEL = [
     started(100),

@@ -14,8 +14,8 @@ import anthropic
 import openai
 import pytest
 
-from treadle.testing.llm_answers import Asked, Rule, made_up, sample, scripted
-from treadle.testing.llm_server import Answer, LlmServer
+from treadle.testing.llm.answers import Asked, Rule, made_up, sample, scripted
+from treadle.testing.llm.server import Answer, LlmServer
 
 SCHEMA = {
     "type": "object",
@@ -150,7 +150,7 @@ def test_a_rule_that_is_used_up_makes_room_for_the_next() -> None:
 
 def test_the_command_serves_a_script_and_prints_its_address(tmp_path: Path) -> None:
     (tmp_path / "answers.yaml").write_text("- {when: good, text: 'Yes, it is.'}\n")
-    command = [sys.executable, "-m", "treadle.testing.llm_server", "--script", str(tmp_path / "answers.yaml")]
+    command = [sys.executable, "-m", "treadle.testing.llm.server", "--script", str(tmp_path / "answers.yaml")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None

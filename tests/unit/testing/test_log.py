@@ -6,8 +6,8 @@ from tests.unit.testing.histories import begun, completed, created, read, starte
 from treadle.model import events as e
 from treadle.model.ids import GroupId, TokenId
 from treadle.model.states import Waiting
-from treadle.testing.log import detail, render, short_type
-from treadle.testing.parse_expect import EVENT_TYPES
+from treadle.testing.scenario.log import detail, render, short_type
+from treadle.testing.scenario.parse_expect import EVENT_TYPES
 
 
 def test_columns_are_aligned_and_an_event_is_one_line() -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from treadle.model.ids import RunId, TokenId
-from treadle.testing.mocks import Execution, Place, Script
-from treadle.testing.scenario import Outcome
+from treadle.testing.world.mocks import Execution, Place, Script
+from treadle.testing.world.outcomes import Outcome
 
 JUDGE = Place("judge")
 

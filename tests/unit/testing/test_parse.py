@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from treadle.errors import ScenarioError
-from treadle.testing import scenario as s
-from treadle.testing.documents import read_documents
-from treadle.testing.parse import parse_scenario
+from treadle.testing.scenario import form as s
+from treadle.testing.scenario.documents import read_documents
+from treadle.testing.scenario.parse import parse_scenario
 
 HEAD = "scenario: x\ndefinitions: [{workflow: w, nodes: {a: {}}}]\n"
 

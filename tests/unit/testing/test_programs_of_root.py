@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from treadle.testing import postgres
+from treadle.testing.world import postgres
 
 
 @pytest.mark.parametrize("path", ["/usr/bin:/bin", None])

@@ -27,7 +27,7 @@ def test_scenarios_are_played_on_the_store_that_is_asked_for(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     played = []
-    monkeypatch.setattr("treadle.testing.performance.make_world", lambda store, *_rest: played.append(store))
+    monkeypatch.setattr("treadle.testing.scenario.performance.make_world", lambda store, *_rest: played.append(store))
     pytester.makefile(".scenario.yaml", one=GOOD)
     pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider", "--treadle-store", "sqlite")
     pytester.runpytest_inprocess("-q", "-p", "no:cacheprovider")

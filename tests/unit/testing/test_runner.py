@@ -184,12 +184,12 @@ def test_an_engine_that_breaks_is_a_failure_with_its_history(monkeypatch: pytest
     def broken(*_arguments: object) -> None:
         raise KeyError("oops")
 
-    monkeypatch.setattr("treadle.runtime.coordinator.decide", broken)
+    monkeypatch.setattr("treadle.runtime.coordinate.coordinator.decide", broken)
     told(CHAIN + "expect: {status: completed}", "start:", "the engine broke", "KeyError: 'oops'")
 
 
 def test_an_invariant_that_does_not_hold_fails_the_scenario(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("treadle.testing.world.violations", lambda _graph, _state: ["two tokens in one place"])
+    monkeypatch.setattr("treadle.testing.world.world.violations", lambda _graph, _state: ["two tokens in one place"])
     told(CHAIN + "expect: {status: completed}", "an invariant does not hold", "two tokens in one place")
 
 

@@ -10,8 +10,8 @@ from treadle.model.commands import PauseRun, ResumeRun, SendSignal
 from treadle.model.errors import Rejection
 from treadle.model.ids import RunId, TokenId
 from treadle.testing import Outcome, World
-from treadle.testing.scenario import CrashPoint
-from treadle.testing.world import Restless
+from treadle.testing.world.outcomes import CrashPoint
+from treadle.testing.world.world import Restless
 
 FIRST = TokenId(1)
 
@@ -176,7 +176,7 @@ def test_a_world_that_never_rests_says_so() -> None:
     }
     made, _run = world(document, {"a": [slow(1)], "b": [slow(1)]})
     with pytest.raises(Restless), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("treadle.testing.world.HAPPENINGS_MAX", 500)
+        patch.setattr("treadle.testing.world.world.HAPPENINGS_MAX", 500)
         made.drive()
 
 

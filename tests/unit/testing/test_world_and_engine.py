@@ -14,14 +14,14 @@ from treadle.model import commands as c
 from treadle.model.definition import Workflow
 from treadle.model.errors import Rejection
 from treadle.model.ids import RunId
-from treadle.runtime.recovery import Recovery
-from treadle.runtime.timers import Timers
+from treadle.runtime.deliver.recovery import Recovery
+from treadle.runtime.deliver.timers import Timers
 from treadle.store.port import Batch
-from treadle.testing.engine import Engine
-from treadle.testing.runner import run_text
-from treadle.testing.scenario import CrashPoint, Outcome
-from treadle.testing.stores import MemoryPlace, SqlitePlace
-from treadle.testing.world import World
+from treadle.testing.scenario.runner import run_text
+from treadle.testing.world.engine import Engine
+from treadle.testing.world.outcomes import CrashPoint, Outcome
+from treadle.testing.world.stores import MemoryPlace, SqlitePlace
+from treadle.testing.world.world import World
 
 CRASHING = """
 scenario: work is done again after a crash

@@ -27,11 +27,11 @@ from treadle.cli.screen.progress import patiently
 from treadle.errors import ScenarioError
 from treadle.language.load import Known
 from treadle.project.settings import Output
-from treadle.testing.documents import Document, read_file
-from treadle.testing.many import run_documents
-from treadle.testing.report import paint
-from treadle.testing.runner import ScenarioResult, unreadable
-from treadle.testing.worlds import NoPostgres, StoreName
+from treadle.testing.scenario.documents import Document, read_file
+from treadle.testing.scenario.many import run_documents
+from treadle.testing.scenario.report import paint
+from treadle.testing.scenario.runner import ScenarioResult, unreadable
+from treadle.testing.world.store_names import NoPostgres, StoreName
 
 SUFFIX = ".scenario.yaml"
 

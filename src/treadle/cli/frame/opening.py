@@ -49,7 +49,7 @@ class Reached(NamedTuple):
 def drive(verb: Coroutine[Any, Any, int]) -> int:
     """Runs an asynchronous verb to its end. SIGTERM ends it as cleanly as Ctrl-C does."""
 
-    from treadle.runtime.logs import log_to_stderr
+    from treadle.runtime.base.logs import log_to_stderr
 
     log_to_stderr(logging.ERROR)  # a verb that only asks prints its own messages; an engine logs more
 
@@ -135,8 +135,8 @@ def new_engine(
     functions: Functions | None = None,
 ) -> Engine:
     """An engine with the project's settings, not yet open. It logs to stderr."""
+    from treadle.runtime.base.logs import log_to_stderr
     from treadle.runtime.engine import Engine
-    from treadle.runtime.logs import log_to_stderr
 
     log_to_stderr(log_level(config))
     settings = engine_settings(config)

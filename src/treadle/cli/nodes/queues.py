@@ -18,7 +18,7 @@ from treadle.cli.watch.queue_words import limits
 if TYPE_CHECKING:
     from treadle.cli.screen.tables import Gives
     from treadle.runtime.client import Client
-    from treadle.runtime.queues import QueueRules
+    from treadle.runtime.queue.queue_settings import QueueRules
 
 app = App(name="queues", help="Queues of workers: list, set.", help_format="plaintext")
 
@@ -102,7 +102,7 @@ def changed(before: QueueRules | None, given: dict[str, str | None], weights: tu
 
     from treadle.cli.frame.inputs import split_pair
     from treadle.errors import CommandRefused
-    from treadle.runtime.queues import NO_RULES, check_rules, read_rate
+    from treadle.runtime.queue.queue_settings import NO_RULES, check_rules, read_rate
 
     rules = before or NO_RULES
     news: dict[str, Any] = {}

@@ -15,7 +15,7 @@ from treadle.cli.frame.options import OutputOption, StoreOption, configuration
 if TYPE_CHECKING:
     from treadle.cli.screen.tables import Gives
     from treadle.runtime.client import Client
-    from treadle.runtime.schedule import Schedule
+    from treadle.runtime.schedule.definition import Schedule
 
 app = App(name="schedules", help="Schedules: list, add, remove, pause, resume, next.", help_format="plaintext")
 
@@ -68,7 +68,7 @@ def add(
 ) -> int:
     """Create or change a schedule."""
     from treadle.cli.frame.inputs import read_json
-    from treadle.runtime.schedule import read_schedule
+    from treadle.runtime.schedule.definition import read_schedule
 
     if (cron is None) == (every_ms is None):
         raise VerbFailed(INVALID, f"{name}: give one of --cron and --every-ms")
@@ -131,7 +131,7 @@ def next_(
 
     async def act(client: Client, out: Any) -> int:
         from treadle.cli.screen.output import clock_time, duration, now_ms
-        from treadle.runtime.schedule_times import next_due
+        from treadle.runtime.schedule.times import next_due
 
         schedule = await _find(client, name)
         now = now_ms()
@@ -166,7 +166,7 @@ async def _find(client: Client, name: str) -> Schedule:
 
 def _row(schedule: Schedule, *, words: bool = False) -> dict[str, Any]:
     from treadle.cli.screen.output import builtins, clock_time, duration, now_ms
-    from treadle.runtime.schedule_times import next_due
+    from treadle.runtime.schedule.times import next_due
 
     due = None if schedule.paused else next_due(schedule, now_ms())
     row = {**builtins(schedule), "next": clock_time(due, schedule.timezone) if words else due}

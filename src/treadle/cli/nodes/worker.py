@@ -58,7 +58,7 @@ def read_queues(words: tuple[str, ...]) -> dict[str, int]:
 async def _work(config: Configuration, queues: dict[str, int], modules: tuple[str, ...], name: str | None) -> int:
     from treadle.cli.frame.opening import engine_settings, importable, log_level
     from treadle.cli.screen.output import say
-    from treadle.runtime.logs import log_to_stderr
+    from treadle.runtime.base.logs import log_to_stderr
     from treadle.runtime.worker import Worker
 
     known = importable(config, modules=modules)

@@ -140,9 +140,9 @@ async def show_history(run: Run, out: Out, after: int, limit: int | None, warnin
 async def _show_text(run: Run, events: list[Event], full: bool) -> None:
     from rich.text import Text
 
-    from treadle.testing.log import render
-    from treadle.testing.projection import Projection
-    from treadle.testing.report import paint
+    from treadle.testing.scenario.log import render
+    from treadle.testing.scenario.report import paint
+    from treadle.testing.world.projection import Projection
 
     if not events:
         say("there are no such events")

@@ -48,7 +48,7 @@ def backup(
 async def _backup(config: Any, source: Path, target: Path, overwrite: bool) -> int:
     from treadle.cli.screen.output import Out
     from treadle.cli.screen.progress import Counter
-    from treadle.runtime.upkeep import back_up
+    from treadle.runtime.operate.upkeep import back_up
 
     with Counter("pages") as counter:
         size = await back_up(

@@ -46,7 +46,7 @@ def move(
     async def verb() -> int:
         from treadle.cli.screen.output import Out, builtins, say
         from treadle.cli.screen.progress import Counter
-        from treadle.runtime.moving import move
+        from treadle.runtime.operate.moving import move
 
         out = Out(config["output"])
         with Counter("") as counter:
@@ -84,7 +84,7 @@ def undo(
 
     async def verb() -> int:
         from treadle.cli.screen.output import Out
-        from treadle.runtime.moving import undo
+        from treadle.runtime.operate.moving import undo
 
         other = await _when_free(lambda wait: undo(source, wait=wait, force=force), wait)
         row = {"store": source, "other": other}

@@ -20,7 +20,7 @@ from treadle.cli.upkeep.diagnosis import LATE_WARN_MS, Diagnosis, size
 from treadle.project.settings import Configuration
 
 if TYPE_CHECKING:
-    from treadle.runtime.upkeep import Health
+    from treadle.runtime.operate.upkeep import Health
 
 FREE_WARN, FREE_BAD = 1 << 30, 64 << 20
 """Bytes left on the disk: below a gigabyte somebody should act soon, below 64 MiB the next burst may not fit."""
@@ -102,7 +102,7 @@ def _disk(folder: Path) -> Diagnosis:
 
 async def _store(config: Configuration) -> list[Diagnosis]:
     from treadle.errors import StorePlaceError, TreadleError
-    from treadle.runtime.upkeep import examine
+    from treadle.runtime.operate.upkeep import examine
 
     try:
         assert config.store.path is not None, "only a SQLite file is examined here"

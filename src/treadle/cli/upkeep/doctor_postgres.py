@@ -10,7 +10,7 @@ from treadle.cli.upkeep.diagnosis import LATE_WARN_MS, Diagnosis, size
 from treadle.store.places import StoreLocation
 
 if TYPE_CHECKING:
-    from treadle.runtime.upkeep import DatabaseHealth, StoreHealth
+    from treadle.runtime.operate.upkeep import DatabaseHealth, StoreHealth
 
 VERSION_MIN = 150_000
 """The oldest server that the tests have run on."""
@@ -27,7 +27,7 @@ PARTITIONS_WARN = 400
 async def lines(place: StoreLocation) -> list[Diagnosis]:
     """All checks of a database."""
     from treadle.errors import StorePlaceError, TreadleError
-    from treadle.runtime.upkeep import examine_database
+    from treadle.runtime.operate.upkeep import examine_database
 
     try:
         health = await examine_database(place)

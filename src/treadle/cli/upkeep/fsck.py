@@ -29,7 +29,7 @@ def fsck(*, store: StoreOption = None, output: OutputOption = None) -> int:
 async def _fsck(config: Any) -> int:
     from treadle.cli.screen.output import Out, builtins, say
     from treadle.cli.screen.progress import Counter
-    from treadle.runtime.upkeep import check_everything
+    from treadle.runtime.operate.upkeep import check_everything
 
     out = Out(config["output"])
     with Counter("runs") as counter:

@@ -16,7 +16,7 @@ from treadle.model.states import Waiting
 if TYPE_CHECKING:
     from treadle.cli.watch.overview import Overview
     from treadle.runtime.client import Client
-    from treadle.runtime.queues import QueueRules, QueueView
+    from treadle.runtime.queue.queue_settings import QueueRules, QueueView
 
 
 async def turns_of(client: Client, view: Overview) -> dict[str, str]:
@@ -51,7 +51,7 @@ def why(queue: QueueView) -> str:
 
 def limits(rules: QueueRules) -> list[str]:
     """`2 at once`, `5/s`, `per key 1 at once`."""
-    from treadle.runtime.queues import write_rate
+    from treadle.runtime.queue.queue_settings import write_rate
 
     words = []
     for whose, concurrency, rate in (

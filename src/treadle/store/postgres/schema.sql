@@ -162,7 +162,7 @@ CREATE TABLE nodes (
     until bigint NOT NULL,
     behind bigint NOT NULL,
     lacks jsonb NOT NULL DEFAULT '{}',  -- queue → what work there needs that this node does not have
-    process text NOT NULL DEFAULT ''    -- which process of which machine; see runtime/predecessor.py
+    process text NOT NULL DEFAULT ''    -- which process of which machine; see runtime/cluster/predecessor.py
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
 
 -- Queue work: an offer from the decision that made it until the one that ends it; see store/work.py. A claim changes no

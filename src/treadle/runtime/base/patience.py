@@ -1,0 +1,63 @@
+"""How long somebody who waits puts up with a store that does not answer.
+
+Owns the waiting of those who ask once (`patiently`) and of those who open a store (`until_open`): a database that
+restarts and a disk that is full are waited for there as by an engine that runs. Must not know what is asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from treadle.errors import StoreUnavailable
+from treadle.runtime.base.outage import OUTAGE
+
+PATIENCE_S = 30.0
+"""How long somebody who waits puts up with a store that cannot be reached: longer than a database takes to restart or
+to be replaced by its standby."""
+AGAIN_FIRST_S, AGAIN_LAST_S = 0.05, 2.0
+
+T = TypeVar("T")
+
+
+async def patiently(ask: Callable[[], Awaitable[T]]) -> T:
+    """Asks a store until it answers, for a while. Only for what may be asked again."""
+    loop = asyncio.get_running_loop()
+    until, delay = loop.time() + PATIENCE_S, AGAIN_FIRST_S
+    while True:
+        try:
+            return await ask()
+        except StoreUnavailable as problem:
+            if problem.final or loop.time() + delay > until:
+                raise
+        await asyncio.sleep(delay)
+        delay = min(delay * 2, AGAIN_LAST_S)
+
+
+async def until_open(open: Callable[[], Awaitable[T]], undo: Callable[[], Awaitable[None]], wait_ms: int) -> T:
+    """Opens something on a store; while the store does not answer, or its disk is full, again and again for so long.
+    What has been opened by then is undone before each try. The log says what it waits for."""
+    loop = asyncio.get_running_loop()
+    until, delay = loop.time() + wait_ms / 1_000, AGAIN_FIRST_S
+    while True:
+        try:
+            opened = await open()
+            OUTAGE.answered()
+            return opened
+        except (StoreUnavailable, OSError) as failed:
+            await undo()
+            problem = _passing(failed)
+            if problem is None or loop.time() + delay > until:
+                raise
+        OUTAGE.failed("opening the store", problem)
+        await asyncio.sleep(delay)
+        delay = min(delay * 2, AGAIN_LAST_S)
+
+
+def _passing(problem: StoreUnavailable | OSError) -> StoreUnavailable | None:
+    """What may be over in a while; None: nothing that waiting would help with."""
+    if isinstance(problem, StoreUnavailable):
+        return None if problem.final else problem
+    return StoreUnavailable(str(problem)) if problem.errno in (errno.ENOSPC, errno.EDQUOT) else None

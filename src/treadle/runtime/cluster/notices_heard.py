@@ -1,0 +1,115 @@
+"""What a node hears of the others, and what it sees without hearing.
+
+Owns a node's side of the notices on a shared store, and the slow look that makes them dispensable: the inbox of its
+shards every second, workflows and schedules every few. A store of one process needs no look: its owner is rung or
+nobody is there. Must not know what is done about it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
+
+from treadle.errors import StoreUnavailable
+from treadle.model.ids import RunId
+from treadle.model.states import RUN_ENDED, RunStatus
+from treadle.runtime.base.logs import logger
+from treadle.runtime.deliver.core import Core
+from treadle.store.notices import AWAIT, CHANGED, END, INBOX, MISSED, NEWS, WANT, Notices
+
+INBOX_S = 1.0
+"""How late a request may be noticed whose notice was lost."""
+BESIDE_EVERY = 10
+"""Every so many looks also at what is beside the runs: it changes rarely, and is more to read."""
+
+log = logger("treadle.lookout")
+
+Look = Callable[[], Coroutine[Any, Any, None]]
+
+
+class Lookout:
+    """See the module's docstring. Hears from the moment it is made; `open` begins to look, too."""
+
+    def __init__(self, core: Core, notices: Notices, beside: Look) -> None:
+        self._core = core
+        self._coordinator = coordinator = core.coordinator
+        self._notices = notices
+        self._beside = beside
+        self._looking: asyncio.Task[None] | None = None
+        self._is_open = False
+        self._is_about_to_look = False
+        self._looking_inside = asyncio.Lock()
+        notices.hear(INBOX, self._asked)
+        notices.hear(CHANGED, self._changed)
+        notices.hear(MISSED, self._changed)
+        notices.hear(WANT, lambda run: self._wanted(run, NEWS))
+        notices.hear(AWAIT, lambda run: self._wanted(run, END))
+        notices.hear(NEWS, lambda run: core.elsewhere.look(RunId(run) if run else None))
+        core.elsewhere.wake = self._ask
+        coordinator.answered = self._answered
+        coordinator.feed.listen(self._happened)
+
+    def open(self, *, is_shared: bool) -> None:
+        """From now on; before, opening reads everything itself."""
+        self._is_open = True
+        if is_shared:
+            self._looking = asyncio.get_running_loop().create_task(self._look_again())
+
+    async def close(self) -> None:
+        self._is_open = False
+        if self._looking is not None:
+            self._looking.cancel()
+
+    def _ask(self, run: RunId) -> None:
+        """Something was left in the inbox of another node."""
+        self._notices.say(WANT, run)
+        self._notices.say(INBOX, str(self._core.shards.of(run)))
+
+    def _answered(self, runs: Iterable[RunId]) -> None:
+        for run in runs:
+            self._notices.say(NEWS, run)
+
+    def _asked(self, shard: str) -> None:
+        if self._is_open and (not shard or shard in map(str, self._core.shards.owned)) and not self._is_about_to_look:
+            self._is_about_to_look = True  # one look sees everything that was asked before it
+            self._coordinator.spawn(self._look_inside())
+
+    def _changed(self, _name: str) -> None:
+        if self._is_open:
+            self._coordinator.spawn(self._both())
+
+    def _happened(self, run: RunId, _seq: int, status: RunStatus) -> None:
+        self._notices.say(NEWS, run)
+        if status in RUN_ENDED:
+            self._notices.say(END, run)
+
+    def _wanted(self, run: str, kind: str) -> None:
+        """Whoever has begun to wait may have missed the last news."""
+        if self._coordinator.shards.owns(run):
+            self._notices.say(kind, run)
+
+    async def _look_inside(self) -> None:
+        async with self._looking_inside:
+            self._is_about_to_look = False
+            await self._core.look()
+
+    async def _both(self) -> None:
+        await self._look_inside()
+        await self._beside()
+
+    async def _look_again(self) -> None:
+        turn = 0
+        while True:
+            await asyncio.sleep(INBOX_S)
+            turn += 1
+            try:
+                owned = self._coordinator.shards.owned
+                if owned and await self._coordinator.store.inbox(owned, 1):
+                    await self._look_inside()
+                if turn % BESIDE_EVERY == 0:
+                    await self._beside()
+            except StoreUnavailable as problem:
+                log.info("could not look", error=str(problem))
+            except Exception as problem:  # whatever it is: who does not look any more hears of nothing
+                log.error("looking failed", exc_info=problem)

@@ -1,0 +1,132 @@
+"""How an engine comes by its store: alone, or together with others.
+
+Part of the composition root: it knows the concrete stores. A file has one coordinating process, which an operating
+system's lock names; a database any number of them, which share its runs by leases; memory has nobody else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from treadle.errors import OwnedElsewhere, StoreDamaged, StorePlaceError
+from treadle.runtime.base.logs import logger
+from treadle.runtime.cluster.file_notices import Bells, clear_away
+from treadle.store.members import Members
+from treadle.store.notices import Notices, Silence
+from treadle.store.places import MEMORY, StoreLocation
+from treadle.store.port import Store
+
+log = logger("treadle.holding")
+
+if TYPE_CHECKING:
+    from treadle.store.postgres import PostgresStore
+
+Closing = list[Callable[[], Awaitable[None]]]
+"""What is to be undone, in reverse order."""
+DAMAGES_MAX = 1_000
+"""Said by one engine: a store with more of them is not worth going on with, and `fsck` lists them all."""
+EXTRA = "it needs the extra `postgres`: pip install 'treadle[postgres]'"
+
+
+class Held(NamedTuple):
+    """An open store."""
+
+    store: Store
+    notices: Notices
+    members: Members | None = None
+    """Of a store that other engines may coordinate, too."""
+
+
+class Damages:
+    """Says in the log which rows were left out because they are damaged, each once: they are met at every look."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+
+    def __call__(self, problem: StoreDamaged) -> None:
+        text = str(problem)
+        if text not in self._said and len(self._said) < DAMAGES_MAX:
+            self._said.add(text)
+            log.error("a damaged row is left out: its run waits, the others go on", run=problem.run, error=text)
+
+
+async def hold(place: StoreLocation, name: str, closing: Closing, *, wait: bool, payload_max: int) -> Held:
+    """The store at a place, and the right to coordinate it; `closing` learns how to give both back. Raises
+    OwnedElsewhere, StorePlaceError, StoreUnavailable."""
+    if place.dsn is not None:
+        store = await open_database(place.dsn, payload_max=payload_max)
+        store.tell = Damages()
+        closing.append(store.close)
+        notices = open_channel(place.dsn)
+        closing.append(notices.close)
+        return Held(store, notices, store)
+    if place.path is None:
+        assert str(place) == MEMORY, "a place is a file, a database or memory"
+        from treadle.store.memory import MemoryStore
+
+        return Held(MemoryStore(), Silence())
+    bells = Bells()
+    closing.append(bells.close)
+    return Held(await _own_file(place.path, name, bells.address, closing, wait, payload_max), bells)
+
+
+async def _own_file(path: Path, name: str, wake: str, closing: Closing, wait: bool, payload_max: int) -> Store:
+    from treadle.store.sqlite import Ownership, SqliteStore
+
+    SqliteStore.check(path)  # before a lock is put beside somebody else's file
+    ownership = Ownership(str(path), owner=name, wake=wake)
+    other = ownership.try_take()
+    if other is not None and not wait:
+        raise OwnedElsewhere(str(path), other.description)
+    if other is not None:
+        await ownership.wait_gone()
+
+    closing.append(later(ownership.release))
+    if ownership.left_behind is not None:
+        clear_away(ownership.left_behind)
+    store = await SqliteStore.open(path, payload_max=payload_max)
+    store.tell = Damages()
+    closing.append(store.close)
+    return store
+
+
+def later(action: Callable[[], None]) -> Callable[[], Awaitable[None]]:
+    """For `Closing`: something that nobody has to wait for."""
+
+    async def act() -> None:
+        action()
+
+    return act
+
+
+async def open_database(dsn: str, payload_max: int | None = None, *, make: bool = True) -> PostgresStore:
+    """The store in a database; who is to `make` it makes its tables, or brings older ones up to date. Raises
+    StorePlaceError, also where the driver is not installed."""
+    require_driver(dsn)
+    from treadle.store.postgres import PostgresStore
+    from treadle.store.postgres.hosts import way_to
+
+    way_to(dsn).told = lambda problem: log.error("a database that has gone back is refused", error=problem)
+    if payload_max is None:
+        return await PostgresStore.open(dsn, make=make)
+    return await PostgresStore.open(dsn, make=make, payload_max=payload_max)
+
+
+def open_channel(dsn: str) -> Notices:
+    """Notices between the processes on a database."""
+    from treadle.store.postgres.notices import Channel
+
+    place = StoreLocation(dsn)
+    return Channel(
+        dsn, lambda problem: log.info("no notices for now, only slow looks", place=str(place), error=problem)
+    )
+
+
+def require_driver(dsn: str) -> None:
+    """Raises StorePlaceError where it is not installed."""
+    from importlib.util import find_spec
+
+    if find_spec("asyncpg") is None:
+        raise StorePlaceError(str(StoreLocation(dsn)), "asyncpg is not installed", EXTRA)

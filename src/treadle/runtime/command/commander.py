@@ -1,0 +1,246 @@
+"""How a command reaches its run: directly in the process that coordinates, through the inbox from any other.
+
+Owns the port `Commander` and its remote implementation. The faces (`client`, `run`) speak to a commander and do not
+know which one it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Protocol
+
+import uuid_utils
+
+from treadle.errors import CommandRefused, EngineStopped
+from treadle.kernel.state import RunState
+from treadle.model.commands import Command, CompleteGate, StartRun
+from treadle.model.errors import Rejection
+from treadle.model.events import RunStarted
+from treadle.model.ids import RunId
+from treadle.runtime.base.patience import patiently as patiently
+from treadle.runtime.base.ports import Clock
+from treadle.runtime.command.presence import Presence
+from treadle.runtime.coordinate.feed import Feed, News, Watch
+from treadle.runtime.coordinate.folding import fold
+from treadle.runtime.coordinate.library import Library
+from treadle.store.notices import AWAIT, CHANGED, END, INBOX, MISSED, NEWS, WANT, Notices
+from treadle.store.port import InboxAnswer, InboxRequest, OutboxRow, RunQuery, Store
+from treadle.store.rows import shard_of
+
+LOOK_AGAIN_S = 1.0
+"""How long a watcher in another process trusts notices: they may get lost, and the owner may change. Only while
+somebody waits."""
+INBOX_MAX = 10_000
+"""Requests without an answer among which a key is looked for, while nobody is there to answer."""
+
+
+class Commander(Protocol):
+    """Carries commands to runs and news back."""
+
+    @property
+    def store(self) -> Store:
+        """Where everything is."""
+
+    @property
+    def clock(self) -> Clock:
+        """What time it is."""
+
+    @property
+    def library(self) -> Library:
+        """The deployed workflows."""
+
+    @property
+    def presence(self) -> Presence:
+        """Who is there to answer."""
+
+    def new_run(self) -> RunId:
+        """An id nobody has."""
+
+    async def ask(
+        self, run: RunId, command: Command, workflow: str | None = None, fresh: bool = False, request: str = ""
+    ) -> InboxAnswer:
+        """A command to its durable answer. Who asks again under the same `request` has asked once."""
+
+    def watch(self, run: RunId) -> Watch:
+        """News of a run from now on."""
+
+    def will_tell(self, run: RunId) -> bool:
+        """Whether the run surely lives, and a watch of it hears of its end: nobody has to look."""
+
+    async def state(self, run: RunId) -> RunState | None:
+        """A run's state, for reading only."""
+
+    async def revive(self, letter: OutboxRow) -> None:
+        """A dead letter is tried again. Raises CommandRefused if it is none any more."""
+
+    def changed(self) -> None:
+        """Something beside the runs was written (a schedule, a workflow): the owner should look."""
+
+
+class Remote:
+    """From a process that does not coordinate the run: requests go through the inbox, the owner is woken."""
+
+    def __init__(
+        self, store: Store, clock: Clock, notices: Notices, presence: Presence, feed: Feed | None = None
+    ) -> None:
+        self.store = store
+        self.clock = clock
+        self.library = Library(store)
+        self.presence: Presence = presence
+        self._notices = notices
+        self._feed = feed if feed is not None else Feed()
+        notices.hear(NEWS, self._news)
+        notices.hear(MISSED, self._news)
+        notices.hear(END, lambda name: self._feed.wake(RunId(name), ended=True))
+
+    def new_run(self) -> RunId:
+        return RunId(str(uuid_utils.uuid7()))
+
+    async def ask(
+        self,
+        run: RunId,
+        command: Command,
+        workflow: str | None = None,
+        fresh: bool = False,  # noqa: ARG002
+        request: str = "",
+    ) -> InboxAnswer:
+        """Waits for the owner. If there is none the request stays in the inbox and `EngineStopped` says so."""
+        refused = None
+        if isinstance(command, StartRun):
+            refused = await self._refused_start(command, workflow or "")
+            if refused is None and command.idempotency_key is not None and not await self.presence.is_owned():
+                known = await self._known_start(command.idempotency_key, workflow or "")
+                if known is not None:
+                    return known
+        elif isinstance(command, CompleteGate) and not await self.presence.is_owned():
+            refused = await self._refused_answer(run, command)
+        if refused is not None:
+            return InboxAnswer("", refused)
+        return await self._asked(
+            InboxRequest(request or str(uuid_utils.uuid7()), run, command, self.clock.now(), workflow)
+        )
+
+    async def revive(self, letter: OutboxRow) -> None:
+        request = InboxRequest(str(uuid_utils.uuid7()), letter.run, None, self.clock.now(), revive=letter.id)
+        answer = await self._asked(request)
+        if answer.rejection is not None:
+            raise CommandRefused(answer.rejection.kind, answer.rejection.message)
+
+    async def _known_start(self, key: str, workflow: str) -> InboxAnswer | None:
+        """What the next engine would say to a key that was used before: nobody else can say which run it stands for.
+        Raises EngineStopped if that has only been asked for, too."""
+        found = await self.store.find_runs(RunQuery(workflow=workflow, idempotency_key=key, limit=1))
+        if found:
+            return InboxAnswer("", result=found[0].run)
+        for request in await self.store.inbox(range(self.store.shards), INBOX_MAX):
+            asked = request.command
+            if isinstance(asked, StartRun) and (asked.idempotency_key, request.workflow) == (key, workflow):
+                raise _kept(request)
+        return None
+
+    async def _refused_answer(self, run: RunId, command: CompleteGate) -> Rejection | None:
+        """What the next engine would say of the answer itself; whoever gave it is gone by then."""
+        state = await self.state(run)
+        token = state.tokens.get(command.token) if state is not None else None
+        if state is None or token is None:
+            return None
+        node = state.graph.nodes[token.node]
+        problem = node.form.problem(command.data) if node.form is not None else None
+        return None if problem is None else Rejection("SCHEMA", f"answer to {node.ref!r}: {problem}")
+
+    async def _refused_start(self, command: StartRun, workflow: str) -> Rejection | None:
+        """What the owner would say at once: nobody should wait for it to hear of a slip. Before it is said, the newest
+        version is looked for: another process may have deployed one."""
+        if await self._problem_of(command, workflow) is not None:
+            await self.library.refresh_some([workflow])
+        return await self._problem_of(command, workflow)
+
+    async def _problem_of(self, command: StartRun, workflow: str) -> Rejection | None:
+        graph = await self.library.graph(workflow, command.version or None)
+        if graph is None:
+            return Rejection("NOT_FOUND", f"there is no workflow {workflow!r}: deploy it first")
+        problem = graph.input_schema.problem(command.input or {}) if graph.input_schema is not None else None
+        return None if problem is None else Rejection("SCHEMA", f"input of {workflow!r}: {problem}")
+
+    async def _asked(self, request: InboxRequest) -> InboxAnswer:
+        """Asking again is how one looks for the answer: the request's id makes that harmless."""
+        answer = await patiently(lambda: self.store.submit(request))
+        if answer is None:
+            shard = str(shard_of(request.run, self.store.shards))
+            with self.watch(request.run) as watch:
+                while answer is None:
+                    self._notices.say(WANT, request.run)  # before the owner can answer
+                    self._notices.say(INBOX, shard)
+                    if not await patiently(self.presence.is_owned):
+                        return await self._left_behind(request)
+                    await watch.news()
+                    answer = await patiently(lambda: self.store.submit(request))
+        return answer
+
+    async def _left_behind(self, request: InboxRequest) -> InboxAnswer:
+        """Nobody is there to answer. Of several starts with one key that were asked for at the same moment, all name
+        the run of the first in the inbox: that is the one which the next engine makes. Raises EngineStopped."""
+        command = request.command
+        if isinstance(command, StartRun) and command.idempotency_key is not None:
+            known = await patiently(lambda: self._known_start(command.idempotency_key or "", request.workflow or ""))
+            if known is not None:
+                return known
+        raise _kept(request)
+
+    def close(self) -> None:
+        """Whoever still waits, or asks again, is told."""
+        self._feed.close(EngineStopped("this client was closed"))
+
+    def will_tell(self, _run: RunId) -> bool:
+        return False
+
+    def watch(self, run: RunId) -> Watch:
+        return RemoteWatch(self._feed, run, self._notices)
+
+    async def state(self, run: RunId) -> RunState | None:
+        history = await self.store.history(run)
+        if not history:
+            return None
+        started = history[0]
+        assert isinstance(started, RunStarted)
+        graph = await self.library.graph(started.workflow, started.version)
+        assert graph is not None, "a run's version stays deployed"
+        return fold(graph, history)
+
+    def changed(self) -> None:
+        self._notices.say(CHANGED)
+
+    def _news(self, run: str) -> None:
+        if run:
+            self._feed.wake(RunId(run))
+        else:
+            self._feed.wake_everybody()
+
+
+def _kept(request: InboxRequest) -> EngineStopped:
+    text = f"request {request.id} is kept and will be carried out by the next engine"
+    run = request.run if isinstance(request.command, StartRun) else None
+    return EngineStopped(f"nobody coordinates this store now; {text}", run=run)
+
+
+class RemoteWatch(Watch):
+    """Waits for news of whoever owns the run by now, each time anew; for its end only where nothing else is news."""
+
+    def __init__(self, feed: Feed, run: RunId, notices: Notices) -> None:
+        super().__init__(feed, run)
+        self._notices = notices
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether its news come from elsewhere, and may get lost."""
+        return True
+
+    async def news(self) -> News | None:
+        if not self.is_remote:
+            return await super().news()
+        self._notices.say(WANT if self.only is None else AWAIT, self._run)
+        try:
+            async with asyncio.timeout(LOOK_AGAIN_S):
+                return await super().news()
+        except TimeoutError:
+            return None

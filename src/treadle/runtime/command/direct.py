@@ -1,0 +1,154 @@
+"""The commanders of a process that coordinates: the whole store, or some of its runs.
+
+Owns where a command goes: to the coordinator here if it owns the run, else through the inbox to whoever does. Must not
+know how ownership comes and goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import uuid_utils
+
+from treadle.errors import EngineStopped
+from treadle.kernel.state import RunState
+from treadle.model.commands import Command, StartRun
+from treadle.model.ids import RunId
+from treadle.runtime.base.ports import Clock
+from treadle.runtime.command.commander import Remote, RemoteWatch, patiently
+from treadle.runtime.command.presence import Alone, Presence
+from treadle.runtime.coordinate.feed import Feed, Watch
+from treadle.runtime.coordinate.library import Library
+from treadle.runtime.coordinate.shards import Moved
+from treadle.runtime.deliver.core import Core
+from treadle.store.notices import Notices
+from treadle.store.port import InboxAnswer, OutboxRow, Store
+
+DRAWS_MAX = 500
+"""An id takes a microsecond. A node with one shard of 64 finds one of its own in so many draws but once in 2,600."""
+
+
+class Unopened:
+    """Of an engine that is not open: whatever it is asked, it says so."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise EngineStopped("this engine is not open: use it inside `async with Engine(…) as engine:`")
+
+
+class Direct:
+    """Of the one process that coordinates a store. `look`: something beside the runs was written here."""
+
+    def __init__(self, core: Core, look: Callable[[], None], presence: Presence | None = None) -> None:
+        self._look = look
+        alone = Alone(core.coordinator.store, lambda: ("this process", 0), core.coordinator.clock.now)
+        self.presence: Presence = presence or alone
+        self._coordinator = core.coordinator
+        self._recovery = core.recovery
+
+    @property
+    def store(self) -> Store:
+        return self._coordinator.store
+
+    @property
+    def clock(self) -> Clock:
+        return self._coordinator.clock
+
+    @property
+    def library(self) -> Library:
+        return self._coordinator.library
+
+    def new_run(self) -> RunId:
+        return RunId(str(uuid_utils.uuid7()))
+
+    async def ask(
+        self,
+        run: RunId,
+        command: Command,
+        workflow: str | None = None,
+        fresh: bool = False,
+        request: str = "",  # noqa: ARG002
+    ) -> InboxAnswer:
+        return await self._coordinator.ask(run, command, workflow, fresh)
+
+    def will_tell(self, run: RunId) -> bool:
+        return self._coordinator.is_hot(run)
+
+    def watch(self, run: RunId) -> Watch:
+        return self._coordinator.feed.watch(run)
+
+    async def state(self, run: RunId) -> RunState | None:
+        return await self._coordinator.state(run)
+
+    async def revive(self, letter: OutboxRow) -> None:
+        await self._recovery.revive(letter.id, letter.run)
+
+    def changed(self) -> None:
+        self._look()
+
+
+class Shared(Direct):
+    """Of one of several nodes. A command whose run went elsewhere before it was written goes there, too."""
+
+    def __init__(self, core: Core, look: Callable[[], None], remote: Remote, notices: Notices) -> None:
+        super().__init__(core, look, remote.presence)
+        self._remote = remote
+        self._notices = notices
+
+    def new_run(self) -> RunId:
+        """One that belongs here, if anything does: then nobody else has to be asked."""
+        for _ in range(DRAWS_MAX):
+            run = super().new_run()
+            if self._coordinator.owns(run):
+                break
+        return run
+
+    async def ask(
+        self, run: RunId, command: Command, workflow: str | None = None, fresh: bool = False, request: str = ""
+    ) -> InboxAnswer:
+        known = self.library.newest(workflow or "")
+        answer = await self._asked(run, command, workflow, fresh, request)
+        if answer.rejection is not None and isinstance(command, StartRun) and workflow is not None:
+            # Another node may have deployed what it asks for, and word of it be on its way.
+            await patiently(lambda: self.library.refresh_some([workflow]))
+            if self.library.newest(workflow) != known:
+                return await self._asked(run, command, workflow, fresh)
+        return answer
+
+    async def _asked(
+        self, run: RunId, command: Command, workflow: str | None, fresh: bool, request: str = ""
+    ) -> InboxAnswer:
+        if self._coordinator.owns(run):
+            try:
+                return await super().ask(run, command, workflow, fresh)
+            except Moved:
+                pass
+        return await self._remote.ask(run, command, workflow, request=request)
+
+    def watch(self, run: RunId) -> Watch:
+        return _SharedWatch(self._coordinator.feed, run, self._notices, self._coordinator.owns)
+
+    async def state(self, run: RunId) -> RunState | None:
+        return await (super().state(run) if self._coordinator.owns(run) else self._remote.state(run))
+
+    async def revive(self, letter: OutboxRow) -> None:
+        if self._coordinator.owns(letter.run):
+            await super().revive(letter)
+        else:
+            await self._remote.revive(letter)
+
+    def changed(self) -> None:
+        super().changed()
+        self._remote.changed()
+
+
+class _SharedWatch(RemoteWatch):
+    """Of a run that may be owned here now and elsewhere later: losing it wakes everybody who watches."""
+
+    def __init__(self, feed: Feed, run: RunId, notices: Notices, owns: Callable[[RunId], bool]) -> None:
+        self._owns = owns
+        super().__init__(feed, run, notices)
+
+    @property
+    def is_remote(self) -> bool:
+        return not self._owns(self._run)

@@ -1,0 +1,219 @@
+"""Runs that are not in memory, and starts that have to look first.
+
+Owns the waiting lines: commands for a run that is being folded, and starts by an idempotency key that is being looked
+up. Promises that commands keep their order per run, and that of several starts with one key one is decided and the
+others find its run. Must not decide.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
+
+from treadle.kernel.state import RunState
+from treadle.model.commands import StartRun
+from treadle.model.events import Event, RunStarted
+from treadle.model.ids import RunId
+from treadle.model.states import RUN_ENDED
+from treadle.runtime.base.logs import logger
+from treadle.runtime.coordinate.committer import Committer, reliably
+from treadle.runtime.coordinate.folding import fold
+from treadle.runtime.coordinate.gathering import Item
+from treadle.runtime.coordinate.hot import Hots
+from treadle.runtime.coordinate.library import Library, VersionMissing
+from treadle.store.port import InboxAnswer, RunQuery
+
+UNREADABLE_S = 1.0
+"""So long a run that could not be read is not read again, and whoever asks is told the same: asked for sixty times a
+second it slowed its neighbours by 5 %, most of it for reading, failing and saying so."""
+UNREADABLE_MAX = 1_000
+FOLD_IN_THREAD = 5_000
+"""Events from which on folding a history is done beside the loop: it takes some 10 µs per event."""
+
+
+log = logger("treadle.loading")
+
+
+class Loading:
+    """See the module's docstring."""
+
+    def __init__(
+        self,
+        committer: Committer,
+        library: Library,
+        hots: Hots,
+        spawn: Callable[[Coroutine[Any, Any, None]], None],
+        requeue: Callable[[Iterable[Item]], None],
+        failed: Callable[[Item, Exception], None],
+        found: Callable[[Item, RunId], None],
+        owns: Callable[[RunId], bool],
+        is_over: Callable[[], bool],
+    ) -> None:
+        self._committer = committer
+        self._store = committer.store
+        self._library = library
+        self._hots = hots
+        self._spawn = spawn
+        self._requeue = requeue
+        """Puts items back, before those that came later."""
+        self._failed = failed
+        """What an item needs to know cannot be read, now or ever."""
+        self._found = found
+        """A run with the key of this start exists."""
+        self._owns = owns
+        self._is_over = is_over
+        self.by_run: dict[RunId, list[Item]] = {}
+        """What waits for a run that is being folded."""
+        self._keys: dict[tuple[str, str], list[Item]] = {}
+        self._reading: dict[RunId, tuple[int, asyncio.Future[RunState | None]]] = {}
+        """Histories being folded for readers, with how much had been written when that began."""
+        self._unreadable: dict[RunId, tuple[float, Exception]] = {}
+        """Runs that could not be read a moment ago: until when that is believed, and why."""
+
+    def __contains__(self, run: RunId) -> bool:
+        return run in self.by_run
+
+    def __bool__(self) -> bool:
+        return bool(self.by_run or self._keys)
+
+    @property
+    def waiting(self) -> list[Item]:
+        return [item for items in (*self.by_run.values(), *self._keys.values()) for item in items]
+
+    def load(self, item: Item) -> None:
+        """The item comes back when its run is hot, or `fresh` if there is no such run."""
+        waiting = self.by_run.get(item.run)
+        if waiting is not None:
+            waiting.append(item)
+            return
+        until, problem = self._unreadable.get(item.run, (0.0, None))
+        if problem is not None and asyncio.get_running_loop().time() < until:
+            self._failed(item, problem)
+            return
+        self.by_run[item.run] = [item]
+        self._spawn(self._loaded(item.run))
+
+    def reload(self, run: RunId, items: list[Item], missing: VersionMissing | None = None) -> None:
+        """A state was changed half-way: fold it anew, once everything decided on it before is durable."""
+        self.by_run.setdefault(run, []).extend(items)
+
+        async def again() -> None:
+            await self._committer.drained()
+            self._hots.drop(run)
+            await self._loaded(run, missing)
+
+        self._spawn(again())
+
+    def look_up(self, item: Item, key: str) -> None:
+        """Whether a run with this key exists: `found`, or the item comes back `keyed`. Others with the same key wait
+        for what becomes of it."""
+        assert item.workflow is not None
+        place = (item.workflow, key)
+        waiting = self._keys.get(place)
+        if waiting is not None:
+            waiting.append(item)
+            return
+        self._keys[place] = []
+        self._spawn(self._looked_up(item, place))
+
+    async def state(self, run: RunId) -> RunState | None:
+        """A run's state for reading, None if there is no such run. A thousand who ask at once, as the rows of a wide
+        fan-out do after a restart, share one fold, as long as nothing was written meanwhile."""
+        written, reading = self._reading.get(run, (-1, None))
+        if reading is None or written != self._committer.settled:
+            reading = asyncio.ensure_future(self._read(run))
+            self._reading[run] = (self._committer.settled, reading)
+            reading.add_done_callback(lambda done: self._forget_reading(run, done))
+        return await asyncio.shield(reading)
+
+    def _forget_reading(self, run: RunId, done: asyncio.Future[RunState | None]) -> None:
+        if self._reading.get(run, (0, None))[1] is done:
+            del self._reading[run]
+
+    async def _read(self, run: RunId) -> RunState | None:
+        history = await reliably(lambda: self._store.history(run), self._is_over)
+        return await self._folded(history) if history else None
+
+    async def _loaded(self, run: RunId, missing: VersionMissing | None = None) -> None:
+        try:
+            if missing is not None:
+                await reliably(lambda: self._library.graph(missing.name, missing.version or None), self._is_over)
+            state = await self._current(run)  # one of its own: it will be changed
+            second = await self._second(self.by_run[run]) if state is None else {}
+        except Exception as problem:
+            log.error("a run cannot be read", run=run, exc_info=problem)
+            if len(self._unreadable) >= UNREADABLE_MAX:
+                self._unreadable.clear()
+            self._unreadable[run] = (asyncio.get_running_loop().time() + UNREADABLE_S, problem.with_traceback(None))
+            for item in self.by_run.pop(run):
+                self._failed(item, problem)
+            return
+        items = self.by_run.pop(run)
+        if state is not None and (items or state.status not in RUN_ENDED) and self._owns(run):
+            self._hots.keep(run, state)
+        for item in items:
+            item.fresh = state is None
+            if id(item) in second:
+                self._found(item, second[id(item)])
+        self._requeue(item for item in items if id(item) not in second)
+
+    async def _folded(self, history: list[Event]) -> RunState:
+        started = history[0]
+        assert isinstance(started, RunStarted)
+        graph = await reliably(lambda: self._library.graph(started.workflow, started.version), self._is_over)
+        assert graph is not None, f"{started.workflow} version {started.version} was deployed when the run began"
+        if len(history) < FOLD_IN_THREAD:
+            return fold(graph, history)
+        return await asyncio.to_thread(fold, graph, history)
+
+    async def _current(self, run: RunId) -> RunState | None:
+        """As the store has it; not as it was before somebody else may have written."""
+        while True:
+            forgotten = self._hots.forgotten
+            state = await self._read(run)
+            if forgotten == self._hots.forgotten:
+                return state
+
+    async def _second(self, items: list[Item]) -> dict[int, RunId]:
+        """Starts whose key was free when they were decided, and is not any more: another node was first."""
+        keyed = [item for item in items if item.keyed]
+        runs = {id(item): await self._with_key((item.workflow or "", _key(item))) for item in keyed}
+        return {item: run for item, run in runs.items() if run is not None}
+
+    async def _looked_up(self, item: Item, place: tuple[str, str]) -> None:
+        try:
+            run = await self._with_key(place)
+            if run is not None:
+                self._found(item, run)
+            else:
+                await self._first(item)
+        except Exception as problem:
+            log.error("a key cannot be looked up", workflow=place[0], key=place[1], exc_info=problem)
+            self._failed(item, problem)
+        self._requeue(self._keys.pop(place))
+
+    async def _with_key(self, place: tuple[str, str]) -> RunId | None:
+        query = RunQuery(workflow=place[0], idempotency_key=place[1], limit=1)
+        rows = await reliably(lambda: self._store.find_runs(query), self._is_over)
+        return rows[0].run if rows else None
+
+    async def _first(self, item: Item) -> None:
+        """Until the item that came first has been answered durably."""
+        decided: asyncio.Future[InboxAnswer] = asyncio.get_running_loop().create_future()
+        outer, item.future = item.future, decided
+        item.keyed = True
+        self._requeue([item])
+        try:
+            answer = await decided
+        except Exception as problem:
+            if outer is not None and not outer.done():
+                outer.set_exception(problem)
+            return
+        if outer is not None and not outer.done():
+            outer.set_result(answer)
+
+
+def _key(item: Item) -> str:
+    assert isinstance(item.command, StartRun) and item.command.idempotency_key is not None
+    return item.command.idempotency_key

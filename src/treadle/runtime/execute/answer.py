@@ -1,0 +1,16 @@
+"""Outcome of an attempt → the command that reports it. One place, so that real and virtual executors say the same."""
+
+from __future__ import annotations
+
+from treadle.model.commands import FailAttempt, FinishAttempt
+from treadle.model.ids import TokenId
+from treadle.runtime.execute.task import Outcome
+
+
+def result_command(
+    token: TokenId, attempt: int, outcome: Outcome, worker: str | None = None
+) -> FinishAttempt | FailAttempt:
+    """What an attempt that has ended reports; `worker` is who claimed it from a queue."""
+    if outcome.error is None:
+        return FinishAttempt(token, attempt, outcome.output, outcome.requests, outcome.tries, worker)
+    return FailAttempt(token, attempt, outcome.error, outcome.tries, worker)

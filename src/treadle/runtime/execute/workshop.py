@@ -1,0 +1,59 @@
+"""The workshop of a process: the room for attempts, threads, processes and coroutines, each with one limit.
+
+Owns the limits. Promises that they hold for the whole process: where queue work is claimed an engine has two executors,
+one for its own runs and one for claims, and both work in the same workshop. Attempts wait for room in one line, first
+come, first served, whichever executor brought them. Must not know runs, queues or reports.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import Any
+
+from treadle.actions.registry import Registry
+from treadle.runtime.base.ports import Clock
+from treadle.runtime.execute.processes import Processes
+from treadle.runtime.execute.slots import Line
+from treadle.runtime.execute.stoppable import Coroutines
+from treadle.runtime.execute.threads import Threads
+
+CORES = os.cpu_count() or 1
+ATTEMPTS_MAX = 1_000
+"""Mostly coroutines that wait for a network: some 10 kB each, and as many sockets as a process usually may open. Also
+counts attempts that wait for a thread, for a process, or between two tries of an action."""
+THREADS_MAX = 2 * CORES + 16
+"""Threads are for blocking I/O; those that compute share one interpreter lock: more than a few only cost."""
+PROCESSES_MAX = CORES
+"""Processes are for computing: one per core."""
+
+
+class Workshop:
+    """See the module's docstring. Made on the event loop it serves; who makes it closes it, after its executors."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        clock: Clock,
+        *,
+        attempts_max: int = ATTEMPTS_MAX,
+        threads_max: int = THREADS_MAX,
+        processes_max: int = PROCESSES_MAX,
+        name: str = "local",
+        tracebacks: bool = True,
+    ) -> None:
+        self.loop = loop = asyncio.get_running_loop()
+        self.clock = clock
+        self.registry = registry
+        self.tracebacks = tracebacks
+        self.room: Line[Any] = Line(attempts_max)
+        """Places for attempts; who waits for one is an executor's own affair."""
+        self.coroutines = Coroutines(loop)
+        self.threads = Threads(loop, threads_max, name)
+        self.processes = Processes(loop, processes_max, name)
+
+    async def close(self) -> None:
+        """Once no executor works here any more. Ends threads and processes; a thread that does not return stays."""
+        self.coroutines.close()
+        self.threads.close()
+        await self.processes.close()

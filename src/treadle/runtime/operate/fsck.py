@@ -1,0 +1,290 @@
+"""Checks a whole store against what its histories say: the invariant checker over a database.
+
+First every checksum is compared (`store.seals`). Then for every run: the history can be read, has no gap, folds without
+an error, and leads to the status, sequence number and version its row has; the folded state violates no invariant
+(`kernel.invariants`); timers and gates are rows exactly where the state has them. Runs are taken a page at a time with
+the rows beside them, and a few histories are in memory at once, so the cost is that of the largest runs, however many
+there are. A run that changes while it is looked at (an engine is working) is read again; what still disagrees then is a
+finding.
+
+Owns the comparison. Must not repair: whoever finds something needs the evidence.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from treadle.errors import InvalidTransition, StoreDamaged
+from treadle.graph.execution_graph import ExecutionGraph
+from treadle.kernel.evolve import replay
+from treadle.kernel.invariants import violations
+from treadle.kernel.lifecycle import LIVE
+from treadle.kernel.state import RunState
+from treadle.model import events as e
+from treadle.model.effects import OfferWork, OpenGate, RunTask
+from treadle.model.ids import RUN_GATE, RunId, TimerId, TokenId
+from treadle.model.states import GateState
+from treadle.runtime.coordinate.library import KIND, Library
+from treadle.store.port import OutboxRow, RunQuery, RunRow, Store
+from treadle.store.transfer import Beside, CheckableStore
+
+CIRCLES_MAX = 3
+"""How often a page may begin with the same run: all runs of one may be forgotten while they are read, once or twice."""
+PAGE = 200
+"""Runs compared with one reading of the rows beside them, all of which are in memory at once."""
+AT_ONCE = 8
+"""Histories in memory at once. A database answers so many questions almost as soon as one."""
+LOOKS = 5
+"""How often a run that seems wrong and has changed meanwhile is read again: its owner is at work on it."""
+
+Progress = Callable[[int], None]
+"""Told how many runs have been checked."""
+GraphOf = Callable[[str, int], Awaitable[ExecutionGraph | None]]
+
+
+class Finding(Struct, frozen=True):
+    """One thing that does not agree."""
+
+    run: RunId | None
+    check: str
+    """checksum | gap | replay | row | invariant | timer | gate | outbox | document | order | file"""
+    message: str
+
+
+class Report(Struct):
+    """What was looked at and what was found."""
+
+    runs: int = 0
+    events: int = 0
+    timers: int = 0
+    gates: int = 0
+    outbox: int = 0
+    trimmed: int = 0
+    """Finished runs of which only the first and last event are kept: nothing to fold."""
+    sealed: int = 0
+    """Values whose checksum was compared."""
+    unsealed: int = 0
+    """Values that were written before there were checksums."""
+    findings: list[Finding] = []
+
+    @property
+    def ok(self) -> bool:
+        return not self.findings
+
+
+async def check_store(store: Store, *, progress: Progress | None = None, findings_max: int = 1_000) -> Report:
+    """Everything that is wrong with a store, up to `findings_max`. Rows of runs that do not exist are for the store's
+    own `integrity` to find."""
+    assert isinstance(store, CheckableStore), "every store has them"
+    checking = _Checking(store, store, Report(findings=[]))
+    report = checking.report
+    seals = await store.seals()
+    report.sealed, report.unsealed = seals.sealed, seals.unsealed
+    report.findings += [_damaged(problem) for problem in seals.damaged[:findings_max]]
+    report.findings += await _documents(store)
+    async for page in _pages(store, report):
+        beside = await checking.beside([row.run for row in page])
+        for some in _some(page):
+            histories = await asyncio.gather(*(checking.history(row.run) for row in some))
+            for row, history in zip(some, histories, strict=True):
+                found = await checking.run(row, history, beside)
+                report.findings += [finding for finding in found if finding not in report.findings]
+            report.runs += len(some)
+            if progress is not None:
+                progress(report.runs)
+            if len(report.findings) >= findings_max:
+                return report
+    return report
+
+
+async def _pages(store: Store, report: Report) -> AsyncIterator[list[RunRow]]:
+    """Every run there is now, in the order of creation. It ends behind the newest of them; with those that are started
+    meanwhile it would never end beside a busy engine. A few are remembered: some may be gone by then. A damaged file
+    may lead in a circle."""
+    begun: Counter[RunId] = Counter()
+    ends = {row.run for row in await store.find_runs(RunQuery(newest_first=True, limit=PAGE))}
+    page = await store.find_runs(RunQuery(limit=PAGE))
+    has_met_end = False
+    while page:
+        is_end = any(row.run in ends for row in page)
+        if has_met_end and not is_end:
+            return
+        has_met_end |= is_end
+        begun[page[0].run] += 1
+        if begun[page[0].run] > CIRCLES_MAX:
+            text = "its runs cannot be listed to the end: it leads in a circle, or they are forgotten faster than read"
+            report.findings.append(Finding(None, "order", text))
+            return
+        yield page
+        page = await _behind(store, page)
+
+
+async def _behind(store: Store, seen: list[RunRow]) -> list[RunRow]:
+    """The next page. Nothing is behind a run that was forgotten meanwhile: then it begins behind one before it."""
+    for row in reversed(seen):
+        page = await store.find_runs(RunQuery(after=row.run, limit=PAGE))
+        if page or await store.find_runs(RunQuery(run=row.run)):
+            known = {one.run for one in seen}
+            return [one for one in page if one.run not in known]
+    return await store.find_runs(RunQuery(limit=PAGE))
+
+
+async def _documents(store: Store) -> list[Finding]:
+    library = Library(store)
+    found = []
+    for document in await store.documents(KIND):
+        try:
+            await library.graph(document.name, document.version)
+        except StoreDamaged as problem:
+            found.append(_damaged(problem))
+        except Exception as problem:  # whatever a document that cannot be compiled raises is the finding
+            found.append(Finding(None, "document", f"workflow {document.name!r} v{document.version}: {problem}"))
+    return found
+
+
+def _damaged(problem: StoreDamaged) -> Finding:
+    return Finding(RunId(problem.run) if problem.run is not None else None, "checksum", str(problem))
+
+
+def _some(page: list[RunRow]) -> Iterator[list[RunRow]]:
+    return (page[start : start + AT_ONCE] for start in range(0, len(page), AT_ONCE))
+
+
+class _Checking:
+    """One look at everything."""
+
+    def __init__(self, store: Store, rows: CheckableStore, report: Report) -> None:
+        self._store = store
+        self._rows = rows
+        self._graph_of = Library(store).graph
+        self.report = report
+
+    async def beside(self, runs: list[RunId]) -> Beside:
+        """What is kept beside these runs' histories."""
+        found = await self._rows.beside(runs)
+        self.report.timers += sum(len(timers) for timers in found.timers.values())
+        self.report.gates += sum(len(gates) for gates in found.gates.values())
+        self.report.outbox += sum(len(rows) for rows in found.outbox.values())
+        return found
+
+    async def history(self, run: RunId) -> list[e.Event] | Finding:
+        """A run's history, or that it cannot be read."""
+        try:
+            return await self._store.history(run)
+        except StoreDamaged as problem:
+            return Finding(run, "checksum", str(problem))
+        except (msgspec.DecodeError, ValueError) as problem:
+            return Finding(run, "replay", f"its history cannot be read: {problem}")
+
+    async def run(self, row: RunRow, history: list[e.Event] | Finding, beside: Beside) -> list[Finding]:
+        """What is wrong with a run."""
+        if isinstance(history, Finding):
+            return [history]
+        self.report.events += len(history)
+        if _is_trimmed(row, history):
+            self.report.trimmed += 1
+            return [Finding(row.run, "row", message) for message in _row(row, history)]
+        if not await _compare(self._graph_of, row, history, beside):
+            return []
+        for _ in range(LOOKS):
+            before = await self._store.find_runs(RunQuery(run=row.run))
+            beside, history = await self._rows.beside([row.run]), await self.history(row.run)
+            if isinstance(history, Finding):
+                return [history]
+            after = await self._store.find_runs(RunQuery(run=row.run))
+            if not after:
+                return []  # forgotten meanwhile
+            if before == after:
+                if _is_trimmed(after[0], history):
+                    return [Finding(row.run, "row", message) for message in _row(after[0], history)]
+                return await _compare(self._graph_of, after[0], history, beside)
+        # It never stands still: its history up to the row must lead to the row; what is beside it cannot be judged.
+        return await _compare(self._graph_of, before[0], history[: before[0].seq], None)
+
+
+async def _compare(graph_of: GraphOf, row: RunRow, history: Sequence[e.Event], rows: Beside | None) -> list[Finding]:
+    if not history or not isinstance(history[0], e.RunStarted):
+        return [Finding(row.run, "gap", "its history does not begin with run.started")]
+    for position, event in enumerate(history, 1):
+        if event.seq != position:
+            return [Finding(row.run, "gap", f"event {position} of its history has number {event.seq}")]
+    try:
+        graph = await graph_of(row.workflow, row.version)
+    except StoreDamaged as problem:
+        return [_damaged(problem)]
+    if graph is None:
+        return [Finding(row.run, "document", f"workflow {row.workflow!r} v{row.version} is gone")]
+    try:
+        state = replay(graph, history)
+    except (InvalidTransition, AssertionError, LookupError, TypeError, ValueError, AttributeError) as problem:
+        return [Finding(row.run, "replay", f"its history does not fold: {type(problem).__name__}: {problem}")]
+    found = [Finding(row.run, "row", message) for message in _row(row, history)]
+    if row.status is not state.status:
+        found.append(Finding(row.run, "row", f"its row says status {row.status!r}, its history {state.status!r}"))
+    found += [Finding(row.run, "invariant", message) for message in violations(graph, state)]
+    if rows is None:
+        return found
+    found += [Finding(row.run, "timer", message) for message in _timers(state, rows.timers.get(row.run, {}))]
+    found += [Finding(row.run, "gate", message) for message in _gates(state, rows.gates.get(row.run, set()))]
+    found += [Finding(row.run, "outbox", message) for message in _outbox(state, rows.outbox.get(row.run, []))]
+    return found
+
+
+def _is_trimmed(row: RunRow, history: Sequence[e.Event]) -> bool:
+    """Retention keeps a finished run's first and last event."""
+    return 0 < len(history) <= 2 < row.seq and history[0].seq == 1 and history[-1].seq in (1, row.seq)
+
+
+def _row(row: RunRow, history: Sequence[e.Event]) -> list[str]:
+    """Where a row differs from its first and last event."""
+    started = history[0]
+    assert isinstance(started, e.RunStarted)
+    pairs: list[tuple[str, Any, Any]] = [
+        ("run", row.run, started.run),
+        ("workflow", row.workflow, started.workflow),
+        ("version", row.version, started.version),
+        ("seq", row.seq, history[-1].seq),
+        ("started", row.started, started.at),
+        ("changed", row.changed, history[-1].at),
+        ("idempotency_key", row.idempotency_key, started.idempotency_key),
+        ("tags", tuple(row.tags), tuple(started.tags)),
+        ("entity", row.entity, started.entity.id if started.entity is not None else None),
+        ("parent", row.parent, started.parent.run if started.parent is not None else None),
+    ]
+    return [f"its row says {name} {kept!r}, its history {told!r}" for name, kept, told in pairs if kept != told]
+
+
+def _timers(state: RunState, rows: dict[TimerId, int]) -> list[str]:
+    wanted = {timer.id: timer.due for timer in state.timers.values()}
+    missing = [f"timer {timer} has no row" for timer in wanted if timer not in rows]
+    extra = [f"timer {timer} is a row and unknown to the run" for timer in rows if timer not in wanted]
+    moved = [
+        f"timer {timer} is due {due}, its row says {rows[timer]}"
+        for timer, due in wanted.items()
+        if timer in rows and rows[timer] != due
+    ]
+    return missing + extra + moved
+
+
+def _gates(state: RunState, rows: set[TokenId]) -> list[str]:
+    wanted = {token.id for token in state.tokens.values() if token.gate is GateState.OPEN and token.state in LIVE}
+    missing, open_now = wanted - rows, wanted | ({RUN_GATE} if state.is_out_of_time else set())  # 0.1 made no row of it
+    return [f"the open gate of visit {token} has no row" for token in sorted(missing)] + [
+        f"there is a gate for visit {token}, which has none open" for token in sorted(rows - open_now)
+    ]
+
+
+def _outbox(state: RunState, rows: list[OutboxRow]) -> list[str]:
+    """A row may be a moment behind its run (a stopped task, a closed gate), never ahead of it."""
+    found = []
+    for row in rows:
+        token = getattr(row.effect, "token", None)
+        if isinstance(row.effect, RunTask | OfferWork | OpenGate) and token is not None and token > state.last_token:
+            found.append(f"outbox row {row.id} is about visit {token}, which was never created")
+    return found

@@ -1,0 +1,132 @@
+"""Looking after a SQLite file: copying it while it is in use, checking it, saying how it is.
+
+Part of the composition root, like `engine.py`: it knows the concrete store. None of this needs to coordinate; all of it
+works beside an owner.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from treadle.errors import StoreDamaged
+from treadle.model.states import RUN_OPEN
+from treadle.runtime.cluster.store_ownership import require_driver
+from treadle.runtime.operate.fsck import Finding, Progress, Report, check_store
+from treadle.store.places import StoreLocation, place_of
+from treadle.store.port import RunQuery
+from treadle.store.rows import SHARD
+
+if TYPE_CHECKING:
+    from treadle.store.postgres.health import DatabaseHealth as DatabaseHealth
+    from treadle.store.postgres.health import StoreHealth as StoreHealth
+
+BACKUP_PROGRESS = Callable[[int, int], None]
+"""Pages left, pages in all."""
+
+
+class Health(Struct):
+    """How a store is, in numbers."""
+
+    owner: str | None
+    """Who coordinates it now."""
+    facts: dict[str, Any]
+    """What SQLite says of itself and of the file."""
+    sizes: dict[str, int]
+    """Bytes by file."""
+    open_runs: int
+    requests: int
+    """Nobody has answered these yet."""
+    oldest_request: int | None
+    """How many milliseconds ago it was asked."""
+    timers_due: int
+    """Timers whose time has come and that nobody has fired."""
+    oldest_timer: int | None
+    """How late the oldest of them is, in milliseconds."""
+    dead_letters: int
+
+
+async def back_up(
+    place: Path, target: Path, progress: BACKUP_PROGRESS | None = None, *, overwrite: bool = False
+) -> int:
+    """Copies a store; bytes written. The copy is a whole store by itself, as of one instant. `overwrite`: an existing
+    target is replaced when the copy is complete."""
+    from treadle.store.sqlite import SqliteStore
+
+    store = await SqliteStore.open(place)
+    try:
+        await store.backup(target, progress, overwrite=overwrite)
+    finally:
+        await store.close()
+    return target.stat().st_size
+
+
+async def check_everything(place: str | PathLike[str] | StoreLocation, progress: Progress | None = None) -> Report:
+    """`fsck`: the file or database itself, then every run in it. Also of a store that was moved, or is being moved."""
+    store = await open_to_read(place_of(place))
+    store.tell = lambda _problem: None  # every damaged row becomes a finding
+    try:
+        damage = await store.integrity()
+        if damage:
+            return Report(findings=[Finding(None, "file", line) for line in damage])
+        return await check_store(store, progress=progress)
+    except StoreDamaged as problem:  # a row that keeps a whole list from being read
+        return Report(findings=[Finding(None, "checksum", str(problem))])
+    finally:
+        await store.close()
+
+
+async def open_to_read(place: StoreLocation) -> Any:
+    """A store, although it may say that it is not to be used."""
+    if place.dsn is not None:
+        require_driver(place.dsn)
+        from treadle.store.postgres import PostgresStore
+
+        return await PostgresStore.open(place.dsn, read_only=True)
+    from treadle.store.sqlite import SqliteStore
+
+    return await SqliteStore.open(str(place), read_only=True)
+
+
+async def examine(place: Path) -> Health:
+    """How a store is."""
+    from treadle.store.sqlite import Ownership, SqliteStore
+
+    store = await SqliteStore.open(place)
+    try:
+        now = time.time_ns() // 1_000_000
+        requests = await store.inbox(SHARD, 1_000)
+        due = await store.timers(SHARD, now, 1_000)
+        opened = await store.find_runs(RunQuery(statuses=RUN_OPEN, limit=100_000))
+        other = Ownership.who(place)
+        return Health(
+            owner=other.description if other is not None else None,
+            facts=await store.facts(),
+            sizes={file.name: file.stat().st_size for file in _files(place)},
+            open_runs=len(opened),
+            requests=len(requests),
+            oldest_request=now - requests[0].at if requests else None,
+            timers_due=len(due),
+            oldest_timer=now - due[0].due if due else None,
+            dead_letters=len(await store.outbox(SHARD, limit=100_000, parked=True)),
+        )
+    finally:
+        await store.close()
+
+
+async def examine_database(place: StoreLocation) -> DatabaseHealth:
+    """How a database is, and the store in it."""
+    assert place.dsn is not None
+    require_driver(place.dsn)
+    from treadle.store.postgres.health import examine
+
+    return await examine(place.dsn)
+
+
+def _files(place: Path) -> list[Path]:
+    return [file for end in ("", "-wal", "-shm") if (file := Path(f"{place}{end}")).exists()]

@@ -1,0 +1,94 @@
+"""What a worker says about one claim, in order, each letter when the one before was answered.
+
+Owns the order and the asking again: until the run's owner has answered, wherever it is by then. Must not know what is
+executed, nor what follows from an answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+from treadle.errors import EngineStopped, StoreUnavailable
+from treadle.model import commands as c
+from treadle.model.errors import Rejection
+from treadle.model.ids import RunId, TokenId
+from treadle.runtime.base.logs import logger
+from treadle.runtime.command.commander import Commander
+from treadle.store.port import InboxAnswer
+from treadle.store.work import Claimed
+
+AGAIN_S = 0.5
+LAST = (c.FinishAttempt, c.FailAttempt, c.LoseWorker)
+
+log = logger("treadle.claims")
+
+Identity = tuple[RunId, TokenId, int]
+
+
+class Letters:
+    """See the module's docstring. `answered` is called once: with the last letter, or the one that was refused.
+    Progress may be refused, and nobody minds."""
+
+    def __init__(
+        self,
+        claimed: Claimed,
+        commander: Commander,
+        answered: Callable[[Letters, c.Command, Rejection | None], None],
+    ) -> None:
+        self.claimed = claimed
+        self.finished = False
+        """Its last letter is among them."""
+        self._commander = commander
+        self._answered = answered
+        self._waiting: deque[c.Command] = deque()
+        self._asked = 0
+        self._more = asyncio.Event()
+        self.sending = asyncio.get_running_loop().create_task(self._send())
+
+    @property
+    def identity(self) -> Identity:
+        return (self.claimed.run, self.claimed.offer.token, self.claimed.offer.attempt)
+
+    def post(self, letter: c.Command) -> None:
+        self.finished = self.finished or isinstance(letter, LAST)
+        self._waiting.append(letter)
+        self._more.set()
+
+    def stop(self) -> None:
+        """Nobody listens any more."""
+        if self.sending is not asyncio.current_task():
+            self.sending.cancel()
+
+    async def _send(self) -> None:
+        while True:
+            await self._more.wait()
+            self._more.clear()
+            while self._waiting:
+                letter = self._waiting.popleft()
+                rejection = (await self._ask(letter)).rejection
+                is_over = isinstance(letter, LAST) or rejection is not None
+                if is_over and not isinstance(letter, c.ReportProgress):
+                    self._answered(self, letter, rejection)
+                    return
+
+    async def _ask(self, letter: c.Command) -> InboxAnswer:
+        """Asking again under the same id is how one looks for the answer."""
+        self._asked += 1
+        request = f"{self.claimed.holder}:{self.claimed.run}:{self.claimed.offer.token}:{self._asked}"
+        while True:
+            try:
+                return await self._commander.ask(self.claimed.run, letter, request=request)
+            except (StoreUnavailable, EngineStopped) as problem:
+                log.info("cannot report", run=self.claimed.run, error=str(problem))
+            await asyncio.sleep(AGAIN_S)
+
+
+async def ended(*tasks: asyncio.Task[None]) -> None:
+    """Cancelled until they are gone: whoever they wait for may have swallowed it once."""
+    left = set(tasks)
+    while left:
+        for task in left:
+            task.cancel()
+        _, left = await asyncio.wait(left, timeout=AGAIN_S)

@@ -1,0 +1,92 @@
+"""Queue work in an engine on a shared store: offers are made, claims that ran out are noticed, and it claims like any
+worker.
+
+Owns the putting together. `Core` knows nothing of it: on a store without claims, queue work is an engine's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from random import Random
+
+from treadle.runtime.base.ports import Clock, MakeExecutor
+from treadle.runtime.command.commander import Commander
+from treadle.runtime.deliver.core import Core
+from treadle.runtime.execute.workshop import THREADS_MAX
+from treadle.runtime.queue.cannot_execute import Unable
+from treadle.runtime.queue.claimant import LEASE_MS, Claimant
+from treadle.runtime.queue.offers import ENGINES, Sweep, shape, waking
+from treadle.store.notices import CHANGED, MISSED, WORK, Notices
+from treadle.store.work import WorkStore
+
+
+class Queueing:
+    """See the module's docstring. Made before the core owns any run."""
+
+    def __init__(
+        self,
+        core: Core,
+        commander: Commander,
+        work: WorkStore,
+        notices: Notices,
+        make_executor: MakeExecutor,
+        clock: Clock,
+        *,
+        worker: str,
+        queues: Mapping[str, int] | None,
+        lease_ms: int = LEASE_MS,
+        random: Random | None = None,
+        unable: Unable | None = None,
+    ) -> None:
+        self._notices = notices
+        if queues is not None:
+            queues = {**queues, ENGINES: THREADS_MAX}
+        self.claimant = Claimant(
+            commander,
+            work,
+            make_executor,
+            clock,
+            worker=worker,
+            queues=queues,
+            lease_ms=lease_ms,
+            random=random,
+            unable=unable,
+        )
+        self.sweep = Sweep(core.coordinator, work, clock, lease_ms)
+        self._core = core
+        core.coordinator.offer_work(shape)
+        core.coordinator.deliver = waking(core.coordinator.deliver, self._offered)
+        listen(notices, self.claimant)
+
+    def open(self) -> None:
+        """Begins to claim, and to look for claims that ran out."""
+        moved = self._core.on_moved
+
+        def on_moved() -> None:
+            moved()
+            self.sweep.soon()
+
+        self._core.on_moved = on_moved
+        self.sweep.open()
+        self.sweep.soon()  # of shards taken before this: their last owner may be dead, and its claims over
+        self.claimant.open()
+
+    async def close(self, grace_ms: int) -> None:
+        """While the runs are still owned here: what it gives back is told to them."""
+        self.sweep.close()
+        await self.claimant.close(grace_ms)
+
+    def _offered(self, queue: str) -> None:
+        self.claimant.wake(queue)
+        self._notices.say(WORK, queue)
+
+
+def listen(notices: Notices, claimant: Claimant) -> None:
+    """What others say wakes it."""
+    notices.hear(WORK, claimant.wake)
+    for kind in (CHANGED, MISSED):
+        notices.hear(kind, _ignoring_name(claimant.changed))
+
+
+def _ignoring_name(heard: Callable[[], None]) -> Callable[[str], None]:
+    return lambda _name: heard()

@@ -1,0 +1,240 @@
+"""The owner's side of queue work: what decisions say about offers, and what becomes of claims that ran out.
+
+Owns the translation of effects on a store whose workers claim rows (`store.work`). Promises that an offer is there
+exactly as long as the run wants the attempt, in the transaction of the decision; that a claim which ran out becomes
+`LoseWorker`, once for each offer. Must not know who claims, nor how.
+
+    kernel says                          becomes
+    RunTask with a queue or a limit      OfferWork: with all a worker needs, so that it need not fold the run
+    across runs
+    StopTask, a result, a worker given   WithdrawWork
+    up for good
+    run paused, resumed                  HoldWork: nothing of it can be claimed meanwhile
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+
+from treadle.errors import EvaluationError, StoreUnavailable
+from treadle.expression.paths import MISSING
+from treadle.kernel.identity import run_facts
+from treadle.kernel.state import RunState, Token
+from treadle.kernel.view import TokenView, branch_of
+from treadle.model import commands as c
+from treadle.model import effects as f
+from treadle.model import events as e
+from treadle.model.ids import TokenId
+from treadle.model.states import TokenState
+from treadle.runtime.base.logs import logger
+from treadle.runtime.base.ports import Alarm, Clock
+from treadle.runtime.coordinate.coordinator import Coordinator
+from treadle.runtime.coordinate.hot import is_on_a_queue
+from treadle.store.work import ExpiredClaim, WorkStore
+
+ENGINES = ""
+"""The queue of work that is the engines' own but observes a limit across runs: any of them may execute it."""
+KEY_MAX = 200
+"""Characters of a key; a longer one is known by its digest. An index takes some 2,700 bytes."""
+PAUSING = (c.PauseRun, c.ResumeRun, c.ExtendTimeout, c.FireTimer)
+AT_WORK = (TokenState.DISPATCHED, TokenState.EXECUTING)
+
+Json = Any
+
+log = logger("treadle.offering")
+
+
+def shape(state: RunState, command: c.Command, events: Sequence[e.Event], effects: list[f.Effect]) -> list[f.Effect]:
+    """A decision's effects for a store whose workers claim rows; `state` is the one after it."""
+    if not state.graph.has_queue:
+        return effects
+    shaped: list[f.Effect] = []
+    for effect in effects:
+        if isinstance(effect, f.RunTask) and (effect.queue is not None or effect.slot is not None):
+            if _is_still_wanted(state, effect):
+                shaped.append(offer_of(state, effect))
+            continue
+        shaped.append(effect)
+        if isinstance(effect, f.StopTask) and _may_be_offered(state, effect.token):
+            shaped.append(f.WithdrawWork(effect.token))
+    if isinstance(command, c.FinishAttempt | c.FailAttempt):
+        if command.worker is not None and not is_wanted(state, command.token):
+            shaped.append(f.WithdrawWork(command.token))
+    elif isinstance(command, c.LoseWorker):
+        if not is_wanted(state, command.token):
+            shaped.append(f.WithdrawWork(command.token))
+    elif isinstance(command, PAUSING):
+        shaped += [f.HoldWork(isinstance(event, e.RunPaused)) for event in events if isinstance(event, _STANDING)]
+    return shaped
+
+
+def _is_still_wanted(state: RunState, effect: f.RunTask) -> bool:
+    """False if the same decision went on to cancel the visit: a sibling that needed no work may have ended the run."""
+    return is_wanted(state, effect.token) and state.tokens[effect.token].attempt == effect.attempt
+
+
+def _may_be_offered(state: RunState, token_id: TokenId) -> bool:
+    """A visit that has ended is not asked where it was."""
+    token = state.tokens.get(token_id)
+    return token is None or is_on_a_queue(state, token)
+
+
+_STANDING = (e.RunPaused, e.RunResumed)
+
+
+def is_wanted(state: RunState, token_id: TokenId) -> bool:
+    """Whether somebody is to execute this visit, or does."""
+    token = state.tokens.get(token_id)
+    return token is not None and token.state in AT_WORK and token_id not in state.deferred
+
+
+def offer_of(state: RunState, effect: f.RunTask) -> f.OfferWork:
+    """What a worker needs to know of an attempt."""
+    token = state.tokens[effect.token]
+    branch = branch_of(state, token.frames)
+    node = state.graph.nodes[effect.node]
+    turn = node.definition.turn
+    return f.OfferWork(
+        effect.token,
+        effect.attempt,
+        effect.node,
+        effect.input,
+        effect.queue or ENGINES,
+        key_of(state.graph.workflow_name, effect.slot, _key_in(state, token)),
+        state.graph.workflow_name,
+        state.graph.version,
+        token.path,
+        token.recoveries,
+        turn.priority if turn is not None else 1,
+        branch=None if branch is MISSING else branch,
+        slot=effect.slot,
+        retries=token.retries,
+        about=run_facts(state) if node.mentions_run else None,
+    )
+
+
+def key_of(workflow: str, slot: f.Slot | None, key: Json = None) -> str:
+    """What shares turns and limits: the node's `concurrency` with its key; else the queue's key, else the workflow."""
+    if slot is not None:
+        name = slot.name if slot.key is None else f"{slot.name}:{_text(slot.key)}"
+    else:
+        name = workflow if key is None else _text(key)
+    name = name or '""'
+    return name if len(name) <= KEY_MAX else f"sha256:{hashlib.sha256(name.encode()).hexdigest()}"
+
+
+def _text(key: Json) -> str:
+    return key if isinstance(key, str) else msgspec.json.encode(key, order="deterministic").decode()
+
+
+def _key_in(state: RunState, token: Token) -> Json:
+    """Of the node's queue, in the visit's scope. Without a value it has none: the workflow's name stands in."""
+    source = state.graph.nodes[token.node].queue_key
+    if source is None:
+        return None
+    try:
+        key = source.evaluate(TokenView(state, token.frames, token.last_error, None, token))
+    except EvaluationError:
+        return None
+    return None if key is MISSING else key
+
+
+class Sweep:
+    """Looks for claims that ran out, of the runs owned here: three times in the length of a lease, and when runs were
+    taken over."""
+
+    def __init__(self, coordinator: Coordinator, work: WorkStore, clock: Clock, lease_ms: int) -> None:
+        self._coordinator = coordinator
+        self._work = work
+        self._clock = clock
+        self._every_ms = max(1, lease_ms // 3)
+        self._patience_ms = lease_ms
+        self._not_before = 0
+        self._alarm: Alarm | None = None
+        self._looking = asyncio.Lock()
+        self._closed = False
+
+    def open(self) -> None:
+        self._later()
+
+    def soon(self) -> None:
+        """Runs were taken over: so may have been claims that ran out meanwhile."""
+        if not self._closed:
+            self._coordinator.spawn(self._reliably())
+
+    def close(self) -> None:
+        self._closed = True
+        if self._alarm is not None:
+            self._alarm.cancel()
+
+    def _later(self) -> None:
+        if not self._closed:
+            self._alarm = self._clock.call_at(self._clock.now() + self._every_ms, self._look)
+
+    def _look(self) -> None:
+        self._later()
+        if not self._looking.locked():
+            self._coordinator.spawn(self._reliably())
+
+    async def _reliably(self) -> None:
+        """While the store did not answer nobody could renew either: workers get their time again before they are
+        taken for dead."""
+        if self._clock.now() < self._not_before:
+            return
+        try:
+            await self.sweep()
+        except StoreUnavailable as problem:
+            self._not_before = self._clock.now() + self._patience_ms
+            log.info("could not look for claims that ran out", error=str(problem))
+
+    async def sweep(self) -> None:
+        """Everything that has run out by now. Saying it twice is harmless."""
+        async with self._looking:
+            shards = self._coordinator.shards.owned
+            if not shards:
+                return
+            for expired in await self._work.expired_claims(shards):
+                await self._lose(expired)
+
+    async def _lose(self, expired: ExpiredClaim) -> None:
+        run, token = expired.claim.run, expired.claim.token
+        if not await self._is_wanted(expired):
+            await self._coordinator.drained()  # what was decided may still be undone; an offer that is gone may not
+            if self._coordinator.owns(run) and not await self._is_wanted(expired):
+                await self._work.drop_offers([expired.claim])
+            return
+        log.info("a worker is lost", run=run, visit=token, worker=expired.worker)
+        self._coordinator.tell(run, c.LoseWorker(token, expired.attempt, expired.recovery))
+
+    async def _is_wanted(self, expired: ExpiredClaim) -> bool:
+        """Whether the run still waits for what was offered, by this very offer."""
+        state = await self._coordinator.state(expired.claim.run)
+        if state is None or not is_wanted(state, expired.claim.token):
+            return False
+        token = state.tokens[expired.claim.token]
+        return (token.attempt, token.recoveries) == (expired.attempt, expired.recovery)
+
+
+Wake = Callable[[str], None]
+"""Called with the name of a queue that has new work."""
+
+
+def waking(deliver: Callable[..., None], wake: Wake) -> Callable[..., None]:
+    """The coordinator's `deliver`, which also says on which queues there is work now."""
+
+    def delivered(decided: list[object], rows: list[object]) -> None:
+        deliver(decided, rows)
+        queues: dict[str, None] = {}
+        for one in decided:
+            commit = one.commit  # type: ignore[attr-defined]
+            if commit is not None:
+                queues.update((effect.queue, None) for effect in commit.effects if type(effect) is f.OfferWork)
+        for queue in queues:
+            wake(queue)
+
+    return delivered

@@ -1,0 +1,1 @@
+"""Scenario files: read, checked, played on a world, and their expectations compared."""

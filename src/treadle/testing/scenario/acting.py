@@ -1,0 +1,274 @@
+"""Steps → commands: what each verb of a scenario does to the world.
+
+Owns one function per verb; each returns the refusal it got, or None. A step that cannot be meant (an address
+that names several live visits, a release of nothing) is an error of the scenario and raises `ScenarioError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from treadle.model import commands as c
+from treadle.model.errors import Rejection
+from treadle.model.ids import RecordId, RunId
+from treadle.model.states import TokenState, Waiting
+from treadle.testing.scenario import form as s
+from treadle.testing.scenario.choosing import Choice, Chosen, Fits, candidates, choose
+from treadle.testing.scenario.definitions import load_definition
+from treadle.testing.scenario.stage import Stage
+from treadle.testing.world.outcomes import Outcome
+from treadle.testing.world.projection import Record
+
+S = TypeVar("S", bound=s.Step)
+Act = Callable[[Stage, Any], Rejection | None]
+
+
+def act(stage: Stage, step: s.Step) -> Rejection | None:
+    """Does what a step says; the world is not yet settled afterwards."""
+    return _ACTS[type(step)](stage, step)
+
+
+def _advance(stage: Stage, step: s.Advance) -> None:
+    stage.world.advance(step.ms)
+
+
+def _settle(stage: Stage, _step: s.Settle) -> None:
+    stage.world.settle()
+
+
+def _release(stage: Stage, step: s.Release) -> Rejection | None:
+    workers = stage.world.workers
+    chosen = _choose(stage, step, lambda chosen: workers.holds(chosen.run, chosen.visit.token))
+    if isinstance(chosen, Rejection):
+        return chosen
+    run, visit = chosen
+    if workers.holds(run, visit.token):
+        return stage.world.release(run, visit.token, step.outcome)
+    if visit.live:
+        step.place.refuse(f"nothing is held at {visit}: give it a mock with `hold: true`")
+    return stage.world.answer(run, _late(chosen, step.outcome))
+
+
+def _late(chosen: Chosen, outcome: Outcome) -> c.Command:
+    """A result for a visit that has ended."""
+    visit = chosen.visit
+    if outcome.error is not None:
+        return c.FailAttempt(visit.token, visit.attempt, outcome.error)
+    return c.FinishAttempt(visit.token, visit.attempt, outcome.output)
+
+
+def _signal(stage: Stage, step: s.Signal) -> Rejection | None:
+    return _tell(stage, step, c.SendSignal(step.name, step.key, step.data, stage.next_id()))
+
+
+def _answer(stage: Stage, step: s.Answer) -> Rejection | None:
+    if step.every:
+        return _answer_every(stage, step)
+    chosen = _choose(stage, step, _waits_for(Waiting.HUMAN))
+    if isinstance(chosen, Rejection):
+        return chosen
+    return stage.world.send(chosen.run, c.CompleteGate(chosen.visit.token, step.data, step.by, step.force))
+
+
+def _hand_gate(stage: Stage, step: s.HandGate) -> Rejection | None:
+    chosen = _choose(stage, step, _waits_for(Waiting.HUMAN))
+    if isinstance(chosen, Rejection):
+        return chosen
+    token = chosen.visit.token
+    commands: dict[str, c.Command] = {
+        "claim_gate": c.ClaimGate(token, step.by),
+        "release_gate": c.ReleaseGate(token, step.by, step.force),
+        "delegate_gate": c.DelegateGate(token, step.to, step.by, step.force),
+    }
+    return stage.world.send(chosen.run, commands[step.move])
+
+
+def _answer_every(stage: Stage, step: s.Answer) -> Rejection | None:
+    found = candidates(_choice(stage, step), stage.observed())
+    if isinstance(found, Rejection):
+        return found
+    open_gates = list(filter(_waits_for(Waiting.HUMAN), found))
+    if not open_gates:
+        return Rejection("INVALID_STATE", f"no gate is open at {step.address}")
+    for run, visit in open_gates:
+        rejection = stage.world.send(run, c.CompleteGate(visit.token, step.data))
+        if rejection is not None:
+            return rejection
+    return None
+
+
+def _callback(stage: Stage, step: s.Callback) -> Rejection | None:
+    chosen = _choose(stage, step, _waits_for(Waiting.EXTERNAL))
+    if isinstance(chosen, Rejection):
+        return chosen
+    attempt = step.attempt if step.attempt is not None else chosen.visit.attempt
+    command = c.ReceiveCallback(chosen.visit.token, attempt, step.output, step.error)
+    answers = []
+    for _time in range(step.times):
+        answers.append(stage.world.send(chosen.run, command))
+        stage.world.settle()
+    return next((answer for answer in answers if answer is not None), None)
+
+
+def _cancel_node(stage: Stage, step: s.CancelNode) -> Rejection | None:
+    chosen = _choose(stage, step, lambda chosen: chosen.visit.live)
+    if isinstance(chosen, Rejection):
+        return chosen
+    return stage.world.send(chosen.run, c.CancelToken(chosen.visit.token))
+
+
+def _retry(stage: Stage, step: s.Retry) -> Rejection | None:
+    chosen = _choose(stage, step, _has_failed)
+    if isinstance(chosen, Rejection):
+        return chosen
+    return stage.world.send(chosen.run, c.RetryToken(chosen.visit.token))
+
+
+def _retry_run(stage: Stage, step: s.RetryRun) -> Rejection | None:
+    return _tell(stage, step, c.RetryRun())
+
+
+def _has_failed(chosen: Chosen) -> bool:
+    return chosen.visit.state in (TokenState.FAILED, TokenState.TIMED_OUT)
+
+
+def _cancel_run(stage: Stage, step: s.CancelRun) -> Rejection | None:
+    return _tell(stage, step, c.CancelRun())
+
+
+def _cancel_group(stage: Stage, step: s.CancelGroup) -> Rejection | None:
+    return _tell(stage, step, c.CancelGroup(step.group, step.join))
+
+
+def _pause(stage: Stage, step: s.Pause) -> Rejection | None:
+    return _tell(stage, step, c.PauseRun())
+
+
+def _resume(stage: Stage, step: s.Resume) -> Rejection | None:
+    return _tell(stage, step, c.ResumeRun())
+
+
+def _extend(stage: Stage, step: s.ExtendTimeout) -> Rejection | None:
+    return _tell(stage, step, c.ExtendTimeout(step.ms))
+
+
+def _abort(stage: Stage, step: s.Abort) -> Rejection | None:
+    return _tell(stage, step, c.AbortRun())
+
+
+def _skip_compensation(stage: Stage, step: s.SkipCompensation) -> Rejection | None:
+    return _compensate(stage, step, step.address, c.SkipCompensation)
+
+
+def _retry_compensation(stage: Stage, step: s.RetryCompensation) -> Rejection | None:
+    return _compensate(stage, step, step.address, c.RetryCompensation)
+
+
+def _compensate(stage: Stage, step: s.Step, address: str, command: Callable[[RecordId], c.Command]) -> Rejection | None:
+    """The record of the visit an address means: the one whose undoing has failed, if there is such a one."""
+    inner = address.removeprefix("compensate(").removesuffix(")") if address.startswith("compensate(") else address
+    found = candidates(_choice(stage, step, inner), stage.observed())
+    if isinstance(found, Rejection):
+        return found
+    records = [
+        (run, record)
+        for run, visit in found
+        for record in stage.world.projection(run).records.values()
+        if record.visit is visit
+    ]
+    if not records:
+        return Rejection("INVALID_STATE", f"{address} has left nothing to compensate")
+    run, record = next((pair for pair in records if _is_stuck(pair[1])), records[-1])
+    return stage.world.send(run, command(record.id))
+
+
+def _is_stuck(record: Record) -> bool:
+    return record.status == "failed"
+
+
+def _add_siblings(stage: Stage, step: s.AddSiblings) -> Rejection | None:
+    return _tell(stage, step, c.AddSiblings(step.group, step.items, step.count, stage.next_id()))
+
+
+def _close_group(stage: Stage, step: s.CloseGroup) -> Rejection | None:
+    return _tell(stage, step, c.CloseGroup(step.group))
+
+
+def _crash(stage: Stage, step: s.Crash) -> None:
+    if step.at is None:
+        stage.world.crash(step.down_ms)
+    else:
+        stage.world.crash_at(step.at, step.count, step.down_ms)
+
+
+def _start(stage: Stage, step: s.StartRun) -> Rejection | None:
+    start = step.start
+    workflow = start.workflow or stage.world.state(stage.main).graph.workflow_name
+    run = stage.world.start(
+        workflow, start.input, entity=start.entity, idempotency_key=start.idempotency_key, name=start.name
+    )
+    if isinstance(run, Rejection):
+        return run
+    if start.name is not None:
+        stage.names[start.name] = run
+    return None
+
+
+def _deploy(stage: Stage, step: s.Deploy) -> Rejection | None:
+    loaded = load_definition(step.definition, check_functions=step.refused is not None)
+    if loaded.workflow is None:
+        codes = [problem.code for problem in loaded.errors]
+        kind = step.refused if step.refused in codes else codes[0]
+        return Rejection(str(kind), "; ".join(str(problem) for problem in loaded.errors))
+    stage.world.deploy(loaded.workflow)
+    return None
+
+
+def _tell(stage: Stage, step: s.Step, command: c.Command) -> Rejection | None:
+    """Sends a command to the run a step names, or to the run under test."""
+    return stage.world.send(_run_of(stage, step), command)
+
+
+def _run_of(stage: Stage, step: s.Step) -> RunId:
+    return stage.run_named(step.run, step.place).projection.run if step.run is not None else stage.main
+
+
+def _choose(stage: Stage, step: Any, fits: Fits) -> Chosen | Rejection:
+    return choose(_choice(stage, step), stage.observed(), fits)
+
+
+def _choice(stage: Stage, step: Any, address: str | None = None) -> Choice:
+    within = stage.run_named(step.run, step.place) if step.run is not None else None
+    return Choice(address or step.address, step.place, step.visit, within)
+
+
+def _waits_for(reason: Waiting) -> Fits:
+    return lambda chosen: chosen.visit.waiting is reason
+
+
+_ACTS: dict[type[s.Step], Act] = {
+    s.Advance: _advance,
+    s.Settle: _settle,
+    s.Release: _release,
+    s.Signal: _signal,
+    s.Answer: _answer,
+    s.HandGate: _hand_gate,
+    s.Callback: _callback,
+    s.CancelRun: _cancel_run,
+    s.CancelGroup: _cancel_group,
+    s.CancelNode: _cancel_node,
+    s.Retry: _retry,
+    s.RetryRun: _retry_run,
+    s.Pause: _pause,
+    s.Resume: _resume,
+    s.ExtendTimeout: _extend,
+    s.Abort: _abort,
+    s.SkipCompensation: _skip_compensation,
+    s.RetryCompensation: _retry_compensation,
+    s.AddSiblings: _add_siblings,
+    s.CloseGroup: _close_group,
+    s.Crash: _crash,
+    s.StartRun: _start,
+    s.Deploy: _deploy,
+}

@@ -1,0 +1,249 @@
+"""A scenario as data: what was written, checked, and nothing decided yet.
+
+Owns the shapes of docs/reference/scenarios.md. Promises that every `Scenario` is well-formed; whether its
+addresses name nodes that exist is known only once its definitions are loaded. Must not know how it is run.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from treadle.model.errors import Error
+from treadle.model.references import EntityRef
+from treadle.testing.scenario.place import Place
+from treadle.testing.world.outcomes import CrashPoint, Outcome
+
+Json = Any
+
+
+class Mock(Struct, frozen=True):
+    """Successive executions take successive outcomes; the last one repeats."""
+
+    address: str
+    outcomes: tuple[Outcome, ...]
+    place: Place
+
+
+class Start(Struct, frozen=True):
+    """How a run begins."""
+
+    workflow: str | None = None
+    input: Json = {}
+    entity: EntityRef | None = None
+    idempotency_key: str | None = None
+    name: str | None = None
+    place: Place | None = None
+
+
+class Definition(Struct, frozen=True):
+    """A workflow the scenario deploys: written inline, or in a file of its own."""
+
+    place: Place
+    file: str | None = None
+    workflow: str | None = None
+    """Which one of the file's."""
+
+
+class ErrorExpected(Struct, frozen=True):
+    kind: str | None = None
+    message_contains: str | None = None
+
+
+class WaitExpected(Struct, frozen=True):
+    node: str
+    reason: str
+    awaiting: int | None = None
+
+
+class EntityExpected(Struct, frozen=True):
+    """Only the keys that were given are compared."""
+
+    position: dict[str, Json]
+    journey: list[dict[str, Json]] | None = None
+
+
+class Expectation(Struct, frozen=True):
+    """Only what is given is checked; None is "not given"."""
+
+    place: Place
+    status: str | None = None
+    error: ErrorExpected | None = None
+    visits: dict[str, int] | None = None
+    attempts: dict[str, int] | None = None
+    order: list[str] | None = None
+    paths: dict[str, list[str]] | None = None
+    state: Json = None
+    output: Json = None
+    node_output: dict[str, Json] | None = None
+    waiting: list[WaitExpected] | None = None
+    tokens: dict[str, int] | None = None
+    events: list[str] | None = None
+    no_events: list[str] | None = None
+    event_counts: dict[str, int] | None = None
+    warnings: list[str] | None = None
+    elapsed_ms: int | None = None
+    runs: dict[str, Expectation] | None = None
+    entity: EntityExpected | None = None
+    dispatches: dict[str, int] | None = None
+
+
+class Step(Struct, frozen=True, kw_only=True):
+    """One thing done to the run. `refused` is the error kind it must be refused with, `expect_refused` what the refusal
+    must say."""
+
+    place: Place
+    refused: str | None = None
+    expect_refused: tuple[str, ...] = ()
+    visit: int | None = None
+    run: str | None = None
+
+
+class Advance(Step, frozen=True):
+    ms: int
+
+
+class Settle(Step, frozen=True):
+    pass
+
+
+class Release(Step, frozen=True):
+    address: str
+    outcome: Outcome
+
+
+class Signal(Step, frozen=True):
+    name: str
+    key: Json = None
+    data: Json = None
+
+
+class Answer(Step, frozen=True):
+    """A person completes a gate, or every open one at a node."""
+
+    address: str
+    data: Json = None
+    every: bool = False
+    by: str | None = None
+    force: bool = False
+
+
+class HandGate(Step, frozen=True):
+    """Somebody claims a gate, releases it or passes it on."""
+
+    address: str
+    move: str
+    """claim_gate | release_gate | delegate_gate"""
+    by: str
+    to: str = ""
+    force: bool = False
+
+
+class Callback(Step, frozen=True):
+    address: str
+    output: Json = None
+    error: Error | None = None
+    times: int = 1
+    attempt: int | None = None
+
+
+class CancelRun(Step, frozen=True):
+    pass
+
+
+class CancelGroup(Step, frozen=True):
+    group: str
+    join: Literal["fire", "drop"] = "fire"
+
+
+class CancelNode(Step, frozen=True):
+    address: str
+
+
+class Retry(Step, frozen=True):
+    address: str
+
+
+class RetryRun(Step, frozen=True):
+    """Of everything in the run that failed unhandled."""
+
+
+class Pause(Step, frozen=True):
+    pass
+
+
+class Resume(Step, frozen=True):
+    pass
+
+
+class ExtendTimeout(Step, frozen=True):
+    ms: int
+
+
+class Abort(Step, frozen=True):
+    pass
+
+
+class SkipCompensation(Step, frozen=True):
+    address: str
+
+
+class RetryCompensation(Step, frozen=True):
+    address: str
+
+
+class AddSiblings(Step, frozen=True):
+    group: str
+    items: list[Json] | None = None
+    count: int | None = None
+
+
+class CloseGroup(Step, frozen=True):
+    group: str
+
+
+class Crash(Step, frozen=True):
+    """Now, or (`at`) at the n-th such point from here."""
+
+    at: CrashPoint | None = None
+    count: int = 1
+    down_ms: int = 0
+
+
+class StartRun(Step, frozen=True):
+    start: Start
+
+
+class Deploy(Step, frozen=True):
+    definition: Definition
+
+
+class Expect(Step, frozen=True):
+    expectation: Expectation
+
+
+class DeployExpected(Struct, frozen=True):
+    """The problem a definition must have."""
+
+    code: str
+    at: str | None = None
+
+
+class Scenario(Struct, frozen=True):
+    """One document of a scenario file."""
+
+    name: str
+    file: str
+    line: int
+    definitions: list[Definition]
+    start: Start
+    mocks: list[Mock]
+    steps: list[Step] | None = None
+    """None: the run is driven to its end."""
+    expect: Expectation | None = None
+    deploy_error: DeployExpected | None = None
+    deploy_warning: DeployExpected | None = None
+    shuffle: int = 0
+    runs: bool = True
+    """False when only the deployment is of interest."""

@@ -1,0 +1,249 @@
+"""The `steps` of a scenario: one parser per verb.
+
+Part of the parser (see `parse`); owns the verbs and the modifiers every step may carry: `refused`, `expect_refused`,
+`visit`, `run`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypedDict
+
+from treadle.language.problem import nearest
+from treadle.testing.scenario import form as s
+from treadle.testing.scenario.parse_expect import parse_expectation
+from treadle.testing.scenario.parse_parts import parse_definition, parse_error, parse_start
+from treadle.testing.scenario.place import Place
+from treadle.testing.world.outcomes import Outcome
+
+Fields = dict[str, Place]
+
+_MODIFIERS = frozenset({"refused", "expect_refused", "visit", "run"})
+Parser = Callable[[Place, Fields, "Modifiers"], s.Step]
+_POINTS = ("before_commit", "after_commit", "after_dispatch")
+
+
+class Modifiers(TypedDict):
+    """The modifiers of a step, as its class takes them."""
+
+    place: Place
+    refused: str | None
+    expect_refused: tuple[str, ...]
+    visit: int | None
+    run: str | None
+
+
+def parse_step(place: Place) -> s.Step:
+    """One step: a map with exactly one verb."""
+    entries = place.map()
+    verbs = [key for key in entries if key in _VERBS]
+    if len(verbs) > 1:
+        place.refuse(f"a step does one thing, this one does {len(verbs)}: {', '.join(verbs)}")
+    if not verbs:
+        _refuse_verb(place, entries)
+    verb = _VERBS[verbs[0]]
+    fields = place.fields({verbs[0], *verb.more, *_MODIFIERS}, f"a `{verbs[0]}` step")
+    return verb.parse(fields[verbs[0]], fields, _modifiers(place, fields))
+
+
+def _refuse_verb(place: Place, entries: Fields) -> None:
+    for key, entry in entries.items():
+        if near := nearest(key, _VERBS):
+            entry.refuse(f"unknown step `{key}`; did you mean `{near}`?", key=True)
+    place.refuse(f"a step needs one of: {', '.join(_VERBS)}")
+
+
+def _modifiers(place: Place, fields: Fields) -> Modifiers:
+    return Modifiers(
+        place=place,
+        refused=fields["refused"].text() if "refused" in fields else None,
+        expect_refused=_texts(fields["expect_refused"]) if "expect_refused" in fields else (),
+        visit=fields["visit"].count(1) if "visit" in fields else None,
+        run=fields["run"].text() if "run" in fields else None,
+    )
+
+
+def _texts(value: Place) -> tuple[str, ...]:
+    texts = tuple(place.text() for place in value.items())
+    if not texts:
+        value.refuse("name at least one text that the refusal must contain")
+    return texts
+
+
+def _advance(value: Place, _fields: Fields, modifiers: Modifiers) -> s.Step:
+    return s.Advance(ms=value.count(), **modifiers)
+
+
+def _extend(value: Place, _fields: Fields, modifiers: Modifiers) -> s.Step:
+    return s.ExtendTimeout(ms=value.count(), **modifiers)
+
+
+def _bare(step: Callable[..., s.Step]) -> Parser:
+    def parse(value: Place, _fields: Fields, modifiers: Modifiers) -> s.Step:
+        value.true()
+        return step(**modifiers)
+
+    return parse
+
+
+def _addressed(step: Callable[..., s.Step]) -> Parser:
+    def parse(value: Place, _fields: Fields, modifiers: Modifiers) -> s.Step:
+        return step(address=value.text(), **modifiers)
+
+    return parse
+
+
+def _retry(value: Place, _fields: Fields, modifiers: Modifiers) -> s.Step:
+    return s.RetryRun(**modifiers) if value.text() == "run" else s.Retry(address=value.text(), **modifiers)
+
+
+def _release(value: Place, fields: Fields, modifiers: Modifiers) -> s.Step:
+    _not_both(fields)
+    outcome = Outcome(
+        output=fields["output"].value if "output" in fields else {},
+        error=parse_error(fields["error"]) if "error" in fields else None,
+    )
+    return s.Release(address=value.text(), outcome=outcome, **modifiers)
+
+
+def _signal(value: Place, _fields: Fields, modifiers: Modifiers) -> s.Step:
+    parts = value.fields({"name", "key", "data"}, "`signal`")
+    if "name" not in parts:
+        value.refuse("a signal needs its `name`")
+    return s.Signal(name=parts["name"].text(), key=_json(parts, "key"), data=_json(parts, "data"), **modifiers)
+
+
+def _gate(value: Place, fields: Fields, modifiers: Modifiers) -> s.Step:
+    by = fields["by"].text() if "by" in fields else None
+    return s.Answer(address=value.text(), data=_json(fields, "data"), by=by, force=_forced(fields), **modifiers)
+
+
+def _gates(value: Place, fields: Fields, modifiers: Modifiers) -> s.Step:
+    return s.Answer(address=value.text(), data=_json(fields, "data"), every=True, **modifiers)
+
+
+def _hand_gate(move: str) -> Parser:
+    def parse(value: Place, fields: Fields, modifiers: Modifiers) -> s.Step:
+        for name in ("by", "to") if move == "delegate_gate" else ("by",):
+            if name not in fields:
+                value.refuse(f"`{move}` needs `{name}`: somebody's name")
+        to = fields["to"].text() if "to" in fields else ""
+        by, force = fields["by"].text(), _forced(fields)
+        return s.HandGate(address=value.text(), move=move, by=by, to=to, force=force, **modifiers)
+
+    return parse
+
+
+def _forced(fields: Fields) -> bool:
+    return "force" in fields and fields["force"].flag()
+
+
+def _callback(value: Place, fields: Fields, modifiers: Modifiers) -> s.Step:
+    _not_both(fields)
+    return s.Callback(
+        address=value.text(),
+        output=fields["output"].value if "output" in fields else {},
+        error=parse_error(fields["error"]) if "error" in fields else None,
+        times=fields["times"].count(1) if "times" in fields else 1,
+        attempt=fields["attempt"].count(1) if "attempt" in fields else None,
+        **modifiers,
+    )
+
+
+def _cancel(value: Place, _fields: Fields, modifiers: Modifiers) -> s.Step:
+    if isinstance(value.value, str):
+        value.choice({"run"}, "thing to cancel")
+        return s.CancelRun(**modifiers)
+    parts = value.fields({"group", "node", "join"}, "`cancel`")
+    if "group" in parts and "node" not in parts:
+        join: Any = parts["join"].choice({"fire", "drop"}, "`join`") if "join" in parts else "fire"
+        return s.CancelGroup(group=parts["group"].text(), join=join, **modifiers)
+    if set(parts) != {"node"}:
+        value.refuse("cancel `run`, `{group: g, join?}` or `{node: n}`")
+    return s.CancelNode(address=parts["node"].text(), **modifiers)
+
+
+def _add_siblings(value: Place, _fields: Fields, modifiers: Modifiers) -> s.Step:
+    parts = value.fields({"group", "items", "count"}, "`add_siblings`")
+    if "group" not in parts or ("items" in parts) == ("count" in parts):
+        value.refuse("adding siblings needs a `group` and either `items` or a `count`")
+    items = parts["items"].value if "items" in parts else None
+    count = parts["count"].count() if "count" in parts else None
+    if items is not None:
+        parts["items"].items()
+    return s.AddSiblings(group=parts["group"].text(), items=items, count=count, **modifiers)
+
+
+def _close_group(value: Place, _fields: Fields, modifiers: Modifiers) -> s.Step:
+    return s.CloseGroup(group=value.text(), **modifiers)
+
+
+def _crash(value: Place, _fields: Fields, modifiers: Modifiers) -> s.Step:
+    if value.value is True:
+        return s.Crash(**modifiers)
+    parts = value.fields({"at", "count", "down_ms"}, "`crash`")
+    if "count" in parts and "at" not in parts:
+        parts["count"].refuse("a count needs the point it counts: `at`", key=True)
+    at: Any = parts["at"].choice(_POINTS, "crash point") if "at" in parts else None
+    return s.Crash(
+        at=at,
+        count=parts["count"].count(1) if "count" in parts else 1,
+        down_ms=parts["down_ms"].count() if "down_ms" in parts else 0,
+        **modifiers,
+    )
+
+
+def _start(value: Place, _fields: Fields, modifiers: Modifiers) -> s.Step:
+    return s.StartRun(start=parse_start(value, "as"), **modifiers)
+
+
+def _deploy(value: Place, _fields: Fields, modifiers: Modifiers) -> s.Step:
+    return s.Deploy(definition=parse_definition(value), **modifiers)
+
+
+def _expect(value: Place, _fields: Fields, modifiers: Modifiers) -> s.Step:
+    return s.Expect(expectation=parse_expectation(value), **modifiers)
+
+
+def _json(fields: Fields, key: str) -> Any:
+    return fields[key].value if key in fields else None
+
+
+def _not_both(fields: Fields) -> None:
+    if "output" in fields and "error" in fields:
+        fields["error"].refuse("an outcome has an output or an error, not both", key=True)
+
+
+class Verb(NamedTuple):
+    """How a step is read, and which keys it has beside its verb."""
+
+    parse: Parser
+    more: tuple[str, ...] = ()
+
+
+_VERBS: dict[str, Verb] = {
+    "advance_ms": Verb(_advance),
+    "settle": Verb(_bare(s.Settle)),
+    "release": Verb(_release, ("output", "error")),
+    "signal": Verb(_signal),
+    "gate": Verb(_gate, ("data", "by", "force")),
+    "gates": Verb(_gates, ("data",)),
+    "claim_gate": Verb(_hand_gate("claim_gate"), ("by",)),
+    "release_gate": Verb(_hand_gate("release_gate"), ("by", "force")),
+    "delegate_gate": Verb(_hand_gate("delegate_gate"), ("to", "by", "force")),
+    "callback": Verb(_callback, ("output", "error", "times", "attempt")),
+    "cancel": Verb(_cancel),
+    "retry": Verb(_retry),
+    "pause": Verb(_bare(s.Pause)),
+    "resume": Verb(_bare(s.Resume)),
+    "extend_timeout_ms": Verb(_extend),
+    "abort": Verb(_bare(s.Abort)),
+    "skip_compensation": Verb(_addressed(s.SkipCompensation)),
+    "retry_compensation": Verb(_addressed(s.RetryCompensation)),
+    "add_siblings": Verb(_add_siblings),
+    "close_group": Verb(_close_group),
+    "crash": Verb(_crash),
+    "start": Verb(_start),
+    "deploy": Verb(_deploy),
+    "expect": Verb(_expect),
+}

@@ -1,0 +1,92 @@
+"""A scenario on stage: its world, the names of its runs, and what an expectation may see of them.
+
+Owns the names. Must not act: `acting` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from treadle.kernel.group_state import Arrival
+from treadle.kernel.standing import unspawned
+from treadle.kernel.state import RunState
+from treadle.model.ids import RunId
+from treadle.model.states import Waiting
+from treadle.testing.scenario.observed import Observed, ObservedRun
+from treadle.testing.scenario.place import Place
+from treadle.testing.world.projection import Visit
+from treadle.testing.world.world import World
+
+
+@dataclass(slots=True)
+class Stage:
+    """See the module's docstring."""
+
+    world: World
+    main: RunId
+    """The run under test."""
+    names: dict[str, RunId] = field(default_factory=dict)
+    """What `start: {as: name}` called them."""
+    sent: int = 0
+    """Messages so far: gives each an id, so that a repeated delivery is recognised."""
+
+    def observed(self) -> Observed:
+        """The world as it is now."""
+        runs = {run: self._observe(run) for run in self.world.runs}
+        named = _by_workflow(runs.values())
+        named |= _by_workflow(observed for run, observed in runs.items() if run not in self.names.values())
+        named |= {name: [runs[run]] for name, run in self.names.items()}
+        return Observed(runs[self.main], named, self.world.clock.now)
+
+    def run_named(self, name: str, place: Place) -> ObservedRun:
+        """The run a step names."""
+        found = self.observed().named.get(name, [])
+        if len(found) != 1:
+            known = ", ".join(sorted(self.observed().named))
+            place.refuse(f"{len(found) or 'no'} runs are called {name!r}; there are: {known}")
+        return found[0]
+
+    def next_id(self) -> str:
+        self.sent += 1
+        return f"scenario-{self.sent}"
+
+    def _observe(self, run: RunId) -> ObservedRun:
+        world = self.world
+        state = world.state(run)
+        return ObservedRun(
+            workflow=state.graph.workflow_name,
+            refs=frozenset(state.graph.nodes),
+            projection=world.projection(run),
+            context=state.context,
+            dispatches=lambda visit: world.workers.dispatches[run, visit.token],
+            awaiting=lambda visit: awaiting(state, visit),
+        )
+
+
+def _by_workflow(runs: Iterable[ObservedRun]) -> dict[str, list[ObservedRun]]:
+    """A workflow's name means its runs; where some have no name of their own, those."""
+    found: dict[str, list[ObservedRun]] = {}
+    for run in runs:
+        found.setdefault(run.workflow, []).append(run)
+    return found
+
+
+def awaiting(state: RunState, visit: Visit) -> int | None:
+    """How many live branches a visit that waits for siblings still waits for; None for other waits."""
+    token = state.tokens.get(visit.token)
+    if token is None or visit.waiting is not Waiting.SIBLINGS or not token.arrivals:
+        return None
+    return max(_awaited_by(state, state.arrivals[arrival]) for arrival in token.arrivals)
+
+
+def _awaited_by(state: RunState, arrival: Arrival) -> int:
+    if arrival.group is None:
+        held = state.node_joins[arrival.target, arrival.item].held
+        delivered = {state.arrivals[other].via for other in held}
+        return len({transition.id for transition in state.graph.nodes[arrival.target].inbound} - delivered)
+    group = state.groups[arrival.group]
+    for site in group.sites:
+        if state.graph.sites[site.index].target.ref == arrival.target:
+            return len(site.live) + unspawned(group)
+    return 0

@@ -1,0 +1,216 @@
+"""The engine of a virtual world: the `runtime.Core` that serves people, on a virtual clock, with scripted work, mortal.
+
+Owns one core and the agenda of what will happen to it. Promises that it is the same core that serves people: nothing of
+it is replaced but its ports and the question who else is alive. Between two things on the agenda the event loop runs
+until the core is quiet. Must not keep anything a recovery would need: a crash bars its way to the store and drops it,
+unclosed.
+
+                          ┌ before_commit: the batch is lost, the asker asks again
+    command ──► decide ──►│ commit ──►│ deliver ──►│ …
+                                      │            └ after_dispatch: work was handed out, its result is lost
+                                      └ after_commit: the asker has its answer, nobody else was told
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from itertools import count
+from typing import Any
+
+from treadle.errors import TreadleError
+from treadle.kernel.state import RunState
+from treadle.model.commands import Command, StartRun
+from treadle.model.errors import Rejection
+from treadle.model.ids import RunId, TimerId
+from treadle.runtime.base.ports import Report
+from treadle.runtime.coordinate.gathering import Decided
+from treadle.runtime.deliver.core import Core
+from treadle.store.port import Fence, InboxAnswer, OutboxRow
+from treadle.testing.world.agenda import Agenda, Happening
+from treadle.testing.world.doorway import Doorway, as_store
+from treadle.testing.world.fuse import Crashed
+from treadle.testing.world.scripted import AgendaClock, ScriptedExecutor, SilentCourier
+from treadle.testing.world.surroundings import Surroundings
+
+PATIENCE_S = 30.0
+"""Seconds of the event loop within which an engine comes to rest between two things: what takes longer is stuck."""
+LEASE_MS = 1 << 50
+"""A lease no virtual clock outlives: a scenario's engine loses it by crashing, never by dawdling."""
+
+_names = count(1)
+
+
+class Stuck(TreadleError):
+    """The engine does not come to rest."""
+
+
+class Engine:
+    """See the module's docstring. `heads` says how far every run has come, durably; it belongs to the world."""
+
+    def __init__(self, around: Surroundings, heads: dict[RunId, int]) -> None:
+        self.around = around
+        self.agenda = Agenda(around.random)
+        self._heads = heads
+        self._known: dict[RunId, RunState] = {}
+        self._crash: Crashed | None = None
+        self._resting: asyncio.Task[Any] | None = None
+        self._defect: Exception | None = None
+        """What deciding has raised: an engine that serves people goes on with other runs, a test does not."""
+        self._answer: Any = None
+        """What the thing under way has come to, before the core is quiet again."""
+        self.doorway = Doorway(around, heads, self._blow)
+        self.store = as_store(self.doorway)
+        self.core: Core
+        self.executor: ScriptedExecutor
+
+    def open(self) -> None:
+        """Takes the store, from whichever engine had it, and makes up for what that one left undone."""
+        self._live(self._open())
+
+    async def _open(self) -> None:
+        owner = f"engine-{next(_names)}"
+        fences = [await self._taken(owner, shard) for shard in range(self.around.store.shards)]
+        made = PlayedCore if self.around.random is not None else LonelyCore
+        self.core = made(self.store, AgendaClock(self), self._make_executor, SilentCourier(self))
+        if isinstance(self.core, PlayedCore):
+            self.core.engine = self
+        deliver = self.core.coordinator.deliver
+
+        def after_commit(decided: list[Decided], rows: list[OutboxRow]) -> None:
+            try:
+                for _commit in range(self.doorway.take_committed()):
+                    self.around.fuse.passing("after_commit")
+            except Crashed as crash:
+                self._blow(crash)
+            else:
+                deliver(decided, rows)
+
+        self.core.coordinator.deliver = after_commit
+        self.core.coordinator.on_defect = self._note_defect
+        await self.core.open()
+        await self.core.gain(*fences)
+
+    async def _taken(self, owner: str, shard: int) -> Fence:
+        fence = await self.around.store.lease(shard, owner, self.around.clock.now, LEASE_MS, evict=True)
+        assert fence is not None, "the lost engine's lease is taken from it"
+        return fence
+
+    def _make_executor(self, report: Report) -> ScriptedExecutor:
+        self.executor = ScriptedExecutor(self, report)
+        return self.executor
+
+    def look(self) -> None:
+        """Somebody has deployed something."""
+        self._live(self.core.library.refresh())
+
+    def start(self, workflow: str, command: StartRun) -> Rejection | None:
+        """Creates a run of the newest version."""
+        return self._ask(self.core.coordinator.ask(command.run, command, workflow))
+
+    def handle(self, run: RunId, command: Command) -> Rejection | None:
+        """One command about one run, to its commit."""
+        rejection = self._ask(self.core.coordinator.ask(run, command))
+        self.executor.heard(run, command)
+        return rejection
+
+    def _ask(self, question: Coroutine[Any, Any, InboxAnswer]) -> Rejection | None:
+        answer: InboxAnswer = self._live(question)
+        return answer.rejection
+
+    def act(self, action: Callable[[], None]) -> None:
+        """Does something where the core lives, and lets it come to rest."""
+
+        async def acting() -> None:
+            action()
+
+        self._live(acting())
+
+    def answer_later(self, run: RunId, command: Command, after_ms: int) -> None:
+        """A worker will report so much later; if this engine dies before, its worker does too."""
+        self.agenda.at(self.around.clock.now + after_ms, lambda: self._hear(run, command))
+
+    def _hear(self, run: RunId, command: Command) -> None:
+        self.handle(run, command)
+
+    def at_once(self, happening: Happening) -> None:
+        """Will happen now, when the core has come to rest."""
+        self.agenda.at(self.around.clock.now, happening)
+
+    def state(self, run: RunId) -> RunState | None:
+        """The state the engine decides on, else what its history gives."""
+        known = self._known.get(run)
+        if known is not None and known.seq == self._heads.get(run):
+            return known
+        state = self.around.wait(self.core.coordinator.state(run))
+        if state is not None:
+            self._known[run] = state
+        return state
+
+    def die(self) -> None:
+        """Without another word: nothing it does reaches the store any more."""
+        self.doorway.bar()
+        self.core.coordinator.stop(Stuck("it has crashed"))
+        tasks = asyncio.all_tasks(self.around.loop)
+        for task in tasks:
+            task.cancel()
+        self.around.wait(_gone(tasks))
+
+    def _note_defect(self, problem: Exception) -> None:
+        self._defect = self._defect or problem
+
+    def _blow(self, crash: Crashed) -> None:
+        self.doorway.bar()
+        if self._crash is None:
+            self._crash = crash
+            if self._resting is not None:
+                self._resting.cancel()
+
+    def _live(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """Does some work and runs the loop until the core is quiet. Raises `Crashed` if it dies meanwhile."""
+        self._answer = None
+        self._resting = resting = self.around.loop.create_task(self._rest(work))
+        patience = self.around.loop.call_later(PATIENCE_S, resting.cancel)
+        try:
+            result = self.around.wait(resting)
+        except asyncio.CancelledError:
+            if self._crash is None:
+                raise Stuck(f"the engine did not come to rest within {PATIENCE_S:.0f} s") from None
+            crash, answer = self._crash, self._answer
+            crash.committed = answer is not None
+            crash.rejection = answer.rejection if isinstance(answer, InboxAnswer) else None
+            raise crash from None
+        finally:
+            patience.cancel()
+            self._resting = None
+        if self._defect is not None:
+            raise self._defect
+        return result
+
+    async def _rest(self, work: Coroutine[Any, Any, Any]) -> Any:
+        result = self._answer = await work
+        await self.core.wait_quiet()
+        if self.core.coordinator.stopped is not None:
+            raise self.core.coordinator.stopped
+        return result
+
+
+class LonelyCore(Core):
+    """The only one on its store: every worker of the last engine died with it, whatever its lease says."""
+
+    def _is_gone(self, _worker: str | None) -> bool:
+        return True
+
+
+class PlayedCore(LonelyCore):
+    """Under a shuffled order every due timer has a place of its own on the agenda: what is due at one instant may be
+    noticed in any order, and anything may come between."""
+
+    engine: Engine
+
+    def _due(self, run: RunId, timer: TimerId) -> None:
+        self.engine.at_once(lambda: self.engine.act(lambda: Core._due(self, run, timer)))
+
+
+async def _gone(tasks: set[asyncio.Task[Any]]) -> None:
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,45 @@
+"""Crash points: an engine passes them, and an armed fuse blows it up at one of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from treadle.model.errors import Rejection
+from treadle.testing.world.outcomes import CrashPoint
+
+
+class Crashed(Exception):
+    """The engine is gone, at this very point. Whoever drives it makes a new one."""
+
+    def __init__(self, point: CrashPoint, down_ms: int) -> None:
+        super().__init__(point)
+        self.down_ms = down_ms
+        self.committed = point != "before_commit"
+        """Whether what was being decided is durable."""
+        self.rejection: Rejection | None = None
+        """What the decision answered; whoever asked learns it by asking again."""
+
+
+@dataclass(slots=True)
+class Fuse:
+    """At most one is armed: the n-th passing of its point, from when it was armed."""
+
+    point: CrashPoint | None = None
+    left: int = 0
+    down_ms: int = 0
+
+    def arm(self, point: CrashPoint, count: int, down_ms: int = 0) -> None:
+        self.point, self.left, self.down_ms = point, count, down_ms
+
+    @property
+    def armed(self) -> bool:
+        return self.point is not None
+
+    def passing(self, point: CrashPoint) -> None:
+        """An engine is at a crash point."""
+        if point != self.point:
+            return
+        self.left -= 1
+        if self.left == 0:
+            self.point = None
+            raise Crashed(point, self.down_ms)

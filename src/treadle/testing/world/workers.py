@@ -1,0 +1,119 @@
+"""Whoever executes tasks in a virtual world: mocks where there are any, the real task otherwise.
+
+Owns held work, which a crash loses. Promises that an attempt runs through the same pipeline as in an engine,
+schemas and step semantics included, on virtual time; that nothing is sent to the outside; and an exact count
+of what was handed out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from treadle.actions.failure import error_of
+from treadle.actions.mock import mock_reply
+from treadle.actions.protocol import AttemptFacts, Call, Failed, Reply
+from treadle.actions.registry import Registry
+from treadle.errors import TreadleError
+from treadle.graph.compile import SUSPENDING
+from treadle.model.definition import Task
+from treadle.model.effects import RunTask
+from treadle.model.ids import RunId, TokenId
+from treadle.runtime.execute.drive import Drive, Hold, Hook
+from treadle.runtime.execute.task import Invoke, run_task
+from treadle.runtime.execute.task import Outcome as Result
+from treadle.testing.world.catalog import Deployed
+from treadle.testing.world.mocks import Execution, Place, Reading, Script
+from treadle.testing.world.outcomes import Outcome
+
+NOTHING = Result(output={})
+"""What a node without task and without a mock that fits comes to."""
+
+
+@dataclass(slots=True)
+class _Held:
+    attempt: int
+    drive: Drive
+    reading: Reading
+
+
+class Workers:
+    """Executes attempts. `dispatches` counts hand-outs by visit and survives crashes; the work does not."""
+
+    def __init__(self, script: Script, registry: Registry | None = None) -> None:
+        self.dispatches: Counter[tuple[RunId, TokenId]] = Counter()
+        self._script = script
+        self._registry = registry or Registry()
+        self._held: dict[tuple[RunId, TokenId], _Held] = {}
+
+    def begin(
+        self, deployed: Deployed, effect: RunTask, facts: AttemptFacts, stack: tuple[int, ...]
+    ) -> tuple[Result | None, int]:
+        """Executes an attempt: its result and how long that takes; no result while it is held."""
+        self.dispatches[facts.run, facts.token] += 1
+        place = Place(effect.node, compensation=effect.record is not None)
+        reading = self._script.reading(Execution(facts.run, facts.token, facts.attempt))
+        outcome = reading.take(place, stack) if self._script.covers(place) else None
+        if outcome is not None:
+            task, hook = _task(deployed, place, mocked=True), _whole(outcome)
+        else:
+            task, hook = _task(deployed, place, mocked=False), _stepwise(reading, place, stack)
+        if task is None:
+            return NOTHING, 0
+        drive = Drive(run_task(task, effect.input, facts, self._registry), hook)
+        result, elapsed_ms = drive.run()
+        if result is None:
+            self._held[facts.run, facts.token] = _Held(facts.attempt, drive, reading)
+        return result, elapsed_ms
+
+    def holds(self, run: RunId, token: TokenId) -> bool:
+        """Whether an attempt of this visit waits for a release."""
+        return (run, token) in self._held
+
+    def release(self, run: RunId, token: TokenId, outcome: Outcome) -> tuple[int, Result | None, int]:
+        """Lets a held attempt come to `outcome`: (attempt, its result, how long the rest takes)."""
+        held = self._held.pop((run, token))
+        held.reading.amend(outcome)
+        assert held.drive.held is not None
+        result, elapsed_ms = held.drive.release(_answer(outcome, held.drive.held.call))
+        if result is None:
+            self._held[run, token] = held
+        return held.attempt, result, elapsed_ms
+
+    def lose_everything(self) -> None:
+        """The engine that executed it all is gone."""
+        self._held.clear()
+
+
+def _task(deployed: Deployed, place: Place, *, mocked: bool) -> Task | None:
+    """As it runs here, or as it was written; a branch that no mock of a suspending node fits has none."""
+    node = (deployed.graph.definition if mocked else deployed.original).nodes[place.node]
+    task = node.task
+    if place.compensation:
+        task = node.compensate.task if node.compensate else None
+    return None if task is not None and task.steps[0].action.kind in SUSPENDING else task
+
+
+def _whole(outcome: Outcome) -> Hook:
+    return lambda invoke: _reply(outcome, invoke.call)
+
+
+def _stepwise(reading: Reading, place: Place, stack: tuple[int, ...]) -> Hook:
+    """Mocks of single steps; every other step is executed."""
+
+    def hook(invoke: Invoke) -> Reply | Hold | None:
+        outcome = reading.take(place._replace(step=invoke.call.step), stack)
+        return None if outcome is None else _reply(outcome, invoke.call)
+
+    return hook
+
+
+def _reply(outcome: Outcome, call: Call) -> Reply | Hold:
+    return Hold() if outcome.hold else _answer(outcome, call)
+
+
+def _answer(outcome: Outcome, call: Call) -> Reply:
+    try:
+        return mock_reply(outcome.config(), call)
+    except TreadleError as problem:  # a {cel} in its output that has no value for this input
+        return Failed(error_of(problem))

@@ -1,0 +1,280 @@
+"""A world in one thread on a virtual clock: a store, the engine that serves people, scripted workers. For tests of
+any kind.
+
+Owns when things happen, and the event loop the engine lives on. Promises determinism: the same commands under the same
+seed write the same histories, byte for byte; and that a crash loses exactly what a crash loses. Must not decide or keep
+anything itself, nor know scenario files; `runner` plays those on a world.
+
+    world = World({"judge[0]": [Outcome(output={"v": "aye"}, after_ms=300)]})
+    world.deploy(workflow)
+    run = world.start("panel", {"topic": "x"})
+    world.drive()
+    assert world.projection(run).status == "completed" and not world.check()
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from itertools import chain, count
+from random import Random
+from typing import Any, Self
+
+from treadle.errors import TreadleError
+from treadle.kernel.evolve import replay
+from treadle.kernel.invariants import violations
+from treadle.kernel.state import RunState
+from treadle.model.commands import Command, StartRun
+from treadle.model.definition import Workflow
+from treadle.model.errors import Rejection
+from treadle.model.events import Event
+from treadle.model.ids import RunId, TokenId
+from treadle.model.references import EntityRef
+from treadle.runtime.execute.answer import result_command
+from treadle.store.port import RunQuery
+from treadle.testing.world.catalog import Catalog, Deployed
+from treadle.testing.world.clock import FakeClock
+from treadle.testing.world.engine import Engine
+from treadle.testing.world.fuse import Crashed
+from treadle.testing.world.mocks import Script
+from treadle.testing.world.outcomes import CrashPoint, Outcome
+from treadle.testing.world.projection import Projection
+from treadle.testing.world.stores import MemoryPlace, StorePlace
+from treadle.testing.world.surroundings import Surroundings
+from treadle.testing.world.workers import Workers
+
+HAPPENINGS_MAX = 200_000
+"""A world that has not come to rest after so many things never will: twenty times the largest test we have.
+"""
+
+
+class Restless(TreadleError):
+    """The runs of a world go round in circles."""
+
+
+class World:
+    """See the module's docstring.
+
+    `mocks` are outcomes by address, those of successive executions in order; `seed` permutes the order of things that
+    happen at one instant; `place` is where its store is, in memory unless told otherwise.
+    """
+
+    def __init__(
+        self,
+        mocks: Mapping[str, Sequence[Outcome]] | None = None,
+        seed: int | None = None,
+        place: StorePlace | None = None,
+    ) -> None:
+        self._place = place or MemoryPlace()
+        self._projections: dict[RunId, Projection] = {}
+        self._checked: dict[RunId, int] = {}
+        self._heads: dict[RunId, int] = {}
+        """How far every run has come, durably."""
+        self._happened = 0
+        loop = self._place.loop or asyncio.new_event_loop()
+        store = loop.run_until_complete(self._place.open())
+        self._around = Surroundings(Script(mocks), Random(seed) if seed is not None else None, store, loop)
+        self.engine = self._opened()
+
+    def _opened(self) -> Engine:
+        """An engine that has recovered; one that dies of it is replaced like any other."""
+        while True:
+            engine = Engine(self._around, self._heads)
+            try:
+                engine.open()
+            except Crashed as crash:
+                engine.die()
+                self.clock.advance(crash.down_ms)
+            else:
+                return engine
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of what the world holds outside this process's memory."""
+        self.engine.die()
+        self._around.wait(self._place.close(self._around.store))
+        if self._place.loop is None:
+            self._around.loop.close()
+
+    @property
+    def clock(self) -> FakeClock:
+        return self._around.clock
+
+    @property
+    def catalog(self) -> Catalog:
+        return self._around.catalog
+
+    @property
+    def workers(self) -> Workers:
+        return self._around.workers
+
+    @property
+    def runs(self) -> list[RunId]:
+        """Every run there is, in order of creation."""
+        return list(self._around.runs)
+
+    def deploy(self, workflow: Workflow) -> Deployed:
+        deployed = self._around.catalog.deploy(workflow)
+        self.engine.look()
+        return deployed
+
+    def start(
+        self,
+        workflow: str,
+        input: Any = None,
+        *,
+        entity: EntityRef | None = None,
+        idempotency_key: str | None = None,
+        name: str | None = None,
+    ) -> RunId | Rejection:
+        """Starts a run of the newest version; the same idempotency key gives the same run again.
+
+        Its id is its name, else its workflow's, numbered where that is taken: tasks of other runs can send to it.
+        """
+        run = self._free_id(name or workflow)
+        command = StartRun(run=run, input=input, version=0, entity=entity, idempotency_key=idempotency_key)
+        rejection = self._ask(lambda: self.engine.start(workflow, command))
+        if rejection is not None:
+            return rejection
+        if idempotency_key is not None:
+            query = RunQuery(workflow=workflow, idempotency_key=idempotency_key)
+            (known,) = self._around.wait(self._around.store.find_runs(query))
+            return known.run
+        return run
+
+    def _free_id(self, name: str) -> RunId:
+        taken = set(self._around.runs)
+        numbered = (RunId(f"{name}-{number}") for number in count(2))
+        return next(run for run in chain([RunId(name)], numbered) if run not in taken)
+
+    def send(self, run: RunId, command: Command) -> Rejection | None:
+        """One command from outside, to its commit; None when it was accepted."""
+        return self._ask(lambda: self.engine.handle(run, command))
+
+    def settle(self) -> None:
+        """Until nothing can happen without time passing."""
+        self._live_until(self.clock.now)
+
+    def advance(self, ms: int) -> None:
+        """Lets time pass; whatever falls due happens at its instant."""
+        until = self.clock.now + ms
+        self._live_until(until)
+        self.clock.advance_to(max(until, self.clock.now))  # a crash may have cost more time than that
+
+    def drive(self) -> None:
+        """To the end: the clock jumps from one thing to the next until nothing is left that happens by
+        itself."""
+        self._live_until(None)
+
+    def release(self, run: RunId, token: TokenId, outcome: Outcome) -> Rejection | None:
+        """A held attempt of this visit comes to something."""
+        attempt, result, elapsed_ms = self.workers.release(run, token, outcome)
+        if result is None:
+            return None
+        command = result_command(token, attempt, result)
+        if elapsed_ms:
+            self.engine.answer_later(run, command, elapsed_ms)
+            return None
+        return self.answer(run, command)
+
+    def answer(self, run: RunId, command: Command) -> Rejection | None:
+        """What a worker reports. If the engine dies before it is written down it is lost, and so is the
+        worker."""
+        try:
+            return self.engine.handle(run, command)
+        except Crashed as crash:
+            self.crash(crash.down_ms)
+            return None
+
+    def crash(self, down_ms: int = 0) -> None:
+        """The engine is gone with everything it knew; after so long a new one takes over."""
+        self.clock.advance(down_ms)
+        self.engine.die()
+        self.workers.lose_everything()
+        self._around.store = self._around.wait(self._place.reopen(self._around.store))
+        self.engine = self._opened()
+
+    def crash_at(self, point: CrashPoint, count: int = 1, down_ms: int = 0) -> None:
+        """Arms a crash at the n-th such point from here."""
+        self._around.fuse.arm(point, count, down_ms)
+
+    @property
+    def crash_is_due(self) -> bool:
+        """Whether an armed crash has not happened yet."""
+        return self._around.fuse.armed
+
+    def state(self, run: RunId) -> RunState:
+        """What the engine knows of a run, for reading only."""
+        state = self.engine.state(run)
+        assert state is not None, f"there is no run {run}"
+        assert state.seq == self._heads[run], f"{run} is at {state.seq} in memory, at {self._heads[run]} in the store"
+        return state
+
+    def projection(self, run: RunId) -> Projection:
+        """A run's history so far, as visits; the same object every time, brought up to date."""
+        projection = self._projections.setdefault(run, Projection())
+        projection.apply(self._history(run, len(projection.events)))
+        return projection
+
+    def _history(self, run: RunId, after: int = 0) -> list[Event]:
+        if after >= self._heads[run]:
+            return []
+        return self._around.wait(self._around.store.history(run, after))
+
+    def check(self) -> list[str]:
+        """What must hold and does not, in every run that has changed since the last check."""
+        changed = [run for run in self._around.runs if self._checked.get(run) != self._heads[run]]
+        found = [f"{run}: {problem}" for run in changed for problem in self._check_run(run)]
+        complaints, self.engine.doorway.complaints = self.engine.doorway.complaints, []
+        return found + complaints
+
+    def _check_run(self, run: RunId) -> list[str]:
+        state = self.state(run)
+        self._checked[run] = state.seq
+        problems = violations(state.graph, state)
+        folded = replay(state.graph, self._history(run))
+        if folded != state:
+            problems += differing_fields(folded, state)
+        return problems
+
+    def _live_until(self, until: int | None) -> None:
+        while (instant := self.engine.agenda.next_instant()) is not None:
+            if until is not None and instant > until:
+                return
+            self.clock.advance_to(max(instant, self.clock.now))
+            self._happen()
+
+    def _happen(self) -> None:
+        self._happened += 1
+        if self._happened > HAPPENINGS_MAX:
+            raise Restless(f"nothing comes to rest: {HAPPENINGS_MAX:,} things have happened")
+        try:
+            self.engine.agenda.pop()()
+        except Crashed as crash:
+            self.crash(crash.down_ms)
+
+    def _ask(self, question: Callable[[], Rejection | None]) -> Rejection | None:
+        """Asks like a client that asks again when the engine dies before it has answered."""
+        while True:
+            try:
+                return question()
+            except Crashed as crash:
+                self.crash(crash.down_ms)
+                if crash.committed:
+                    return crash.rejection
+
+
+def differing_fields(folded: RunState, state: RunState) -> list[str]:
+    """Where a folded history differs from the state that was decided on."""
+    found = []
+    for field in fields(state):
+        left, right = getattr(folded, field.name), getattr(state, field.name)
+        if field.compare and left != right:
+            found.append(f"folding the history gives {field.name} = {left!r:.400}, the state has {right!r:.400}")
+    return found
