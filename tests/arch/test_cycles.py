@@ -10,9 +10,6 @@ from collections.abc import Iterable
 
 from tests.arch import source
 
-WITH_CYCLES = frozenset({"runtime", "testing"})
-"""Packages that are still to be untangled. This list must become empty: strike a name as soon as its package passes."""
-
 Graph = dict[str, set[str]]
 
 
@@ -60,23 +57,13 @@ def walk(graph: Graph, start: str, inside: Iterable[str]) -> list[str]:
     raise AssertionError(f"{start} is in no cycle")
 
 
-def package_of(module: str) -> str:
-    return module.split(".")[1] if "." in module else module
-
-
 def test_no_module_leads_back_to_itself() -> None:
-    found = [way for way in cycles(imported_modules()) if not {package_of(m) for m in way} <= WITH_CYCLES]
+    found = cycles(imported_modules())
     assert not found, source.report(
         "cycles of imports:",
         [" → ".join(way) for way in found],
         "move what both need into a module below them, or hand it in as an argument",
     )
-
-
-def test_packages_with_cycles_are_struck_from_the_list_when_they_have_none() -> None:
-    knotted = {package_of(module) for way in cycles(imported_modules()) for module in way}
-    done = sorted(WITH_CYCLES - knotted)
-    assert not done, source.report("packages without a cycle, well done:", done, "strike them from WITH_CYCLES")
 
 
 def test_cycles_are_found() -> None:

@@ -19,7 +19,8 @@ from treadle.model.ids import RunId, TokenId
 from treadle.model.states import RunStatus
 from treadle.runtime.client import Client
 from treadle.runtime.cluster import store_ownership as holding
-from treadle.runtime.engine import Engine, EngineSettings, connect
+from treadle.runtime.connecting import connect
+from treadle.runtime.engine import Engine, EngineSettings
 from treadle.runtime.schedule.definition import Schedule
 from treadle.store.notices import Silence
 from treadle.store.rows import shard_of

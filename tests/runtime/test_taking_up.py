@@ -19,8 +19,9 @@ from treadle.model import commands as c
 from treadle.model.events import Event
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
+from treadle.runtime.connecting import connect
 from treadle.runtime.coordinate.library import Library
-from treadle.runtime.engine import Engine, connect
+from treadle.runtime.engine import Engine
 from treadle.store.port import InboxRequest, OutboxRow, StoredDocument
 from treadle.store.rows import SHARD
 

@@ -14,7 +14,7 @@ from tests.torture import schedules
 from tests.torture.engine import CLIENT, DATABASE, tell
 from tests.torture.journal import Journal
 from tests.torture.journeys import Journeys
-from treadle.runtime.engine import connect
+from treadle.runtime.connecting import connect
 
 EVERY_MS = 1_000
 ACTORS = 12

@@ -110,7 +110,7 @@ def wait_finished(place: Path, settle_s: float) -> None:
 
     from tests.torture.engine import DATABASE
     from treadle.model.states import RUN_OPEN
-    from treadle.runtime.engine import connect
+    from treadle.runtime.connecting import connect
 
     is_open = list(RUN_OPEN)
 

@@ -17,7 +17,7 @@ from tests.torture.engine import DATABASE
 from tests.torture.killing import START_S
 from tests.torture.processes import Processes
 from treadle.model.states import RunStatus
-from treadle.runtime.engine import connect
+from treadle.runtime.connecting import connect
 from treadle.store.sqlite import Other, Ownership, ownership
 from treadle.store.sqlite.ownership import lock_path
 

@@ -40,7 +40,6 @@ from treadle.runtime.command import presence
 from treadle.runtime.command.commander import Commander, Remote
 from treadle.runtime.command.direct import Direct as Direct
 from treadle.runtime.command.direct import Shared, Unopened
-from treadle.runtime.connecting import connect as connect
 from treadle.runtime.coordinate.committer import reliably
 from treadle.runtime.deliver.core import Core
 from treadle.runtime.deliver.courier import WebhookCourier
@@ -158,7 +157,13 @@ class Engine(Client):
         self._scheduler = Scheduler(store, clock, self, coordinator.feed, coordinator.spawn, core.shards.owns)
         rules = Rules(self.settings.keep, self.settings.keep_of)
         self._retention = Retention(
-            store, core.shards, clock, coordinator.feed, rules, core.library.names, coordinator.spawn
+            store,
+            core.shards,
+            clock,
+            coordinator.feed,
+            rules,
+            workflows=core.library.names,
+            spawn=coordinator.spawn,
         )
         core.on_moved = self._moved
         self._queues = queueing = self._queueing(store, notices, clock, execute)

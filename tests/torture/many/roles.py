@@ -23,8 +23,9 @@ from tests.torture.many.replaying import REPLAYS, install
 from tests.torture.workflows import workflows
 from treadle.errors import StoreUnavailable
 from treadle.runtime.client import Client
+from treadle.runtime.connecting import connect
 from treadle.runtime.deliver.core import Core
-from treadle.runtime.engine import Engine, EngineSettings, connect
+from treadle.runtime.engine import Engine, EngineSettings
 from treadle.runtime.worker import Worker
 
 LEASE_MS = 3_000

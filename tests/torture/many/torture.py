@@ -23,7 +23,7 @@ from tests.torture.many.roles import FAULTS
 from tests.torture.processes import Unexpected
 from treadle.errors import StoreUnavailable
 from treadle.model.states import RUN_OPEN
-from treadle.runtime.engine import connect
+from treadle.runtime.connecting import connect
 
 
 class Done(Struct):

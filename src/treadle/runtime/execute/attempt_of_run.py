@@ -82,10 +82,10 @@ class Facts:
             effect.node,
             task,
             effect.input,
-            facts,
-            effect.queue,
-            effect.slot,
-            effect.record,
+            facts=facts,
+            queue=effect.queue,
+            slot=effect.slot,
+            record=effect.record,
         )
 
 

@@ -55,7 +55,7 @@ async def attempt_of(
         emit=emit,
     )
     # No queue and no slot: the claim has seen to both.
-    return Attempt(run, offer.token, offer.attempt, offer.node, task, offer.input, facts)
+    return Attempt(run, offer.token, offer.attempt, offer.node, task, offer.input, facts=facts)
 
 
 def _failed(offer: OfferWork, why: str) -> FailAttempt:

@@ -108,13 +108,13 @@ async def queues_of(store: Store, nodes: Sequence[NodeRow]) -> list[QueueView]:
         views.append(
             QueueView(
                 queue,
-                row.waiting,
-                row.claimed,
-                row.held,
-                row.oldest_ms,
-                tuple(node.node for node in serving),
-                rules.get(queue, NO_RULES),
-                {node.node: node.lacks[queue] for node in serving if node.node not in able},
+                waiting=row.waiting,
+                claimed=row.claimed,
+                held=row.held,
+                oldest_ms=row.oldest_ms,
+                workers=tuple(node.node for node in serving),
+                rules=rules.get(queue, NO_RULES),
+                lacks={node.node: node.lacks[queue] for node in serving if node.node not in able},
             )
         )
     return views

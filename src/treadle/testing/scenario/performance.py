@@ -21,8 +21,9 @@ from treadle.testing.scenario.form import Crash, Expect, Expectation, Scenario, 
 from treadle.testing.scenario.observed import Observed, ObservedRun
 from treadle.testing.scenario.report import Failure, histories
 from treadle.testing.scenario.stage import Stage
+from treadle.testing.world.new_world import make_world
 from treadle.testing.world.projection import Projection
-from treadle.testing.world.store_names import StoreName, make_world
+from treadle.testing.world.store_names import StoreName
 
 
 class Performance:

@@ -180,8 +180,8 @@ def _created(run: Projection, event: e.TokenCreated) -> None:
         event.path,
         undone.frames if undone else event.frames,  # a compensation is addressed as the visit it undoes
         event.origin,
-        event.mode is Mode.COMPENSATION,
-        event.record,
+        compensation=event.mode is Mode.COMPENSATION,
+        record=event.record,
         created=event.seq,
         output=event.output,
     )

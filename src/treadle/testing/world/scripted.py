@@ -9,7 +9,7 @@ reports, like a thread that cannot be interrupted: late results must be harmless
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -19,14 +19,14 @@ from treadle.model.effects import CallWebhook, Effect, RunTask
 from treadle.model.ids import RunId, TokenId
 from treadle.model.states import TokenState
 from treadle.runtime.base.ports import Alarm, Attempt, Report
+from treadle.runtime.deliver.core import Core
 from treadle.runtime.execute.answer import result_command
 from treadle.runtime.execute.attempt_of_run import RunArtifacts
 from treadle.runtime.execute.slots import Line, Slots
-from treadle.testing.world.agenda import Entry
+from treadle.store.port import Store
+from treadle.testing.world.agenda import Agenda, Entry, Happening
 from treadle.testing.world.mocks import Place
-
-if TYPE_CHECKING:
-    from treadle.testing.world.engine import Engine
+from treadle.testing.world.surroundings import Surroundings
 
 WORKER = "virtual"
 """The name under which work of a queue is claimed here."""
@@ -37,10 +37,31 @@ T = TypeVar("T")
 Identity = tuple[RunId, TokenId, int]
 
 
+class HostEngine(Protocol):
+    """The virtual engine as its clock, courier and executor see it: `world.engine` has the only one."""
+
+    around: Surroundings
+    agenda: Agenda
+    core: Core
+    store: Store
+
+    def act(self, action: Callable[[], None]) -> None:
+        """Calls `action` on the core's event loop and runs the loop until the core is quiet."""
+
+    def at_once(self, happening: Happening) -> None:
+        """Puts `happening` on the agenda for this instant, after the core has come to rest."""
+
+    def answer_later(self, run: RunId, command: Command, after_ms: int) -> None:
+        """Puts a worker's report on the agenda. It is lost if the engine crashes before."""
+
+    def state(self, run: RunId) -> RunState | None:
+        """The run's state; None if the store has no such run."""
+
+
 class AgendaClock:
     """The world's clock as the engine's."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: HostEngine) -> None:
         self._engine = engine
 
     def now(self) -> int:
@@ -64,7 +85,7 @@ class AgendaAlarm:
 class SilentCourier:
     """A scenario sends nothing: webhooks count as acknowledged, notices go nowhere."""
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: HostEngine) -> None:
         self._engine = engine
 
     async def carry(self, run: RunId, effect: Effect, _context: Any) -> None:
@@ -77,7 +98,7 @@ class SilentCourier:
 class ScriptedExecutor:
     """See the module's docstring."""
 
-    def __init__(self, engine: Engine, report: Report) -> None:
+    def __init__(self, engine: HostEngine, report: Report) -> None:
         self._engine = engine
         self._report = report
         self._slots: Slots[Identity] = Slots()
@@ -194,7 +215,7 @@ def is_under_way(token: Token) -> bool:
 class PatientArtifacts(RunArtifacts, eq=False):
     """Artifacts for work that is done between two turns of the world's event loop."""
 
-    engine: Engine
+    engine: HostEngine
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         return self.engine.around.wait(work)
