@@ -19,8 +19,8 @@ Promises
 
 Those five to seven (`token_created`, `token_dispatched`, `token_started`, `token_waiting`, `token_completed`,
 `join_arrived`, `context_updated`) are the kernel's hottest code. Each of them does the work of `_record` itself, calls
-its fold directly, and lets optional arguments come by position too: a call of `_record` and defaults for keyword-only
-arguments would cost a visit 6 % more instructions (94,000 instead of 88,700).
+its fold directly, and lets optional arguments come by position too. By way of `_record` a visit of a chain would take
+6 % more instructions (92,800 instead of 87,600).
 """
 
 from __future__ import annotations

@@ -13,5 +13,5 @@ What proves that both ways are the same: tests/sim/test_short_ways.py plays the 
 without any mark and with every counter kept by the full rules, and compares every decision byte by byte. A new short
 way joins the list `WAYS` there.
 
-What they gain, in instructions of decide and evolve: 88,700 instead of 167,800 for a visit of a chain.
+What they gain: a visit of a chain takes 87,600 instructions of decide and evolve instead of 138,900.
 """
