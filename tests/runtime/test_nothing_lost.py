@@ -147,12 +147,12 @@ async def test_what_a_stopped_attempt_has_said_is_not_kept_for_ever() -> None:
     async with running(FaultyStore(), {"a": says}, clock) as here:
         run = await here.client.start(chain("a"))
         await turns(20)
-        assert len(here.core.delivery._progress._streams) == 1
+        assert len(here.core.own_work._progress._streams) == 1
         await clock.advance(1_000)
         await run.cancel()
         await turns(20)
         gc.collect()
-        assert len(here.core.delivery._progress._streams) == 0
+        assert len(here.core.own_work._progress._streams) == 0
 
 
 # Closing

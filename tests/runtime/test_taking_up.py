@@ -154,7 +154,7 @@ async def test_a_client_does_not_refuse_what_a_version_deployed_elsewhere_takes(
 @on_loop
 async def test_work_that_cannot_be_begun_fails_and_the_rest_of_its_batch_begins() -> None:
     async with running(FaultyStore(), {"a": works}) as here:
-        real, asked = here.core.delivery._facts.attempt, list[Any]()
+        real, asked = here.core.own_work._facts.attempt, list[Any]()
 
         def breaks_once(state: RunState, effect: Any) -> Any:
             asked.append(effect)
@@ -162,7 +162,7 @@ async def test_work_that_cannot_be_begun_fails_and_the_rest_of_its_batch_begins(
                 raise RuntimeError("a defect")
             return real(state, effect)
 
-        here.core.delivery._facts.attempt = breaks_once  # type: ignore[method-assign]
+        here.core.own_work._facts.attempt = breaks_once  # type: ignore[method-assign]
         await here.client.deploy(chain("a"))
         runs = await asyncio.gather(*(here.client.start("chain") for _ in range(5)))
         ended = [await run.wait(5) for run in runs]

@@ -47,7 +47,7 @@ class Lookout:
         notices.hear(AWAIT, lambda run: self._wanted(run, END))
         notices.hear(NEWS, lambda run: core.elsewhere.look(RunId(run) if run else None))
         core.elsewhere.wake = self._ask
-        coordinator.answered = self._answered
+        core.hear_answered(self._answered)
         coordinator.feed.listen(self._happened)
 
     def open(self, *, is_shared: bool) -> None:

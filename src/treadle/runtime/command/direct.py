@@ -44,7 +44,7 @@ class Direct:
         alone = Alone(core.coordinator.store, lambda: ("this process", 0), core.coordinator.clock.now)
         self.presence: Presence = presence or alone
         self._coordinator = core.coordinator
-        self._recovery = core.recovery
+        self._inbox = core.inbox
 
     @property
     def store(self) -> Store:
@@ -81,7 +81,7 @@ class Direct:
         return await self._coordinator.state(run)
 
     async def revive(self, letter: OutboxRow) -> None:
-        await self._recovery.revive(letter.id, letter.run)
+        await self._inbox.revive(letter.id, letter.run)
 
     def changed(self) -> None:
         self._look()

@@ -32,7 +32,7 @@ Failure
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextvars import copy_context
 from typing import Any
 
@@ -56,6 +56,7 @@ from treadle.runtime.coordinate.hot import Hot, Hots
 from treadle.runtime.coordinate.incoming import Incoming
 from treadle.runtime.coordinate.library import Library, VersionMissing
 from treadle.runtime.coordinate.loading import Loading
+from treadle.runtime.coordinate.neighbours import Neighbours
 from treadle.runtime.coordinate.refusals import Refusals
 from treadle.runtime.coordinate.shards import Shards
 from treadle.store.port import Commit, InboxAnswer, OutboxRow, Store
@@ -65,34 +66,20 @@ TURN_S = 0.005
 avalanche."""
 
 Shape = Callable[[RunState, c.Command, list[Event], list[Effect]], list[Effect]]
-Deliver = Callable[[list[Decided], list[OutboxRow]], None]
-"""What is done when a batch is durable: local effects first, then rows, in order."""
 
 
 class Coordinator:
-    """See the module's docstring. `deliver` and `recover` are set by whoever composes an engine."""
+    """See the module's docstring."""
 
-    def __init__(self, store: Store, shards: Shards, clock: Clock, library: Library) -> None:
+    def __init__(self, store: Store, shards: Shards, clock: Clock, library: Library, around: Neighbours) -> None:
         self.store = store
         self.shards = shards
         self.clock = clock
         self.library = library
         self.feed = Feed()
-        self.deliver: Deliver = lambda _decided, _rows: None
-        self.answered: Callable[[list[RunId]], None] = lambda _runs: None
-        """Called with the runs whose requests in the inbox have been answered."""
-        self.recover: Callable[[], Coroutine[Any, Any, None]] | None = None
-        """Called after a commit whose outcome is unknown, once the store answers again."""
-        self.elsewhere: Callable[[Item], None] = lambda _item: None
-        """Takes an item whose run is not, or no longer, decided for here."""
-        self.lost: Callable[[Collection[int]], None] = shards.lose
-        """Called with shards the store says are somebody else's."""
+        self._around = around
         self.shape: Shape | None = None
         """What becomes of a decision's effects before they are kept; set by `offer_work`."""
-        self.fenced: Callable[[], None] = lambda: None
-        """Called when the runs belong to somebody else: what is at work here is at work there, too."""
-        self.on_defect: Callable[[Exception], None] = lambda _problem: None
-        """Called with what deciding has raised: for tests, which must not go on as if nothing had happened."""
         self.stopped: BaseException | None = None
         self._loop = asyncio.get_running_loop()
         self._context = copy_context()
@@ -106,7 +93,7 @@ class Coordinator:
         """Until there is nothing left to decide without news from outside."""
         self._hots = Hots()
         self._asked: dict[asyncio.Future[InboxAnswer], None] = {}
-        self._refusals = refusals = Refusals(self._defect, self.settle, self._answer, self.put)
+        self._refusals = refusals = Refusals(around.defect, self.settle, self._answer, self.put)
         self._committer = Committer(store, shards, self._durable, self._decide_again, self._fell, refusals.unwritable)
         self._loading = Loading(
             self._committer,
@@ -210,7 +197,7 @@ class Coordinator:
         self.feed.close(reason)
         self._background.look()
         if isinstance(reason, StoreConflict):
-            self.fenced()
+            self._around.fenced()
 
     # Which runs
 
@@ -242,7 +229,7 @@ class Coordinator:
     def _fell(self, problem: StoreConflict | StoreUnavailable) -> None:
         """The store will not take what is written here, of some shards or at all."""
         if isinstance(problem, StoreConflict) and self.shards.is_shared:
-            self.lost(problem.shards)
+            self._around.lost(problem.shards)
         else:
             self.stop(problem)
 
@@ -284,13 +271,13 @@ class Coordinator:
     def _take(self, item: Item) -> None:
         hot = self._hots.by_run.get(item.run)
         if item.epoch and not self.shards.is_current(item.run, item.epoch):
-            self.elsewhere(item)
+            self._around.not_here(item)
         elif item.run in self._loading.by_run:
             self._loading.load(item)
         elif hot is not None:
             self._decide(hot, item)
         elif not self.shards.owns(item.run):
-            self.elsewhere(item)
+            self._around.not_here(item)
         elif isinstance(item.command, c.StartRun) and item.command.idempotency_key is not None and not item.keyed:
             self._loading.look_up(item, item.command.idempotency_key)
         elif item.fresh:
@@ -353,9 +340,6 @@ class Coordinator:
         self._committer.add(Decided(item, hot, [], answer_to(item, rejection, run)), None)
         self._wake()
 
-    def _defect(self, problem: Exception) -> None:
-        self.on_defect(problem)
-
     def _could_not_decide(self, item: Item, problem: Exception) -> None:
         again = self._refusals.undecidable(item, problem)
         self._loading.reload(item.run, [item] if again else [])
@@ -370,12 +354,12 @@ class Coordinator:
                 self._hots.cool(item.run, hot)
             if item.future is not None and decided.answer is not None and not item.future.done():
                 item.future.set_result(decided.answer)
-        self.deliver(gathered.decided, rows)
+        self._around.durable(gathered.decided, rows)
         newest = {commit.run: commit for commit in gathered.commits if commit.events}
         for run, commit in newest.items():  # once for the thousand branches of a fan-out that share a commit
             self.feed.publish(run, commit.events[-1], commit.status)
         if gathered.answers:
-            self.answered([answer.run for answer in gathered.answers if answer.run is not None])
+            self._around.answered([answer.run for answer in gathered.answers if answer.run is not None])
         if self._background.waiting:
             self._wake()  # whoever waits for quiet looks when the committer is done
 
@@ -389,6 +373,5 @@ class Coordinator:
         self._queue.put_first(items)
         self._wake()
         self.feed.wake_everybody()  # what did get through unseen was never news
-        self.answered([item.run for item in items if item.request])
-        if self.recover is not None:
-            self.spawn(self.recover())
+        self._around.answered([item.run for item in items if item.request])
+        self.spawn(self._around.recover())

@@ -14,7 +14,7 @@ everybody, the shard comes back, and nothing has to be executed twice.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from functools import partial
 from random import Random
@@ -26,19 +26,21 @@ from treadle.model.ids import RunId, TimerId, TokenId
 from treadle.runtime.base.logs import logger
 from treadle.runtime.base.ports import Clock, Courier, MakeExecutor
 from treadle.runtime.coordinate.committer import reliably
-from treadle.runtime.coordinate.coordinator import Coordinator
-from treadle.runtime.coordinate.gathering import Item
+from treadle.runtime.coordinate.coordinator import Coordinator, Shape
+from treadle.runtime.coordinate.gathering import Decided, Item
 from treadle.runtime.coordinate.library import Library
 from treadle.runtime.coordinate.shards import Shards
 from treadle.runtime.deliver.delivery import Delivery
 from treadle.runtime.deliver.handover import Claims, Handover
+from treadle.runtime.deliver.inbox import Inbox
 from treadle.runtime.deliver.other_nodes import Elsewhere
 from treadle.runtime.deliver.outgoing import Outgoing
+from treadle.runtime.deliver.own_work import OwnWork
 from treadle.runtime.deliver.recovery import Recovery
 from treadle.runtime.deliver.timers import Timers
 from treadle.runtime.execute.attempt_of_run import Facts
 from treadle.runtime.execute.progress import Progress
-from treadle.store.port import Fence, InboxAnswer, Store
+from treadle.store.port import Fence, InboxAnswer, OutboxRow, Store
 
 PATIENCE_S = 10.0
 """How long a closing engine waits for a store that takes nothing: as long as a file may be locked by somebody else."""
@@ -59,31 +61,68 @@ class Core:
     ) -> None:
         self.library = Library(store)
         self.shards = Shards(store.shards)
-        self.coordinator = Coordinator(store, self.shards, clock, self.library)
+        self.coordinator = Coordinator(store, self.shards, clock, self.library, self)
         self.timers = Timers(store, lambda: self.shards.owned, clock, self._due)
         self.outgoing = Outgoing(self.coordinator, courier, clock)
         self.claims = Claims()
         progress = Progress(self.coordinator.tell, clock)
         facts = Facts(store, self.coordinator.state, progress, random)
-        self.delivery = Delivery(
-            self.coordinator, make_executor, self.timers, facts, self.outgoing, progress, self.claims
-        )
-        self.executor = self.delivery.executor
+        self.own_work = OwnWork(self.coordinator, make_executor, facts, progress, self.claims)
+        self.executor = self.own_work.executor
+        self.delivery = Delivery(self.coordinator, self.own_work, self.timers, self.outgoing)
+        self.inbox = Inbox(self.coordinator, self.delivery)
         self.recovery = Recovery(self.coordinator, self.delivery, self._has_in_hand, self._is_gone)
         self.elsewhere = Elsewhere(
             store, self.shards, clock, self.coordinator.spawn, self.coordinator.settle, self._is_over
         )
-        self.handover = Handover(self.coordinator, self.executor, clock, self.claims, self.delivery.report)
+        self.handover = Handover(self.coordinator, self.executor, clock, self.claims, self.own_work.report)
+        self.elsewhere.left_in_inbox = self.inbox.give_back
+        self.elsewhere.signed = self.claims.signed
         self.on_moved: Callable[[], None] = lambda: None
         """Called when shards have come or gone."""
-        self.coordinator.deliver = self.delivery.durable
-        self.coordinator.recover = self._recover
-        self.coordinator.fenced = self._fenced
-        self.coordinator.lost = partial(self.lose, reason="the store says so")
-        self.coordinator.elsewhere = self.elsewhere.take
-        self.elsewhere.left_in_inbox = self.recovery.give_back
-        self.elsewhere.signed = self.claims.signed
+        self._hear_answered: Callable[[list[RunId]], None] = lambda _runs: None
+        self._hear_durable: Callable[[list[Decided]], None] | None = None
         self._stopping: asyncio.Task[None] | None = None
+
+    # The coordinator's neighbours (`coordinate.neighbours`)
+
+    def durable(self, decided: list[Decided], rows: list[OutboxRow]) -> None:
+        self.delivery.durable(decided, rows)
+        if self._hear_durable is not None:
+            self._hear_durable(decided)
+
+    def answered(self, runs: list[RunId]) -> None:
+        self._hear_answered(runs)
+
+    async def recover(self) -> None:
+        """After a commit whose outcome is unknown: everything it may have asked for is done again, timers included."""
+        await self._reliably(self.timers.turn_page)
+        await self._reliably(self._make_up)
+
+    def not_here(self, item: Item) -> None:
+        self.elsewhere.take(item)
+
+    def lost(self, shards: Collection[int]) -> None:
+        self.lose(shards, reason="the store says so")
+
+    def fenced(self) -> None:
+        self.timers.close()
+        self._stopping = asyncio.get_running_loop().create_task(self.executor.close(0))
+
+    def defect(self, problem: Exception) -> None:
+        """Logged where it was refused; other runs go on."""
+
+    # Other listeners
+
+    def hear_answered(self, heard: Callable[[list[RunId]], None]) -> None:
+        """Requests of the inbox that have been answered are told to `heard`, too."""
+        self._hear_answered = heard
+
+    def offer_work(self, shape: Shape, heard: Callable[[list[Decided]], None]) -> None:
+        """Queue work of this store is claimed by workers: `shape` makes offers of it; durable decisions are told to
+        `heard`, too."""
+        self.coordinator.offer_work(shape)
+        self._hear_durable = heard
 
     async def open(self) -> None:
         """Takes up what is there beside the runs."""
@@ -113,7 +152,7 @@ class Core:
         await self.coordinator.drained()  # a result of before may be on its way back from a batch that was refused
         await self._reliably(self.library.refresh)
         await self._reliably(self.timers.turn_page)
-        await self._reliably(lambda: self.recovery.recover(shards, graceful))
+        await self._reliably(lambda: self._make_up(shards, graceful))
 
     def lose(self, shards: Collection[int], reason: str) -> None:
         """They are somebody else's, or may be: nothing of them is decided or written any more."""
@@ -153,7 +192,7 @@ class Core:
         owns, of, doubted = self.shards.owns, self.shards.of, self.shards.doubted
         self.coordinator.let_go()
         self.timers.drop_unless(owns)
-        self.delivery.drop_unless(owns)
+        self.own_work.drop_unless(owns)
         self.outgoing.drop_unless(owns)
         self._stop_work(lambda run: not owns(run) and of(run) not in doubted)
         self.on_moved()
@@ -168,7 +207,7 @@ class Core:
     async def look(self) -> None:
         """Somebody else has written: requests, answers, or a new version of a workflow."""
         self.elsewhere.look()
-        await self._reliably(self.recovery.read_inbox)
+        await self._reliably(self.inbox.read)
 
     async def wait_quiet(self) -> None:
         """Until nothing happens any more without news from outside: executors, clocks, people."""
@@ -177,10 +216,6 @@ class Core:
             if self.coordinator.is_quiet or self.coordinator.stopped is not None:
                 return
             await self.coordinator.wait_quiet()
-
-    def _fenced(self) -> None:
-        self.timers.close()
-        self._stopping = asyncio.get_running_loop().create_task(self.executor.close(0))
 
     async def close(self, grace_ms: int = 0, handed_over: Callable[[], None] = lambda: None) -> None:
         """Lets work in hand end for so long, commits what it reports, then stops. What is left will be recovered; on a
@@ -209,10 +244,9 @@ class Core:
             await asyncio.wait([quiet], timeout=PATIENCE_S)
         quiet.cancel()
 
-    async def _recover(self) -> None:
-        """After a commit whose outcome is unknown: what it may have said, timers included, is said again."""
-        await self._reliably(self.timers.turn_page)
-        await self._reliably(self.recovery.recover)
+    async def _make_up(self, shards: Sequence[int] | None = None, graceful: bool = False) -> None:
+        await self.recovery.recover(shards, graceful)
+        await self.inbox.read()
 
     async def _reliably(self, step: Callable[[], Awaitable[None]]) -> None:
         """A step that may be begun again from the start, until the store answers."""

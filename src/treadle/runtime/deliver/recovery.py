@@ -8,21 +8,17 @@ something twice is harmless, so a recovery may itself be interrupted and repeate
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from treadle.kernel.state import RunState, Token
 from treadle.model.commands import LoseWorker
 from treadle.model.effects import OfferWork, RunTask
 from treadle.model.ids import RunId, TokenId
 from treadle.model.states import TokenState
-from treadle.runtime.coordinate.committer import reliably
 from treadle.runtime.coordinate.coordinator import Coordinator
-from treadle.runtime.coordinate.gathering import Item
 from treadle.runtime.coordinate.hot import is_executed_here, is_on_a_queue
 from treadle.runtime.deliver.delivery import Delivery
-from treadle.store.port import InboxRequest, OutboxRow, RunQuery
+from treadle.store.port import RunQuery
 from treadle.store.transfer import CheckableStore
 
 PAGE = 1_000
@@ -42,9 +38,6 @@ class Recovery:
         self._is_in_hand = is_in_hand
         self._is_gone = is_gone
         """Whether a worker is known to be gone, whatever its lease says."""
-        self._taken: set[str] = set()
-        """Requests being answered."""
-        self._looking = asyncio.Lock()
 
     async def recover(self, shards: Sequence[int] | None = None, graceful: bool = False) -> None:
         """Of these shards, or of all that are owned. Rows first: what they offer need not be looked for among the runs.
@@ -53,48 +46,6 @@ class Recovery:
         if shards:
             offered = await self._redeliver(shards)
             await self._replace_workers(shards, offered, graceful)
-            await self.read_inbox()
-
-    def give_back(self, request: str) -> None:
-        """It was taken up and will not be answered here; if its run comes back, it is taken up again."""
-        self._taken.discard(request)
-
-    async def read_inbox(self) -> None:
-        """Takes up what other processes ask for. Requests being answered are still listed until that is durable."""
-        async with self._looking:
-            while await self._read_page():
-                pass
-
-    async def _read_page(self) -> bool:
-        """Whether there may be more."""
-        limit = PAGE + len(self._taken)
-        shards = self._coordinator.shards.owned
-        requests = await self._coordinator.store.inbox(shards, limit) if shards else []
-        self._taken &= {request.id for request in requests}
-        if any(request.id not in self._taken for request in requests):
-            await self._coordinator.library.refresh()  # in this order: what was deployed before it was asked is known
-        for request in requests:
-            if request.id not in self._taken:
-                self._taken.add(request.id)
-                self._take_up(request)
-        return len(requests) == limit
-
-    def _take_up(self, request: InboxRequest) -> None:
-        if request.command is not None:
-            self._coordinator.put(Item(request.run, request.command, request.workflow, request=request.id))
-        else:
-            self._coordinator.spawn(self.revive(request.revive, request.run, request.id))
-
-    async def revive(self, row: int, run: RunId, request: str = "") -> None:
-        """A dead letter of a run is tried again; a row that is none is left alone."""
-        store, shard = self._coordinator.store, self._coordinator.shards.of(run)
-        read = partial(store.outbox, shard, row - 1, 1, parked=True)
-        parked = await reliably(read, lambda: self._coordinator.stopped is not None)
-        known = bool(parked) and parked[0].id == row
-        self._coordinator.revive(row if known else None, run, request)
-        if known:
-            await self._coordinator.drained()
-            self._delivery.row(OutboxRow(row, parked[0].run, parked[0].effect))
 
     async def _redeliver(self, shards: Sequence[int]) -> set[tuple[RunId, TokenId]]:
         offered = set()

@@ -7,6 +7,7 @@ Owns the putting together. `Core` knows nothing of it: on a store without claims
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from random import Random
 
 from treadle.runtime.base.ports import Clock, MakeExecutor
@@ -15,7 +16,7 @@ from treadle.runtime.deliver.core import Core
 from treadle.runtime.execute.workshop import THREADS_MAX
 from treadle.runtime.queue.cannot_execute import Unable
 from treadle.runtime.queue.claimant import LEASE_MS, Claimant
-from treadle.runtime.queue.offers import ENGINES, Sweep, shape, waking
+from treadle.runtime.queue.offers import ENGINES, Sweep, shape, wake_queues
 from treadle.store.notices import CHANGED, MISSED, WORK, Notices
 from treadle.store.work import WorkStore
 
@@ -54,8 +55,7 @@ class Queueing:
         )
         self.sweep = Sweep(core.coordinator, work, clock, lease_ms)
         self._core = core
-        core.coordinator.offer_work(shape)
-        core.coordinator.deliver = waking(core.coordinator.deliver, self._offered)
+        core.offer_work(shape, partial(wake_queues, self._offered))
         listen(notices, self.claimant)
 
     def open(self) -> None:

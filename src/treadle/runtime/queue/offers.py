@@ -34,6 +34,7 @@ from treadle.model.states import TokenState
 from treadle.runtime.base.logs import logger
 from treadle.runtime.base.ports import Alarm, Clock
 from treadle.runtime.coordinate.coordinator import Coordinator
+from treadle.runtime.coordinate.gathering import Decided
 from treadle.runtime.coordinate.hot import is_on_a_queue
 from treadle.store.work import ExpiredClaim, WorkStore
 
@@ -224,17 +225,11 @@ Wake = Callable[[str], None]
 """Called with the name of a queue that has new work."""
 
 
-def waking(deliver: Callable[..., None], wake: Wake) -> Callable[..., None]:
-    """The coordinator's `deliver`, which also says on which queues there is work now."""
-
-    def delivered(decided: list[object], rows: list[object]) -> None:
-        deliver(decided, rows)
-        queues: dict[str, None] = {}
-        for one in decided:
-            commit = one.commit  # type: ignore[attr-defined]
-            if commit is not None:
-                queues.update((effect.queue, None) for effect in commit.effects if type(effect) is f.OfferWork)
-        for queue in queues:
-            wake(queue)
-
-    return delivered
+def wake_queues(wake: Wake, decided: list[Decided]) -> None:
+    """Calls `wake` for every queue on which durable decisions have offered work."""
+    queues: dict[str, None] = {}
+    for one in decided:
+        if one.commit is not None:
+            queues.update((effect.queue, None) for effect in one.commit.effects if type(effect) is f.OfferWork)
+    for queue in queues:
+        wake(queue)

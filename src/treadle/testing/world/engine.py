@@ -72,22 +72,7 @@ class Engine:
         owner = f"engine-{next(_names)}"
         fences = [await self._taken(owner, shard) for shard in range(self.around.store.shards)]
         made = PlayedCore if self.around.random is not None else LonelyCore
-        self.core = made(self.store, AgendaClock(self), self._make_executor, SilentCourier(self))
-        if isinstance(self.core, PlayedCore):
-            self.core.engine = self
-        deliver = self.core.coordinator.deliver
-
-        def after_commit(decided: list[Decided], rows: list[OutboxRow]) -> None:
-            try:
-                for _commit in range(self.doorway.take_committed()):
-                    self.around.fuse.passing("after_commit")
-            except Crashed as crash:
-                self._blow(crash)
-            else:
-                deliver(decided, rows)
-
-        self.core.coordinator.deliver = after_commit
-        self.core.coordinator.on_defect = self._note_defect
+        self.core = made(self, self.store, AgendaClock(self), self._make_executor, SilentCourier(self))
         await self.core.open()
         await self.core.gain(*fences)
 
@@ -156,7 +141,18 @@ class Engine:
             task.cancel()
         self.around.wait(_gone(tasks))
 
-    def _note_defect(self, problem: Exception) -> None:
+    def passes_commit(self) -> bool:
+        """Whether it survives the crash points behind the commits just made."""
+        try:
+            for _commit in range(self.doorway.take_committed()):
+                self.around.fuse.passing("after_commit")
+        except Crashed as crash:
+            self._blow(crash)
+            return False
+        return True
+
+    def note_defect(self, problem: Exception) -> None:
+        """Deciding has raised: `_live` raises it, too."""
         self._defect = self._defect or problem
 
     def _blow(self, crash: Crashed) -> None:
@@ -196,7 +192,19 @@ class Engine:
 
 
 class LonelyCore(Core):
-    """The only one on its store: every worker of the last engine died with it, whatever its lease says."""
+    """The only one on its store: every worker of the last engine died with it, whatever its lease says. Between a
+    commit and its delivery it passes the crash points of a scenario."""
+
+    def __init__(self, engine: Engine, *parts: Any) -> None:
+        self._engine = engine
+        super().__init__(*parts)
+
+    def durable(self, decided: list[Decided], rows: list[OutboxRow]) -> None:
+        if self._engine.passes_commit():
+            super().durable(decided, rows)
+
+    def defect(self, problem: Exception) -> None:
+        self._engine.note_defect(problem)
 
     def _is_gone(self, _worker: str | None) -> bool:
         return True
@@ -206,10 +214,8 @@ class PlayedCore(LonelyCore):
     """Under a shuffled order every due timer has a place of its own on the agenda: what is due at one instant may be
     noticed in any order, and anything may come between."""
 
-    engine: Engine
-
     def _due(self, run: RunId, timer: TimerId) -> None:
-        self.engine.at_once(lambda: self.engine.act(lambda: Core._due(self, run, timer)))
+        self._engine.at_once(lambda: self._engine.act(lambda: Core._due(self, run, timer)))
 
 
 async def _gone(tasks: set[asyncio.Task[Any]]) -> None:
