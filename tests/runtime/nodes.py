@@ -136,7 +136,7 @@ class Here:
         )
         node = Member(name, name, coordinates)
         self.membership = Membership(cast(Any, self.door), self.core, node, self.clock, Random(name), TTL_MS)
-        self.core.elsewhere.wake = world.rung
+        self.core.other_nodes.wake = world.rung
         self.membership.nudge = world.nudged
         self.is_open = False
 

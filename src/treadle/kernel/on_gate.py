@@ -3,9 +3,8 @@ accepted."""
 
 from __future__ import annotations
 
-from treadle.kernel import suspend
+from treadle.kernel import objections, suspend
 from treadle.kernel.deciding import Deciding, Refused
-from treadle.kernel.depth import is_too_deep, too_deep
 from treadle.kernel.on_answer import answered_before, known_visit
 from treadle.kernel.state import Token
 from treadle.model import commands as c
@@ -28,11 +27,9 @@ def complete_gate(d: Deciding, command: c.CompleteGate) -> None:
         raise Refused("INVALID_STATE", f"gate of visit {command.token} cannot be answered: {why}")
     instead_of = _instead_of(token, command.by, command.force)
     node = d.node(token)
-    if is_too_deep(command.data):
-        raise Refused("BAD_REQUEST", too_deep("the answer"))
-    problem = node.form.problem(command.data) if node.form is not None else None
-    if problem is not None:
-        raise Refused("SCHEMA", f"answer to {node.ref!r}: {problem}")
+    objection = objections.to_answer(d.state, command)
+    if objection is not None:
+        raise Refused(objection.kind, objection.message)
     suspend.started_by(d, token, f"answer to {node.ref}")
     d.gate_completed(token.id, command.data, command.by, instead_of)
     d.effect(x.CloseGate(token.id))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from treadle.kernel import deliver, entity, timers
+from treadle.kernel import deliver, entity, objections, timers
 from treadle.kernel.deciding import Deciding, Refused, RunFails
-from treadle.kernel.depth import is_too_deep, too_deep
 from treadle.kernel.route import Origin
 from treadle.model import commands as c
 from treadle.model.errors import Error
@@ -17,11 +16,9 @@ def start_run(d: Deciding, command: c.StartRun) -> None:
     if d.state.status is not RunStatus.CREATED:
         return
     value = command.input if command.input is not None else {}
-    if is_too_deep(value):
-        raise Refused("BAD_REQUEST", too_deep("the input"))
-    problem = d.graph.input_schema.problem(value) if d.graph.input_schema is not None else None
-    if problem is not None:
-        raise Refused("SCHEMA", f"input of {d.graph.workflow_name!r}: {problem}")
+    objection = objections.to_input(d.graph, value)
+    if objection is not None:
+        raise Refused(objection.kind, objection.message)
     definition = d.graph.definition
     d.run_started(
         command.run,

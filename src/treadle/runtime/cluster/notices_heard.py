@@ -45,8 +45,8 @@ class Lookout:
         notices.hear(MISSED, self._changed)
         notices.hear(WANT, lambda run: self._wanted(run, NEWS))
         notices.hear(AWAIT, lambda run: self._wanted(run, END))
-        notices.hear(NEWS, lambda run: core.elsewhere.look(RunId(run) if run else None))
-        core.elsewhere.wake = self._ask
+        notices.hear(NEWS, lambda run: core.other_nodes.look(RunId(run) if run else None))
+        core.other_nodes.wake = self._ask
         core.hear_answered(self._answered)
         coordinator.feed.listen(self._happened)
 

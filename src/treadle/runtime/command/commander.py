@@ -12,6 +12,7 @@ from typing import Protocol
 import uuid_utils
 
 from treadle.errors import CommandRefused, EngineStopped
+from treadle.kernel import objections
 from treadle.kernel.state import RunState
 from treadle.model.commands import Command, CompleteGate, StartRun
 from treadle.model.errors import Rejection
@@ -22,7 +23,7 @@ from treadle.runtime.base.ports import Clock
 from treadle.runtime.command.presence import Presence
 from treadle.runtime.coordinate.feed import Feed, News, Watch
 from treadle.runtime.coordinate.folding import fold
-from treadle.runtime.coordinate.library import Library
+from treadle.runtime.coordinate.library import Library, not_deployed
 from treadle.store.notices import AWAIT, CHANGED, END, INBOX, MISSED, NEWS, WANT, Notices
 from treadle.store.port import InboxAnswer, InboxRequest, OutboxRow, RunQuery, Store
 from treadle.store.rows import shard_of
@@ -141,12 +142,7 @@ class Remote:
     async def _refused_answer(self, run: RunId, command: CompleteGate) -> Rejection | None:
         """What the next engine would say of the answer itself; whoever gave it is gone by then."""
         state = await self.state(run)
-        token = state.tokens.get(command.token) if state is not None else None
-        if state is None or token is None:
-            return None
-        node = state.graph.nodes[token.node]
-        problem = node.form.problem(command.data) if node.form is not None else None
-        return None if problem is None else Rejection("SCHEMA", f"answer to {node.ref!r}: {problem}")
+        return objections.to_answer(state, command) if state is not None else None
 
     async def _refused_start(self, command: StartRun, workflow: str) -> Rejection | None:
         """What the owner would say at once: nobody should wait for it to hear of a slip. Before it is said, the newest
@@ -158,9 +154,8 @@ class Remote:
     async def _problem_of(self, command: StartRun, workflow: str) -> Rejection | None:
         graph = await self.library.graph(workflow, command.version or None)
         if graph is None:
-            return Rejection("NOT_FOUND", f"there is no workflow {workflow!r}: deploy it first")
-        problem = graph.input_schema.problem(command.input or {}) if graph.input_schema is not None else None
-        return None if problem is None else Rejection("SCHEMA", f"input of {workflow!r}: {problem}")
+            return not_deployed(workflow, command.version)
+        return objections.to_input(graph, command.input or {})
 
     async def _asked(self, request: InboxRequest) -> InboxAnswer:
         """Asking again is how one looks for the answer: the request's id makes that harmless."""

@@ -22,8 +22,8 @@ Failure
        durable like any other. One that did not, or was refused: all hot states are dropped; its items and those of the
        one gathered behind it go back to the front of the queue in their order and are decided on what the store really
        has, and `recovery` looks for what was left undone.
-    2. The lease of a shard is lost: nothing of it may be written any more. Its states are dropped, its commands go
-       `elsewhere`, whatever else was in the batch is decided again. A store of one shard has one owner: it stops, and
+    2. The lease of a shard is lost: nothing of it may be written any more. Its states are dropped, its commands go to
+       `other_nodes`, whatever else was in the batch is decided again. A store of one shard has one owner: it stops, and
        everybody who waits is told.
     3. Deciding raises: a defect of ours, or of a definition. The run's state is thrown away; the item is tried once
        more on a fresh one, then refused, and what it came from is parked. Other runs do not notice.
@@ -54,7 +54,7 @@ from treadle.runtime.coordinate.feed import Feed
 from treadle.runtime.coordinate.gathering import Decided, Gathering, Item, answer_to, refuse, sort_effects, unanswered
 from treadle.runtime.coordinate.hot import Hot, Hots
 from treadle.runtime.coordinate.incoming import Incoming
-from treadle.runtime.coordinate.library import Library, VersionMissing
+from treadle.runtime.coordinate.library import Library, VersionMissing, not_deployed
 from treadle.runtime.coordinate.loading import Loading
 from treadle.runtime.coordinate.neighbours import Neighbours
 from treadle.runtime.coordinate.refusals import Refusals
@@ -299,9 +299,7 @@ class Coordinator:
             self._loading.reload(item.run, [item], missing)  # what comes behind it waits: it may be its end
             return
         if graph is None:
-            which = f"version {item.command.version} of it" if item.command.version else "it"
-            text = f"there is no workflow {item.workflow!r}: deploy {which} first"
-            self._answer(item, Rejection("NOT_FOUND", text))
+            self._answer(item, not_deployed(item.workflow, item.command.version))
             return
         if item.command.version != graph.version:
             item.command = replace(item.command, version=graph.version)

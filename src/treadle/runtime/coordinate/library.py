@@ -20,6 +20,7 @@ from treadle.expression.view import CEL_BYTES_MAX
 from treadle.graph.compile import compile_graph
 from treadle.graph.execution_graph import ExecutionGraph
 from treadle.model.definition import Workflow
+from treadle.model.errors import Rejection
 from treadle.store.port import Store, StoredDocument
 
 Json = Any
@@ -174,6 +175,12 @@ class Library:
         graph = compile_graph(_bare(workflow))
         graph.cel_bytes_max = self.cel_bytes_max
         return graph
+
+
+def not_deployed(workflow: str, version: int) -> Rejection:
+    """The refusal of a start whose workflow, or that version of it, was never deployed. Version 0: any."""
+    which = f"version {version} of it" if version else "it"
+    return Rejection("NOT_FOUND", f"there is no workflow {workflow!r}: deploy {which} first")
 
 
 def _bare(workflow: Workflow) -> Workflow:

@@ -33,7 +33,7 @@ from treadle.runtime.coordinate.shards import Shards
 from treadle.runtime.deliver.delivery import Delivery
 from treadle.runtime.deliver.handover import Claims, Handover
 from treadle.runtime.deliver.inbox import Inbox
-from treadle.runtime.deliver.other_nodes import Elsewhere
+from treadle.runtime.deliver.other_nodes import OtherNodes
 from treadle.runtime.deliver.outgoing import Outgoing
 from treadle.runtime.deliver.own_work import OwnWork
 from treadle.runtime.deliver.recovery import Recovery
@@ -72,12 +72,12 @@ class Core:
         self.delivery = Delivery(self.coordinator, self.own_work, self.timers, self.outgoing)
         self.inbox = Inbox(self.coordinator, self.delivery)
         self.recovery = Recovery(self.coordinator, self.delivery, self._has_in_hand, self._is_gone)
-        self.elsewhere = Elsewhere(
+        self.other_nodes = OtherNodes(
             store, self.shards, clock, self.coordinator.spawn, self.coordinator.settle, self._is_over
         )
         self.handover = Handover(self.coordinator, self.executor, clock, self.claims, self.own_work.report)
-        self.elsewhere.left_in_inbox = self.inbox.give_back
-        self.elsewhere.signed = self.claims.signed
+        self.other_nodes.left_in_inbox = self.inbox.give_back
+        self.other_nodes.signed = self.claims.signed
         self.on_moved: Callable[[], None] = lambda: None
         """Called when shards have come or gone."""
         self._hear_answered: Callable[[list[RunId]], None] = lambda _runs: None
@@ -100,7 +100,7 @@ class Core:
         await self._reliably(self._make_up)
 
     def not_here(self, item: Item) -> None:
-        self.elsewhere.take(item)
+        self.other_nodes.take(item)
 
     def lost(self, shards: Collection[int]) -> None:
         self.lose(shards, reason="the store says so")
@@ -140,10 +140,10 @@ class Core:
     def accept(self, fences: Collection[Fence]) -> None:
         """The first half of `gain`: decides for these shards from this very moment."""
         for fence in fences:
-            self.claims.owner = self.elsewhere.owner = fence.owner
+            self.claims.owner = self.other_nodes.owner = fence.owner
         anew = self.shards.gain(fences)
         self._stop_work(lambda run: self.shards.of(run) in anew)  # of before; somebody else has had them since
-        self.elsewhere.sort_out(self.coordinator.put)
+        self.other_nodes.sort_out(self.coordinator.put)
         self.on_moved()
 
     async def make_up(self, fences: Collection[Fence], graceful: bool = False) -> None:
@@ -161,7 +161,7 @@ class Core:
             log.warning("shards were lost", shards=ranges(lost), reason=reason)
             self.shards.lose(lost)
             self._let_go()
-            self.elsewhere.sort_out(self.coordinator.put)
+            self.other_nodes.sort_out(self.coordinator.put)
 
     def doubt(self, shards: Collection[int], reason: str) -> None:
         """They may be somebody else's: nothing of them is decided or written before the store has said whose they are.
@@ -206,7 +206,7 @@ class Core:
 
     async def look(self) -> None:
         """Somebody else has written: requests, answers, or a new version of a workflow."""
-        self.elsewhere.look()
+        self.other_nodes.look()
         await self._reliably(self.inbox.read)
 
     async def wait_quiet(self) -> None:
@@ -231,7 +231,7 @@ class Core:
         self.handover.give_up()
         await self.outgoing.close()
         await self._wait_written()
-        self.elsewhere.close()
+        self.other_nodes.close()
         self.coordinator.stop(EngineStopped("it was closed"))
 
     async def _wait_written(self) -> None:

@@ -38,10 +38,10 @@ from treadle.store.port import InboxAnswer, InboxRequest, Store
 LOOK_FIRST_MS, LOOK_LAST_MS = 500, 5_000
 """Between looks for an answer nobody has told of: wakes may be lost."""
 
-log = logger("treadle.elsewhere")
+log = logger("treadle.other_nodes")
 
 
-class Elsewhere:
+class OtherNodes:
     """See the module's docstring."""
 
     def __init__(
