@@ -121,6 +121,16 @@ def test_a_request_waits_until_it_is_answered(store: Any) -> None:
     assert store.submit(start) == InboxAnswer("b", None, {"run": "r2"})
 
 
+def test_an_answer_is_read_and_a_request_that_got_lost_is_asked_again(store: Any) -> None:
+    fence = store.held()
+    store.submit(request("a"))
+    assert store.answer(request("a")) is None
+    store.commit(Batch(answers=[InboxAnswer("a", result=1)]), fence)
+    assert store.answer(request("a")) == InboxAnswer("a", result=1)
+    assert store.answer(request("b")) is None
+    assert [waiting.id for waiting in store.inbox(SHARD)] == ["b"]
+
+
 def test_the_first_answer_is_kept_and_unknown_requests_have_none(store: Any) -> None:
     fence = store.held()
     store.submit(request("a"))

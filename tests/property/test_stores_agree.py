@@ -60,7 +60,7 @@ moves = st.lists(
         st.tuples(st.just("commit"), st.lists(steps(), min_size=1, max_size=3)),
         st.tuples(st.just("rows"), st.lists(st.integers(1, 8), max_size=3)),
         st.tuples(st.just("answer"), st.lists(st.sampled_from("abc"), min_size=1, max_size=2)),
-        st.tuples(st.just("submit"), st.sampled_from("abc")),
+        st.tuples(st.sampled_from(["submit", "answer"]), st.sampled_from("abc")),
         st.tuples(st.just("forget"), st.tuples(st.lists(st.sampled_from(RUNS), max_size=2), st.booleans())),
         st.tuples(st.just("lease"), st.sampled_from(["one", "two"])),
     ),
@@ -125,8 +125,8 @@ class Pair:
         elif kind == "answer":
             answers = [InboxAnswer(id, result=self.now) for id in given]
             await self.ask("commit", Batch(answers=answers), self.fence)
-        elif kind == "submit":
-            await self.ask("submit", InboxRequest(given, RUNS[0], c.PauseRun(), 0))
+        elif kind in ("submit", "answer"):
+            await self.ask(kind, InboxRequest(given, RUNS[0], c.PauseRun(), 0))
         elif kind == "forget":
             await self.ask("forget", given[0], self.fence, history=given[1])
         else:

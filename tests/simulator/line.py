@@ -23,7 +23,7 @@ STALL_MS = (50, 3 * LEASE_MS)
 SLOW, SLOW_MS = 0.2, 2
 """How many ways to the store and back take time, and how much at most."""
 VERBS = (
-    *("history", "find_runs", "find_gates", "outbox", "timers", "lease", "release", "submit", "inbox"),
+    *("history", "find_runs", "find_gates", "outbox", "timers", "lease", "release", "submit", "answer", "inbox"),
     *("put_document", "put_blob", "get_blob", "beside", "forget"),
     *("beat", "leave", "standing", "backlog", "bury", "seals"),
     *("claim", "renew", "give_back", "give_back_strays", "drop_offers", "expired_claims"),

@@ -134,6 +134,9 @@ class MemoryStore:
     async def submit(self, request: InboxRequest) -> InboxAnswer | None:
         return self._requests.submit(request)
 
+    async def answer(self, request: InboxRequest) -> InboxAnswer | None:
+        return self._requests.submit(request)
+
     async def inbox(self, shard: int | Sequence[int], limit: int = 1_000) -> list[InboxRequest]:
         shards = each(shard)
         waiting = (request for request in self._requests.waiting() if self._shard_of(request.run) in shards)

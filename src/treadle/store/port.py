@@ -259,6 +259,10 @@ class Store(Protocol):
     async def submit(self, request: InboxRequest) -> InboxAnswer | None:
         """Keeps a request until it is answered. Returns the answer if it has one already."""
 
+    async def answer(self, request: InboxRequest) -> InboxAnswer | None:
+        """The answer to a submitted request, if it has one. Only reads, unless the store does not have the request any
+        more (a standby that took over without it): then it is submitted again."""
+
     async def inbox(self, shard: int | Sequence[int], limit: int = 1_000) -> list[InboxRequest]:
         """Requests without an answer, oldest first."""
 

@@ -158,7 +158,7 @@ class Remote:
         return objections.to_input(graph, command.input or {})
 
     async def _asked(self, request: InboxRequest) -> InboxAnswer:
-        """Asking again is how one looks for the answer: the request's id makes that harmless."""
+        """Submits a request and waits for its answer."""
         answer = await patiently(lambda: self.store.submit(request))
         if answer is None:
             shard = str(shard_of(request.run, self.store.shards))
@@ -169,7 +169,7 @@ class Remote:
                     if not await patiently(self.presence.is_owned):
                         return await self._left_behind(request)
                     await watch.news()
-                    answer = await patiently(lambda: self.store.submit(request))
+                    answer = await patiently(lambda: self.store.answer(request))
         return answer
 
     async def _left_behind(self, request: InboxRequest) -> InboxAnswer:

@@ -178,7 +178,7 @@ class OtherNodes:
                 if id not in self._waiting:
                     continue
                 item, request = self._waiting[id]
-                answer = await reliably(partial(self._store.submit, request), self._is_over)
+                answer = await reliably(partial(self._store.answer, request), self._is_over)
                 if answer is not None and self._waiting.pop(id, None) is not None:
                     self._answered(item, answer)
         finally:

@@ -145,7 +145,9 @@ WITH found AS MATERIALIZED (
 UPDATE requests SET answer = coalesce(requests.answer, found.answer) FROM found
 WHERE requests.run = found.run AND requests.request = found.request;
 
--- A process that waits for an answer asks repeatedly: then this only reads.
+-- name: read_answer
+SELECT answer FROM requests WHERE run = $1 AND request = $2;
+
 -- name: submit_request
 WITH kept AS (
     INSERT INTO requests (run, request, shard, workflow, at, command)

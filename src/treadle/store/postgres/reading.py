@@ -15,14 +15,15 @@ import asyncpg
 from treadle.errors import StoreDamaged
 from treadle.model.events import Event
 from treadle.model.ids import RunId, TimerId, TokenId
-from treadle.store.packing import unpack, unpack_wish
-from treadle.store.port import GateRow, InboxRequest, OutboxRow, RunQuery, RunRow, StoredDocument, TimerRow
+from treadle.store.packing import unpack, unpack_answer, unpack_wish
+from treadle.store.port import GateRow, InboxAnswer, InboxRequest, OutboxRow, RunQuery, RunRow, StoredDocument, TimerRow
 from treadle.store.postgres.queries import SQL
 from treadle.store.postgres.values import DATABASE, PostgresValues, block_of, checked, effects_of
 from treadle.store.rows import each, run_rows
 from treadle.store.seals import (
     Tell,
     Unreadable,
+    about_answer,
     about_document,
     about_gate,
     about_request,
@@ -157,6 +158,22 @@ async def timers(
 ) -> list[TimerRow]:
     rows = await connection.fetch(SQL["read_timers"], shards, NEVER if until is None else until, limit)
     return [TimerRow(RunId(run), TimerId(timer), due) for run, timer, due in rows]
+
+
+async def asked(connection: asyncpg.Connection, request: InboxRequest) -> tuple[bool, InboxAnswer | None]:
+    """Whether a request is kept, and its answer, if it has one."""
+    row = await connection.fetchrow(SQL["read_answer"], request.run, request.id)
+    return row is not None, unsealed_answer(request, row["answer"] if row is not None else None)
+
+
+def unsealed_answer(request: InboxRequest, packed: bytes | None) -> InboxAnswer | None:
+    """The answer as a row has it. Raises StoreDamaged."""
+    if packed is None:
+        return None
+    try:
+        return read(packed, about_answer(request.id), lambda content: unpack_answer(request.id, content))
+    except Unreadable:
+        raise request_damaged(DATABASE, request.run, request.id) from None
 
 
 async def inbox(connection: asyncpg.Connection, shards: Sequence[int], limit: int, tell: Tell) -> list[InboxRequest]:

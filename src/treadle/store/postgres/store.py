@@ -223,6 +223,10 @@ class PostgresStore(PostgresWork):
     async def timers(self, shard: int | Sequence[int], until: int | None = None, limit: int = 1_000) -> list[TimerRow]:
         return await self._connections.read(lambda connection: reading.timers(connection, each(shard), until, limit))
 
+    async def answer(self, request: InboxRequest) -> InboxAnswer | None:
+        is_known, answer = await self._connections.read(lambda connection: reading.asked(connection, request))
+        return answer if is_known else await self.submit(request)
+
     async def inbox(self, shard: int | Sequence[int], limit: int = 1_000) -> list[InboxRequest]:
         return await self._connections.read(lambda connection: reading.inbox(connection, each(shard), limit, self.tell))
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 import asyncpg
 
 from treadle.model.ids import RunId
-from treadle.store.packing import unpack, unpack_answer
+from treadle.store.packing import unpack
 from treadle.store.port import Fence, InboxAnswer, InboxRequest, StoredDocument
 from treadle.store.postgres.columns import count, texts
 from treadle.store.postgres.queries import SQL
-from treadle.store.postgres.reading import document
-from treadle.store.postgres.values import DATABASE
-from treadle.store.seals import Unreadable, about_answer, about_document, read, request_damaged, seal
+from treadle.store.postgres.reading import document, unsealed_answer
+from treadle.store.seals import about_document, seal
 
 _PREFIX = "sha256:"
 
@@ -37,13 +36,7 @@ async def submit(
 ) -> InboxAnswer | None:
     """Keeps the first request with an id. Returns its answer, if it has one."""
     given = (request.run, request.id, shard, request.workflow, request.at, command)
-    packed = await connection.fetchval(SQL["submit_request"], *given)
-    if packed is None:
-        return None
-    try:
-        return read(packed, about_answer(request.id), lambda content: unpack_answer(request.id, content))
-    except Unreadable:
-        raise request_damaged(DATABASE, request.run, request.id) from None
+    return unsealed_answer(request, await connection.fetchval(SQL["submit_request"], *given))
 
 
 async def put_document(

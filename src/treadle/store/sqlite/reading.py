@@ -211,15 +211,16 @@ def inbox(connection: apsw.Connection, limit: int, tell: Tell) -> list[InboxRequ
     return found
 
 
-def answer_to(connection: apsw.Connection, request: str) -> InboxAnswer | None:
+def asked(connection: apsw.Connection, request: str) -> tuple[bool, InboxAnswer | None]:
+    """Whether a request is kept, and its answer, if it has one."""
     rows: Rows = connection.execute(SQL["read_answer"], (request,)).fetchall()
     for run, packed in rows:
         if packed is not None:
             try:
-                return read(packed, about_answer(request), lambda content: unpack_answer(request, content))
+                return True, read(packed, about_answer(request), lambda content: unpack_answer(request, content))
             except Unreadable:
                 raise request_damaged(connection.filename, run, request) from None
-    return None
+    return bool(rows), None
 
 
 def documents(

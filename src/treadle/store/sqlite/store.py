@@ -184,6 +184,10 @@ class SqliteStore:
 
     # Reading
 
+    async def answer(self, request: InboxRequest) -> InboxAnswer | None:
+        is_known, answer = await self._read(lambda connection: reading.asked(connection, request.id))
+        return answer if is_known else await self.submit(request)
+
     async def history(self, run: RunId, after: int = 0, limit: int | None = None) -> list[Event]:
         return await self._read(lambda connection: reading.history(connection, self._values, run, after, limit))
 

@@ -9,7 +9,7 @@ from treadle.store.packing import unpack
 from treadle.store.port import Fence, InboxAnswer, InboxRequest, StoredDocument
 from treadle.store.seals import about_document, seal
 from treadle.store.sqlite.queries import SQL
-from treadle.store.sqlite.reading import answer_to, document
+from treadle.store.sqlite.reading import asked, document
 
 _PREFIX = "sha256:"
 
@@ -37,7 +37,7 @@ def submit(connection: apsw.Connection, request: InboxRequest, command: bytes) -
     """Keeps the first request with an id; submitting it again returns its answer, if there is one."""
     row = (request.id, request.run, request.workflow, request.at, command)
     connection.execute(SQL["keep_request"], row)
-    return answer_to(connection, request.id)
+    return asked(connection, request.id)[1]
 
 
 def put_document(connection: apsw.Connection, kind: str, name: str, hash: str, body: bytes | None) -> StoredDocument:
