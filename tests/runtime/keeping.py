@@ -11,7 +11,7 @@ from tests.runtime.cores import Running, chain, running
 from tests.runtime.executing import VirtualClock
 from treadle.model.ids import RunId
 from treadle.runtime.operate import retention as r
-from treadle.runtime.operate.retention_setting import Keep, Rules
+from treadle.runtime.operate.retention_setting import Keep, KeepRules
 from treadle.store.memory import MemoryStore
 from treadle.store.port import RunQuery, RunRow
 from treadle.store.sqlite import SqliteStore
@@ -97,7 +97,7 @@ async def keeping(store: Any, usual: Keep, *, clock: VirtualClock | None = None,
         await here.client.deploy(chain("a", "b"))
         await here.client.deploy(chain("a", name="other"))
         tidy = r.Retention(
-            store, here.core.shards, clock, coordinator.feed, Rules(usual, of), here.core.library.names,
+            store, here.core.shards, clock, coordinator.feed, KeepRules(usual, of), here.core.library.names,
             coordinator.spawn,
         )  # fmt: skip
         await tidy.open()

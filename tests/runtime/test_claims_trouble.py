@@ -13,7 +13,7 @@ from treadle.model.commands import FailAttempt
 from treadle.model.states import RunStatus
 from treadle.runtime.engine import Engine, EngineSettings
 from treadle.runtime.queue.attempt_of_offer import attempt_of
-from treadle.runtime.queue.offers import Sweep
+from treadle.runtime.queue.offers import ClaimSweep
 from treadle.store.memory_work import QueueMemoryStore
 from treadle.store.work import Claimed, ExpiredClaim
 
@@ -79,7 +79,7 @@ class Owner:
 async def test_while_the_store_was_silent_no_worker_is_taken_for_dead() -> None:
     """Nobody could renew: everybody gets a lease's time again."""
     clock, store, owner = VirtualClock(), Silent(), Owner()
-    sweep = Sweep(owner, store, clock, 9_000)  # type: ignore[arg-type]
+    sweep = ClaimSweep(owner, store, clock, 9_000)  # type: ignore[arg-type]
     sweep.open()
 
     async def later() -> int:

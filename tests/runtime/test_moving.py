@@ -19,7 +19,7 @@ from treadle.errors import EngineStopped, OwnedElsewhere, StorePlaceError
 from treadle.language import load_text
 from treadle.model.commands import StartAttempt
 from treadle.model.states import RunStatus
-from treadle.runtime.operate.moving import Moved, move, undo
+from treadle.runtime.operate.moving import MoveResult, move, undo
 from treadle.runtime.operate.upkeep import check_everything
 from treadle.store.postgres import PostgresStore
 from treadle.store.postgres.transfer import PostgresTransfer
@@ -85,7 +85,7 @@ async def callback_key(place: Path) -> str:
         return place.with_name(f"{place.name}.key").read_text()
 
 
-def moved(source: str | Path, target: str | Path, **options: Any) -> Moved:
+def moved(source: str | Path, target: str | Path, **options: Any) -> MoveResult:
     return asyncio.run(move(source, target, **options))
 
 

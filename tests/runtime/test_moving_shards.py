@@ -19,7 +19,7 @@ from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
 from treadle.runtime.coordinate.shards import Moved, Shards
 from treadle.runtime.operate.retention import Retention
-from treadle.runtime.operate.retention_setting import Keep, Rules
+from treadle.runtime.operate.retention_setting import Keep, KeepRules
 from treadle.store.port import Fence, InboxRequest, RunQuery
 
 EVERYTHING = tuple(range(8))
@@ -197,7 +197,7 @@ async def test_the_owner_of_the_first_shard_tidies_for_all() -> None:
         await world.pass_time(TTL_MS)
         for node in nodes:
             core = node.core
-            rules = Rules(Keep(age_ms=60_000), {})
+            rules = KeepRules(Keep(age_ms=60_000), {})
             tidy = Retention(
                 core.coordinator.store, core.shards, node.clock, core.coordinator.feed, rules, core.library.names,
                 core.coordinator.spawn,

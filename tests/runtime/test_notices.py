@@ -15,7 +15,7 @@ import structlog
 
 from tests.postgres import new_database
 from tests.runtime.executing import on_loop, turns
-from treadle.runtime.cluster.file_notices import Bells
+from treadle.runtime.cluster.file_notices import FileNotices
 from treadle.runtime.cluster.store_ownership import open_channel
 from treadle.store.notices import AWAIT, CHANGED, END, INBOX, MISSED, NEWS, WANT, Notices
 from treadle.store.postgres import notices as postgres
@@ -191,8 +191,8 @@ async def test_no_password_is_logged_while_there_is_no_server(
 @on_loop
 async def test_beside_a_file_a_new_watcher_is_told_to_look_at_once() -> None:
     """Between its look at the store and the owner's hearing of it something may have happened."""
-    owner = Bells()
-    watcher = Bells(lambda: owner.address)
+    owner = FileNotices()
+    watcher = FileNotices(lambda: owner.address)
     try:
         news, inbox = Ear(watcher, NEWS), Ear(owner, INBOX)
         watcher.say(WANT, "run-1")

@@ -15,7 +15,7 @@ from treadle.model import effects as f
 from treadle.model.ids import RunId, TokenId
 from treadle.model.states import RunStatus
 from treadle.runtime.engine import Engine, EngineSettings
-from treadle.runtime.queue.offers import shape
+from treadle.runtime.queue.offers import with_offers
 
 
 @on_loop
@@ -158,6 +158,6 @@ async def test_authors_say_what_goes_first_and_who_takes_turns() -> None:
 def test_a_workflow_without_queues_and_limits_pays_nothing() -> None:
     plain = load_value({"workflow": "p", "nodes": {"n": calls("work")}}).require()
     effects: list[f.Effect] = [f.StopTask(TokenId(1), 1), f.RunTask(TokenId(2), 1, "n", None)]
-    assert shape(RunState(compile_graph(plain)), c.CancelRun(), [], effects) is effects
+    assert with_offers(RunState(compile_graph(plain)), c.CancelRun(), [], effects) is effects
     mixed = RunState(compile_graph(queued()))
-    assert shape(mixed, c.CancelRun(), [], effects) == [effects[0], f.WithdrawWork(TokenId(1)), effects[1]]
+    assert with_offers(mixed, c.CancelRun(), [], effects) == [effects[0], f.WithdrawWork(TokenId(1)), effects[1]]

@@ -17,7 +17,7 @@ from treadle.errors import StoreUnavailable
 from treadle.language import load_value
 from treadle.model.definition import Workflow
 from treadle.model.states import RunStatus
-from treadle.runtime.cluster.store_ownership import Held
+from treadle.runtime.cluster.store_ownership import OpenStore
 from treadle.runtime.engine import Engine, EngineSettings
 from treadle.store.notices import CHANGED, INBOX, Heard, Silence
 from treadle.store.port import Batch, Fence, OutboxRow, RunQuery, RunRow
@@ -164,7 +164,7 @@ async def test_a_bell_that_rings_while_an_engine_opens_harms_nobody() -> None:
                 heard("0")
 
     class Opening(Engine):
-        async def _hold(self) -> Held:
+        async def _hold(self) -> OpenStore:
             return (await super()._hold())._replace(notices=Ringing())
 
     async with Opening(":memory:") as engine:

@@ -63,7 +63,7 @@ async def test_a_sweep_that_can_drop_nothing_of_what_is_old_is_not_followed_at_o
         return []
 
     monkeypatch.setattr(r, "AT_ONCE", 2)
-    monkeypatch.setattr(families.Families, "whole", nothing)  # something that they have started lives
+    monkeypatch.setattr(families.RetentionQueries, "whole", nothing)  # something that they have started lives
     async with watched(place) as store, keeping(store, Keep(age_ms=DAY)) as kept:
         for _ in range(3):
             await kept.finished()

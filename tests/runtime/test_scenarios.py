@@ -16,7 +16,7 @@ from treadle.model.ids import RunId
 from treadle.store.port import Store
 from treadle.testing.scenario.definitions import load_definition
 from treadle.testing.scenario.documents import read_file
-from treadle.testing.scenario.form import Crash, Scenario
+from treadle.testing.scenario.form import CrashStep, Scenario
 from treadle.testing.scenario.parse import parse_scenario
 from treadle.testing.scenario.performance import Performance
 from treadle.testing.scenario.runner import run_file
@@ -103,7 +103,7 @@ def performable(path: Path) -> list[tuple[Scenario, list[Workflow]]]:
     found = []
     for document in read_file(path):
         scenario = parse_scenario(document)
-        points = any(isinstance(step, Crash) and step.at for step in scenario.steps or ())
+        points = any(isinstance(step, CrashStep) and step.at for step in scenario.steps or ())
         if scenario.runs and not points:
             workflows = [load_definition(definition).workflow for definition in scenario.definitions]
             found.append((scenario, [workflow for workflow in workflows if workflow is not None]))

@@ -21,7 +21,7 @@ from treadle.model.states import RunStatus
 from treadle.runtime.client import Client
 from treadle.runtime.command.presence import NodeRow
 from treadle.runtime.engine import Engine, EngineSettings
-from treadle.runtime.queue.cannot_execute import FORGOTTEN_S, Unable
+from treadle.runtime.queue.cannot_execute import FORGOTTEN_S, CannotExecute
 from treadle.runtime.queue.queue_settings import QueueView, queues_of
 from treadle.runtime.run import Run
 from treadle.store.memory_work import QueueMemoryStore
@@ -102,7 +102,7 @@ async def test_a_node_says_once_what_it_lacks_and_what_to_do() -> None:
 @on_loop
 async def test_what_a_node_lacks_is_told_while_work_waits_for_it() -> None:
     store, now = Claims(), [0.0]
-    unable = Unable(lambda _task: Missing("function 'work'", "", ""), "me", elapsed=lambda: now[0])
+    unable = CannotExecute(lambda _task: Missing("function 'work'", "", ""), "me", elapsed=lambda: now[0])
     assert unable.lacks == {}
     async with node(store, "without") as without:
         await started(without)
@@ -163,7 +163,7 @@ async def test_python_is_told_what_the_branches_have_died_of() -> None:
 def test_a_queue_rests_longer_and_longer_and_new_work_shortens_it() -> None:
     now = [0.0]
     told: list[str] = []
-    unable = Unable(lambda _task: None, "me", told.append, lambda: now[0])
+    unable = CannotExecute(lambda _task: None, "me", told.append, lambda: now[0])
     rests = []
     for _ in range(7):
         unable.looked("q", aside=1, begun=0)

@@ -22,7 +22,7 @@ from treadle.model.ids import RunId
 from treadle.runtime.base.clock import SharedClock
 from treadle.runtime.base.ports import Alarm, Clock, MakeExecutor, Report
 from treadle.runtime.cluster.membership import Membership
-from treadle.runtime.cluster.notices_heard import Lookout
+from treadle.runtime.cluster.notices_heard import NoticesHeard
 from treadle.runtime.command import presence
 from treadle.runtime.command.commander import Commander, Remote
 from treadle.runtime.command.direct import Direct, Shared
@@ -30,7 +30,7 @@ from treadle.runtime.deliver.core import Core
 from treadle.runtime.execute.executor import LocalExecutor
 from treadle.runtime.execute.workshop import Workshop
 from treadle.runtime.queue.claimant import Claimant
-from treadle.runtime.queue.engine_queues import Queueing, listen
+from treadle.runtime.queue.engine_queues import EngineQueues, listen
 from treadle.store.members import Member
 from treadle.store.notices import NODES
 from treadle.store.rows import SHARD
@@ -155,13 +155,13 @@ class Engine(Process):
         line, ear, clock = Line(self.world, self, self.owner), Ear(self.world, self), self._clock()
         execute = self._hands(clock)
         core = Core(line, clock, execute, Courier(self.world), self._random())  # type: ignore[arg-type]
-        lookout = Lookout(core, ear, core.library.refresh)
+        heard = NoticesHeard(core, ear, core.library.refresh)
         self.core = core
         if line.shards > 1:
             await self._join(core, line, ear, clock, execute)
         else:
             await self._own(core, line, clock)
-        lookout.open(is_shared=line.shards > 1)
+        heard.open(is_shared=line.shards > 1)
 
     async def _own(self, core: Core, line: Line, clock: Clock) -> None:
         owner = self.owner
@@ -174,7 +174,7 @@ class Engine(Process):
         owner = self.owner
         remote = Remote(line, clock, ear, presence.Shared(line), core.coordinator.feed)  # type: ignore[arg-type]
         commander = Shared(core, lambda: None, remote, ear)
-        queueing = Queueing(
+        engine_queues = EngineQueues(
             core,
             commander,
             line,  # type: ignore[arg-type]
@@ -193,7 +193,7 @@ class Engine(Process):
         membership.heard = lambda standing, took_ms: clock.hear(standing.now, took_ms)
         ear.hear(NODES, lambda _name: membership.look())
         await membership.open()
-        queueing.open()
+        engine_queues.open()
         self.commander = commander
 
     def state(self, run: RunId) -> RunState | None:

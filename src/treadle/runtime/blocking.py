@@ -41,7 +41,7 @@ class WouldBlock(TreadleError):
         )
 
 
-class Background:
+class BackgroundLoop:
     """An event loop on a thread of its own. The thread does not keep a process alive that has nothing else to do."""
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ def refuse_to_block() -> None:
 class Blocking:
     """What every blocking object has: the object it stands for, and the loop that lives on."""
 
-    def __init__(self, inner: Any, background: Background) -> None:
+    def __init__(self, inner: Any, background: BackgroundLoop) -> None:
         self._inner = inner
         self._background = background
 
@@ -101,14 +101,14 @@ class Blocking:
         return f"blocking {self._inner!r}"
 
 
-def _blocking(value: Any, background: Background) -> Any:
+def _blocking(value: Any, background: BackgroundLoop) -> Any:
     """What came back, waiting where it can be waited for."""
     if isinstance(value, AsyncIterator):
         return _steps(value, background)
     return face(Run, Drawn)(value, background) if isinstance(value, Run) else value
 
 
-def _steps(stream: AsyncIterator[Any], background: Background) -> Iterator[Any]:
+def _steps(stream: AsyncIterator[Any], background: BackgroundLoop) -> Iterator[Any]:
     end = object()
 
     async def step() -> Any:
@@ -153,7 +153,7 @@ class Opened(Blocking):
             return await opening.__aenter__()
 
         refuse_to_block()
-        background = Background()
+        background = BackgroundLoop()
         self._opening = opening
         try:
             super().__init__(background.wait(enter()), background)

@@ -19,7 +19,7 @@ from treadle.runtime.command.presence import NodeRow as NodeRow
 from treadle.runtime.definitions import Definition as Definition
 from treadle.runtime.ended import Ended as Ended
 from treadle.runtime.execute.artifacts import Artifact
-from treadle.runtime.operate.compensations import Compensation
+from treadle.runtime.operate.compensations import CompensationStatus
 from treadle.runtime.operate.fsck import Report
 from treadle.runtime.queue.queue_settings import QueueView
 from treadle.runtime.run import Json
@@ -79,7 +79,7 @@ class Run:
         """Tries visits again that have failed or timed out, and brings back what their failure took down: one visit, or
         all whose failure nothing has handled, in failed children first. Returns the visits that are retried. Raises
         CommandRefused, which says why."""
-    def compensations(self) -> list[Compensation]:
+    def compensations(self) -> list[CompensationStatus]:
         """What it can undo, in the order in which it was done, and what became of each."""
     def retry_compensation(self, record: int | None = None, *, by: str = "operator") -> RecordId:
         """Tries to undo a visit again where that failed, then goes on with the visits before it. Which record: may be

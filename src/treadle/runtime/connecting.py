@@ -14,7 +14,7 @@ from treadle.errors import StorePlaceError
 from treadle.runtime.base.clock import SystemClock
 from treadle.runtime.base.patience import PATIENCE_S, until_open
 from treadle.runtime.client import Client
-from treadle.runtime.cluster.file_notices import Bells
+from treadle.runtime.cluster.file_notices import FileNotices
 from treadle.runtime.cluster.store_ownership import open_channel, open_database
 from treadle.runtime.command import presence
 from treadle.runtime.command.commander import Remote
@@ -60,7 +60,7 @@ class connect:  # used as a function is: `async with connect(…) as client`
 
         file = await SqliteStore.open(path)
         self._open.push_async_callback(file.close)
-        bells = Bells(lambda: Ownership.wake_of(path))
+        bells = FileNotices(lambda: Ownership.wake_of(path))
         self._open.push_async_callback(bells.close)
 
         def who() -> tuple[str, int] | None:

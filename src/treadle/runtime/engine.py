@@ -33,9 +33,9 @@ from treadle.runtime.base.patience import until_open
 from treadle.runtime.base.ports import Clock, MakeExecutor
 from treadle.runtime.client import Client, Definition, Deployed
 from treadle.runtime.cluster.membership import Membership
-from treadle.runtime.cluster.notices_heard import Lookout
+from treadle.runtime.cluster.notices_heard import NoticesHeard
 from treadle.runtime.cluster.predecessor import this_process
-from treadle.runtime.cluster.store_ownership import Held, hold, later
+from treadle.runtime.cluster.store_ownership import OpenStore, later, open_as_owner
 from treadle.runtime.command import presence
 from treadle.runtime.command.commander import Commander, Remote
 from treadle.runtime.command.direct import Direct as Direct
@@ -46,9 +46,9 @@ from treadle.runtime.deliver.courier import WebhookCourier
 from treadle.runtime.equipment import equip, executing, workshop
 from treadle.runtime.garbage import spare_collector
 from treadle.runtime.operate.retention import Retention
-from treadle.runtime.operate.retention_setting import Rules
-from treadle.runtime.queue.cannot_execute import Unable
-from treadle.runtime.queue.engine_queues import Queueing
+from treadle.runtime.operate.retention_setting import KeepRules
+from treadle.runtime.queue.cannot_execute import CannotExecute
+from treadle.runtime.queue.engine_queues import EngineQueues
 from treadle.runtime.scheduler import Scheduler
 from treadle.runtime.settings import EngineSettings as EngineSettings
 from treadle.store.members import Member, Members
@@ -134,9 +134,9 @@ class Engine(Client):
         if self.settings.spare_collector:
             spare_collector()
         self._owner = f"{self.name}:{secrets.token_hex(4)}"  # unlike every one before, also under the same name
-        held = await self._hold()
-        store, notices = held.store, held.notices
-        clock: SystemClock | SharedClock = SystemClock() if held.members is None else SharedClock()
+        opened = await self._open_store()
+        store, notices = opened.store, opened.notices
+        clock: SystemClock | SharedClock = SystemClock() if opened.members is None else SharedClock()
         outside = equip(self.registry, self.settings.outside, self.settings.llm, self.settings.mcp)
         self._closing.append(self.registry.close)
         courier = WebhookCourier(outside, await _callback_key(store))
@@ -147,15 +147,15 @@ class Engine(Client):
         self._core = core = Core(store, clock, execute, courier, self._random)
         core.library.cel_bytes_max = self.settings.cel_bytes_max
         coordinator = core.coordinator
-        lookout = Lookout(core, notices, self._look_beside)
+        heard = NoticesHeard(core, notices, self._look_beside)
         who = (self.name, clock.now())
-        if held.members is not None:
-            remote = Remote(store, clock, notices, presence.Shared(held.members), coordinator.feed)
+        if opened.members is not None:
+            remote = Remote(store, clock, notices, presence.Shared(opened.members), coordinator.feed)
             super().__init__(Shared(core, self._look, remote, notices))
         else:
             super().__init__(Direct(core, self._look, presence.Alone(store, lambda: who, clock.now)))
         self._scheduler = Scheduler(store, clock, self, coordinator.feed, coordinator.spawn, core.shards.owns)
-        rules = Rules(self.settings.keep, self.settings.keep_of)
+        rules = KeepRules(self.settings.keep, self.settings.keep_of)
         self._retention = Retention(
             store,
             core.shards,
@@ -166,21 +166,21 @@ class Engine(Client):
             spawn=coordinator.spawn,
         )
         core.on_moved = self._moved
-        self._queues = queueing = self._queueing(store, notices, clock, execute)
+        self._queues = engine_queues = self._make_queues(store, notices, clock, execute)
         await core.open()
-        if held.members is not None and isinstance(clock, SharedClock):
-            await self._join(held.members, notices, clock)
+        if opened.members is not None and isinstance(clock, SharedClock):
+            await self._join(opened.members, notices, clock)
         else:
             await self._own(store, clock)
-        if queueing is not None:
-            self._closing.append(lambda: queueing.close(self.settings.grace_ms))
-            queueing.open()
+        if engine_queues is not None:
+            self._closing.append(lambda: engine_queues.close(self.settings.grace_ms))
+            engine_queues.open()
         self._closing.append(later(self._scheduler.close))
         await self._look_beside()
         self._closing.append(later(self._retention.close))
         await self._retention.open()
-        self._closing.append(lookout.close)
-        lookout.open(is_shared=held.members is not None)
+        self._closing.append(heard.close)
+        heard.open(is_shared=opened.members is not None)
         coordinator.spawn(self._warm_up())
 
     async def _warm_up(self) -> None:
@@ -206,7 +206,7 @@ class Engine(Client):
         node = Member(self._owner, self.name, queues=queues, process=this_process())
         membership = Membership(members, core, node, clock, self._random, settings.lease_ms)
         membership.nudge = lambda: notices.say(NODES)
-        membership.lacks = lambda: self._queues.claimant.unable.lacks if self._queues is not None else {}
+        membership.lacks = lambda: self._queues.claimant.cannot_execute.lacks if self._queues is not None else {}
         membership.heard = lambda standing, took_ms: clock.hear(standing.now, took_ms)
         notices.hear(NODES, lambda _name: membership.look())
         notices.hear(MISSED, lambda _name: membership.look())
@@ -218,11 +218,11 @@ class Engine(Client):
         self._retention.moved()
         self._core.coordinator.spawn(self._look_beside())
 
-    def _queueing(self, store: Store, notices: Notices, clock: Clock, execute: MakeExecutor) -> Queueing | None:
+    def _make_queues(self, store: Store, notices: Notices, clock: Clock, execute: MakeExecutor) -> EngineQueues | None:
         """Where workers claim queue work, this engine is one of them; else that work is its own."""
         if not isinstance(store, WorkStore):
             return None
-        return Queueing(
+        return EngineQueues(
             self._core,
             self._commander,
             store,
@@ -233,15 +233,17 @@ class Engine(Client):
             queues=self.settings.queues,
             lease_ms=self.settings.claim_ms,
             random=self._random,
-            unable=Unable(self.registry.missing, self.name, partial(notices.say, WORK)),
+            cannot_execute=CannotExecute(self.registry.missing, self.name, partial(notices.say, WORK)),
         )
 
-    async def _hold(self) -> Held:
+    async def _open_store(self) -> OpenStore:
         if not isinstance(self._place, str | Path | StoreLocation):
             store = self._place
-            return Held(store, Silence(), store if isinstance(store, Members) and store.shards > 1 else None)
+            return OpenStore(store, Silence(), store if isinstance(store, Members) and store.shards > 1 else None)
         place = place_of(self._place)
-        return await hold(place, self.name, self._closing, wait=self._wait, payload_max=self.settings.payload_max)
+        return await open_as_owner(
+            place, self.name, self._closing, wait=self._wait, payload_max=self.settings.payload_max
+        )
 
     def _look(self) -> None:
         """Something was written beside the runs, here."""

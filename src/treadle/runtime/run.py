@@ -25,7 +25,7 @@ from treadle.runtime.ended import Ended as Ended
 from treadle.runtime.ended import RunFailed as RunFailed
 from treadle.runtime.execute.artifacts import Artifact, artifacts_of
 from treadle.runtime.given import given, named
-from treadle.runtime.operate.compensations import Compensation, compensations_of, the_failed
+from treadle.runtime.operate.compensations import CompensationStatus, compensations_of, the_failed
 from treadle.runtime.operate.past import state_at
 from treadle.store.port import RunQuery, RunRow
 
@@ -239,7 +239,7 @@ class Run:
                 news = await watch.news() or await self._news(watch)
         return visits
 
-    async def compensations(self) -> list[Compensation]:
+    async def compensations(self) -> list[CompensationStatus]:
         """What it can undo, in the order in which it was done, and what became of each."""
         return compensations_of(await self.history())
 

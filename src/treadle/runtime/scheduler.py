@@ -93,10 +93,10 @@ class Scheduler:
         state = self._remembered(document, kept)
         running = await self._runs(name)
         decided = p.plan(schedule, state, [row.run for row in running], self._clock.now())
-        keys = {action.key for action in decided.actions if isinstance(action, p.StartRun)}
+        keys = {action.key for action in decided.actions if isinstance(action, p.StartOccurrence)}
         begun = {row.run for row in running if row.idempotency_key in keys}
         for action in decided.actions:
-            if isinstance(action, p.CancelRun) and action.run in begun:
+            if isinstance(action, p.CancelPrevious) and action.run in begun:
                 continue  # started for this very time, before a crash kept that from being remembered
             await self._do(schedule, action)
         body = {"state": msgspec.to_builtins(decided.state), "paused": schedule.paused}
@@ -119,7 +119,7 @@ class Scheduler:
 
     async def _do(self, schedule: Schedule, action: p.Action) -> None:
         try:
-            if isinstance(action, p.StartRun):
+            if isinstance(action, p.StartOccurrence):
                 run = await self._client.start(
                     schedule.workflow,
                     schedule.input,
@@ -129,7 +129,7 @@ class Scheduler:
                     trigger={"schedule": schedule.name, "due": action.due},
                 )
                 self._running[run.id] = schedule.name
-            elif isinstance(action, p.CancelRun):
+            elif isinstance(action, p.CancelPrevious):
                 await self._client.run(action.run).cancel(action.reason, by="schedule")
             else:
                 log.info("occurrences left out", schedule=schedule.name, count=action.count, reason=action.reason)

@@ -36,7 +36,7 @@ from treadle.runtime.command.commander import Remote
 from treadle.runtime.equipment import equip, executing, workshop
 from treadle.runtime.execute.workshop import CORES
 from treadle.runtime.garbage import spare_collector
-from treadle.runtime.queue.cannot_execute import Unable
+from treadle.runtime.queue.cannot_execute import CannotExecute
 from treadle.runtime.queue.claimant import Claimant
 from treadle.runtime.queue.engine_queues import listen
 from treadle.runtime.settings import EngineSettings
@@ -130,14 +130,14 @@ class Worker:
             queues=self.queues,
             lease_ms=settings.claim_ms,
             random=Random(uuid_utils.uuid4().int),
-            unable=Unable(self.registry.missing, self.name, partial(notices.say, WORK)),
+            cannot_execute=CannotExecute(self.registry.missing, self.name, partial(notices.say, WORK)),
         )
         listen(notices, self._claimant)
-        await self._stay_listed(store, claimant.unable)
+        await self._stay_listed(store, claimant.cannot_execute)
         defer(self._claimant.close, settings.grace_ms)
         self._claimant.open()
 
-    async def _stay_listed(self, members: Members, unable: Unable) -> None:
+    async def _stay_listed(self, members: Members, cannot_execute: CannotExecute) -> None:
         """In `treadle nodes`. Nothing hangs on it: what it holds, it holds by its claims."""
         queues = tuple(self.queues)
         node = Member(self.owner, self.name, coordinates=False, queues=queues, process=this_process())
@@ -150,7 +150,7 @@ class Worker:
             while True:
                 await asyncio.sleep(ttl_ms / 4_000)
                 try:
-                    await members.beat(replace(node, lacks=unable.lacks), ttl_ms)
+                    await members.beat(replace(node, lacks=cannot_execute.lacks), ttl_ms)
                     OUTAGE.answered()
                 except StoreUnavailable as problem:
                     OUTAGE.failed("heartbeat", problem)

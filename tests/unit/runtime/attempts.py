@@ -11,7 +11,7 @@ from treadle.actions.protocol import AttemptFacts
 from treadle.actions.registry import Registry
 from treadle.model.definition import Task
 from treadle.runtime.execute.drive import Hook, drive
-from treadle.runtime.execute.task import Outcome, run_task
+from treadle.runtime.execute.task import TaskOutcome, run_task
 
 
 def step(ref: str, kind: str = "set", config: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
@@ -47,7 +47,7 @@ def attempt(
     hook: Hook | None = None,
     facts: AttemptFacts = FACTS,
     registry: Registry | None = None,
-) -> tuple[Outcome, int]:
+) -> tuple[TaskOutcome, int]:
     """The outcome of one attempt, and its virtual duration."""
     whole = definition if isinstance(definition, Task) else task(definition)
     return drive(run_task(whole, {} if input is None else input, facts, registry or Registry()), hook)

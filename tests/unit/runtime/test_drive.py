@@ -12,7 +12,7 @@ from treadle.actions.mock import mock_reply
 from treadle.actions.protocol import Call, Done, Failed, Later, Reply, Work, failed
 from treadle.actions.registry import Registry
 from treadle.runtime.execute.drive import Drive, Hold, begin
-from treadle.runtime.execute.task import Answer, Invoke, Outcome, Pause, run_task
+from treadle.runtime.execute.task import Answer, Invoke, Pause, TaskOutcome, run_task
 
 
 def test_time_is_added_up_and_nobody_waits() -> None:
@@ -52,7 +52,7 @@ def test_a_held_step_waits_for_its_release() -> None:
     assert drive.run() == (None, 10)
     assert drive.held is not None
     assert drive.held.call.step == "b"
-    assert drive.release(Later(5, Done({"v": 1}))) == (Outcome(output={"v": 1}), 25)
+    assert drive.release(Later(5, Done({"v": 1}))) == (TaskOutcome(output={"v": 1}), 25)
     assert drive.held is None
 
 
@@ -123,7 +123,7 @@ def test_the_same_pipeline_runs_under_asyncio() -> None:
         assert not isinstance(reply, Done | Failed | Later | Work)
         return await reply
 
-    async def engine() -> Outcome:
+    async def engine() -> TaskOutcome:
         policy = {"retry_policy": {"max_attempts": 3, "initial_delay_ms": 10, "backoff": "linear"}}
         definition = task(step("a", "python", {"function": "flaky"}, execution=policy))
         pipeline = run_task(definition, {"n": 1}, FACTS, registry)
@@ -134,7 +134,7 @@ def test_the_same_pipeline_runs_under_asyncio() -> None:
             except StopIteration as end:
                 return end.value  # type: ignore[no-any-return]
 
-    assert asyncio.run(engine()) == Outcome(output={"n": 1})
+    assert asyncio.run(engine()) == TaskOutcome(output={"n": 1})
     assert pauses == [10, 20]
 
 

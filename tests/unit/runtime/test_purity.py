@@ -14,7 +14,7 @@ from tests.unit.runtime.attempts import FACTS, cel, step, task
 from treadle.actions.registry import Registry
 from treadle.model.definition import Task
 from treadle.runtime.execute.drive import drive
-from treadle.runtime.execute.task import Outcome, run_task
+from treadle.runtime.execute.task import TaskOutcome, run_task
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-5, 5) | st.sampled_from(["", "a", "$.input.a"]),
@@ -64,7 +64,7 @@ def test_any_task_ends_with_an_outcome_changes_nothing_and_does_the_same_again(d
     written, given_input = msgspec.json.encode(definition), copy.deepcopy(input)
     first = drive(run_task(definition, input, FACTS, Registry()))
     again = drive(run_task(definition, input, FACTS, Registry()))
-    assert isinstance(first[0], Outcome)
+    assert isinstance(first[0], TaskOutcome)
     assert first == again
     assert msgspec.json.encode(definition) == written
     assert input == given_input

@@ -13,10 +13,10 @@ from treadle.runtime.schedule.definition import Schedule
 from treadle.runtime.schedule.plan import (
     LATE_MS,
     QUEUE_MAX,
-    CancelRun,
+    CancelPrevious,
     ScheduleState,
     SkipOccurrence,
-    StartRun,
+    StartOccurrence,
     plan,
     resume,
 )
@@ -30,7 +30,7 @@ def hourly(**fields: Any) -> Schedule:
 
 
 def starts(actions: Any) -> list[int]:
-    return [action.due for action in actions if isinstance(action, StartRun)]
+    return [action.due for action in actions if isinstance(action, StartOccurrence)]
 
 
 def skips(actions: Any) -> list[tuple[int, int]]:
@@ -44,7 +44,7 @@ def test_before_its_time_nothing_happens_and_the_wake_is_its_time() -> None:
 
 def test_at_its_time_it_starts_once_with_the_key_of_its_occurrence() -> None:
     decided = plan(hourly(), ScheduleState(0), [], HOUR + 5)
-    assert decided.actions == (StartRun(HOUR, f"schedule:h:{HOUR}"),)
+    assert decided.actions == (StartOccurrence(HOUR, f"schedule:h:{HOUR}"),)
     assert decided.wake == 2 * HOUR
     assert plan(hourly(), decided.state, [], HOUR + 6).actions == ()
 
@@ -87,10 +87,10 @@ def test_catching_up_with_everything_has_an_end() -> None:
     [
         ("skip", (SkipOccurrence(HOUR, "the run before it is still running"),)),
         ("queue", ()),
-        ("allow", (StartRun(HOUR, f"schedule:h:{HOUR}"),)),
+        ("allow", (StartOccurrence(HOUR, f"schedule:h:{HOUR}"),)),
         (
             "cancel_previous",
-            (CancelRun(OLD, "schedule 'h': the next run is due"), StartRun(HOUR, f"schedule:h:{HOUR}")),
+            (CancelPrevious(OLD, "schedule 'h': the next run is due"), StartOccurrence(HOUR, f"schedule:h:{HOUR}")),
         ),
     ],
 )
@@ -133,7 +133,7 @@ def test_jitter_delays_the_start_and_not_the_key() -> None:
     assert first.wake is not None
     assert HOUR < first.wake < 2 * HOUR
     assert plan(one, first.state, [], first.wake - 1).actions == ()
-    assert plan(one, first.state, [], first.wake).actions == (StartRun(HOUR, f"schedule:h:{HOUR}"),)
+    assert plan(one, first.state, [], first.wake).actions == (StartOccurrence(HOUR, f"schedule:h:{HOUR}"),)
 
 
 @given(

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.unit.runtime.attempts import attempt, fail, mock, step, task
 from treadle.actions.protocol import Call
 from treadle.runtime.execute import task as pipeline
-from treadle.runtime.execute.task import Invoke, Outcome
+from treadle.runtime.execute.task import Invoke, TaskOutcome
 from treadle.runtime.execute.task_plan import plan_task
 
 SCHEMA = {"type": "object", "required": ["n"]}
@@ -31,7 +31,7 @@ TASKS: dict[str, dict[str, Any]] = {
 }
 
 
-def played(definition: dict[str, Any]) -> tuple[Outcome, int, list[Call]]:
+def played(definition: dict[str, Any]) -> tuple[TaskOutcome, int, list[Call]]:
     asked: list[Call] = []
 
     def noted(invoke: Invoke) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.runtime.attempts import attempt, cel, failure, mock, result, step, task
-from treadle.runtime.execute.task import Outcome
+from treadle.runtime.execute.task import TaskOutcome
 
 
 @pytest.mark.parametrize("output", [{"v": 1}, None, 0, "", False, [], {}, [1, {"a": None}]])
@@ -144,4 +144,4 @@ def test_requests_of_all_steps_come_with_the_result_in_order() -> None:
 
 
 def test_a_task_without_steps_succeeds_with_nothing() -> None:
-    assert attempt(task()) == (Outcome(output={}), 0)
+    assert attempt(task()) == (TaskOutcome(output={}), 0)

@@ -16,7 +16,7 @@ from treadle.testing.scenario.documents import read_documents
 from treadle.testing.scenario.expectations import differences
 from treadle.testing.scenario.observed import Observed
 from treadle.testing.scenario.parse_expect import parse_expectation
-from treadle.testing.scenario.place import Place
+from treadle.testing.scenario.place import ValuePlace
 
 PANEL = [
     started(100),
@@ -38,7 +38,7 @@ def panel(**fields: Any) -> Observed:
 
 def check(text: str, world: Observed) -> list[str]:
     [document] = read_documents(text, "f")
-    return [str(difference) for difference in differences(parse_expectation(Place.root(document)), world)]
+    return [str(difference) for difference in differences(parse_expectation(ValuePlace.root(document)), world)]
 
 
 @pytest.mark.parametrize(

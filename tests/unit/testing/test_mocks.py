@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from treadle.model.ids import RunId, TokenId
-from treadle.testing.world.mocks import Execution, Place, Script
+from treadle.testing.world.mocks import ExecutionId, MockPlace, Script
 from treadle.testing.world.outcomes import Outcome
 
-JUDGE = Place("judge")
+JUDGE = MockPlace("judge")
 
 
 def script(**outcomes: list[int]) -> Script:
@@ -24,8 +24,8 @@ def outcome(number: int) -> Outcome:
     return Outcome(output=number)
 
 
-def execution(token: int, attempt: int = 1) -> Execution:
-    return Execution(RunId("r"), TokenId(token), attempt)
+def execution(token: int, attempt: int = 1) -> ExecutionId:
+    return ExecutionId(RunId("r"), TokenId(token), attempt)
 
 
 def test_the_most_specific_mock_wins() -> None:
@@ -46,7 +46,7 @@ def test_a_branch_that_no_mock_fits_has_none() -> None:
     mocks = script(judge_0=[1])
     assert mocks.covers(JUDGE)
     assert mocks.next_outcome(JUDGE, (1,)) is None
-    assert not mocks.covers(Place("judge", compensation=True))
+    assert not mocks.covers(MockPlace("judge", compensation=True))
 
 
 def test_a_re_execution_repeats_what_was_lost_and_no_list_moves_on() -> None:

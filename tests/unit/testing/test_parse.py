@@ -17,7 +17,7 @@ def parse(text: str) -> s.Scenario:
     return parse_scenario(document)
 
 
-def step(text: str) -> s.Step:
+def step(text: str) -> s.ScenarioStep:
     steps = parse(f"steps:\n  - {text}").steps
     assert steps is not None
     return steps[0]
@@ -26,35 +26,35 @@ def step(text: str) -> s.Step:
 @pytest.mark.parametrize(
     ("text", "kind", "fields"),
     [
-        ("advance_ms: 5", s.Advance, {"ms": 5}),
-        ("settle: true", s.Settle, {}),
-        ("{release: 'a[1]', output: 3}", s.Release, {"address": "a[1]", "outcome": s.Outcome(output=3)}),
-        ("release: a", s.Release, {"outcome": s.Outcome(output={})}),
-        ("signal: {name: go, key: 1, data: {x: 2}}", s.Signal, {"name": "go", "key": 1, "data": {"x": 2}}),
-        ("{gate: a, data: {ok: true}}", s.Answer, {"address": "a", "data": {"ok": True}, "every": False}),
-        ("{gates: a, data: {ok: true}, run: other}", s.Answer, {"every": True, "run": "other"}),
-        ("{callback: a, output: 1, times: 2, attempt: 3}", s.Callback, {"times": 2, "attempt": 3}),
-        ("cancel: run", s.CancelRun, {}),
-        ("cancel: {group: g, join: drop}", s.CancelGroup, {"group": "g", "join": "drop"}),
-        ("cancel: {node: 'a[0]'}", s.CancelNode, {"address": "a[0]"}),
-        ("{retry: a, visit: 2, refused: INVALID_STATE}", s.Retry, {"visit": 2, "refused": "INVALID_STATE"}),
-        ("pause: true", s.Pause, {}),
-        ("resume: true", s.Resume, {}),
-        ("extend_timeout_ms: 9", s.ExtendTimeout, {"ms": 9}),
-        ("abort: true", s.Abort, {}),
-        ("skip_compensation: a", s.SkipCompensation, {"address": "a"}),
-        ("retry_compensation: a", s.RetryCompensation, {"address": "a"}),
-        ("add_siblings: {group: g, items: [1]}", s.AddSiblings, {"group": "g", "items": [1]}),
-        ("add_siblings: {group: g, count: 2}", s.AddSiblings, {"count": 2}),
-        ("close_group: g", s.CloseGroup, {"group": "g"}),
-        ("crash: true", s.Crash, {"at": None, "count": 1}),
-        ("crash: {at: after_commit, count: 2}", s.Crash, {"at": "after_commit", "count": 2}),
-        ("crash: {down_ms: 7}", s.Crash, {"down_ms": 7}),
-        ("expect: {status: running}", s.Expect, {}),
-        ("deploy: {workflow: w2, nodes: {a: {}}}", s.Deploy, {}),
+        ("advance_ms: 5", s.AdvanceStep, {"ms": 5}),
+        ("settle: true", s.SettleStep, {}),
+        ("{release: 'a[1]', output: 3}", s.ReleaseStep, {"address": "a[1]", "outcome": s.Outcome(output=3)}),
+        ("release: a", s.ReleaseStep, {"outcome": s.Outcome(output={})}),
+        ("signal: {name: go, key: 1, data: {x: 2}}", s.SignalStep, {"name": "go", "key": 1, "data": {"x": 2}}),
+        ("{gate: a, data: {ok: true}}", s.AnswerGateStep, {"address": "a", "data": {"ok": True}, "every": False}),
+        ("{gates: a, data: {ok: true}, run: other}", s.AnswerGateStep, {"every": True, "run": "other"}),
+        ("{callback: a, output: 1, times: 2, attempt: 3}", s.CallbackStep, {"times": 2, "attempt": 3}),
+        ("cancel: run", s.CancelRunStep, {}),
+        ("cancel: {group: g, join: drop}", s.CancelGroupStep, {"group": "g", "join": "drop"}),
+        ("cancel: {node: 'a[0]'}", s.CancelNodeStep, {"address": "a[0]"}),
+        ("{retry: a, visit: 2, refused: INVALID_STATE}", s.RetryStep, {"visit": 2, "refused": "INVALID_STATE"}),
+        ("pause: true", s.PauseStep, {}),
+        ("resume: true", s.ResumeStep, {}),
+        ("extend_timeout_ms: 9", s.ExtendTimeoutStep, {"ms": 9}),
+        ("abort: true", s.AbortStep, {}),
+        ("skip_compensation: a", s.SkipCompensationStep, {"address": "a"}),
+        ("retry_compensation: a", s.RetryCompensationStep, {"address": "a"}),
+        ("add_siblings: {group: g, items: [1]}", s.AddSiblingsStep, {"group": "g", "items": [1]}),
+        ("add_siblings: {group: g, count: 2}", s.AddSiblingsStep, {"count": 2}),
+        ("close_group: g", s.CloseGroupStep, {"group": "g"}),
+        ("crash: true", s.CrashStep, {"at": None, "count": 1}),
+        ("crash: {at: after_commit, count: 2}", s.CrashStep, {"at": "after_commit", "count": 2}),
+        ("crash: {down_ms: 7}", s.CrashStep, {"down_ms": 7}),
+        ("expect: {status: running}", s.ExpectStep, {}),
+        ("deploy: {workflow: w2, nodes: {a: {}}}", s.DeployStep, {}),
     ],
 )
-def test_every_verb_is_understood(text: str, kind: type[s.Step], fields: dict[str, object]) -> None:
+def test_every_verb_is_understood(text: str, kind: type[s.ScenarioStep], fields: dict[str, object]) -> None:
     found = step(text)
     assert type(found) is kind
     assert {key: getattr(found, key) for key in fields} == fields
@@ -62,7 +62,7 @@ def test_every_verb_is_understood(text: str, kind: type[s.Step], fields: dict[st
 
 def test_a_further_run_has_a_name() -> None:
     found = step("start: {workflow: w, input: {x: 1}, as: second, idempotency_key: k}")
-    assert isinstance(found, s.StartRun)
+    assert isinstance(found, s.StartRunStep)
     start = found.start
     assert (start.workflow, start.input, start.idempotency_key, start.name) == ("w", {"x": 1}, "k", "second")
 

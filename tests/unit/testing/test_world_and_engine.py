@@ -18,7 +18,7 @@ from treadle.runtime.deliver.recovery import Recovery
 from treadle.runtime.deliver.timers import Timers
 from treadle.store.port import Batch
 from treadle.testing.scenario.runner import run_text
-from treadle.testing.world.engine import Engine
+from treadle.testing.world.engine import WorldEngine
 from treadle.testing.world.outcomes import CrashPoint, Outcome
 from treadle.testing.world.stores import MemoryPlace, SqlitePlace
 from treadle.testing.world.world import World
@@ -80,7 +80,7 @@ def test_a_run_survives_a_crash_at_every_point(world: World, point: CrashPoint, 
 def test_a_dead_engine_writes_nothing_any_more(world: World) -> None:
     run = started(world)
     dead = world.engine
-    assert isinstance(dead, Engine)
+    assert isinstance(dead, WorldEngine)
     world.crash()
     before = len(world.projection(run).events)
     late = dead.around.loop.create_task(dead.store.commit(Batch(), *dead.core.shards.fences.values()))

@@ -20,14 +20,14 @@ HOME_MAX = 90
 SUBSCRIBERS_MAX = 256
 
 
-class Bells:
+class FileNotices:
     """Between the processes on a file. They ring its owner, and leave an address of their own to be told when there are
     news: of which run is not said, one machine has few watchers. `owner`: where the owner listens by now; None for the
     owner itself."""
 
     def __init__(self, owner: Callable[[], str | None] | None = None) -> None:
         self._owner = owner
-        self._bell = Bell(self._rung)
+        self._bell = NoticeSocket(self._rung)
         self._subscribers = Subscribers(self._bell)
         self._heard: dict[str, list[Heard]] = {}
         self.address = self._bell.address
@@ -56,7 +56,7 @@ class Bells:
             heard(name)
 
 
-class Bell:
+class NoticeSocket:
     """One listening end. `rung` is called on the event loop with the datagram."""
 
     def __init__(self, rung: Callable[[bytes], None]) -> None:
@@ -106,7 +106,7 @@ def clear_away(address: str) -> None:
 class Subscribers:
     """Other processes that want to know when something was committed."""
 
-    def __init__(self, bell: Bell) -> None:
+    def __init__(self, bell: NoticeSocket) -> None:
         self._bell = bell
         self._addresses: dict[str, None] = {}
         self._loop = asyncio.get_running_loop()

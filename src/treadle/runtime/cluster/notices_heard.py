@@ -23,12 +23,12 @@ INBOX_S = 1.0
 BESIDE_EVERY = 10
 """Every so many looks also at what is beside the runs: it changes rarely, and is more to read."""
 
-log = logger("treadle.lookout")
+log = logger("treadle.notices")
 
 Look = Callable[[], Coroutine[Any, Any, None]]
 
 
-class Lookout:
+class NoticesHeard:
     """See the module's docstring. Hears from the moment it is made; `open` begins to look, too."""
 
     def __init__(self, core: Core, notices: Notices, beside: Look) -> None:

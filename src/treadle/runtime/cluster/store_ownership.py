@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from treadle.errors import OwnedElsewhere, StoreDamaged, StorePlaceError
 from treadle.runtime.base.logs import logger
-from treadle.runtime.cluster.file_notices import Bells, clear_away
+from treadle.runtime.cluster.file_notices import FileNotices, clear_away
 from treadle.store.members import Members
 from treadle.store.notices import Notices, Silence
 from treadle.store.places import MEMORY, StoreLocation
 from treadle.store.port import Store
 
-log = logger("treadle.holding")
+log = logger("treadle.store")
 
 if TYPE_CHECKING:
     from treadle.store.postgres import PostgresStore
@@ -30,7 +30,7 @@ DAMAGES_MAX = 1_000
 EXTRA = "it needs the extra `postgres`: pip install 'treadle[postgres]'"
 
 
-class Held(NamedTuple):
+class OpenStore(NamedTuple):
     """An open store."""
 
     store: Store
@@ -39,7 +39,7 @@ class Held(NamedTuple):
     """Of a store that other engines may coordinate, too."""
 
 
-class Damages:
+class DamageLog:
     """Says in the log which rows were left out because they are damaged, each once: they are met at every look."""
 
     def __init__(self) -> None:
@@ -52,24 +52,26 @@ class Damages:
             log.error("a damaged row is left out: its run waits, the others go on", run=problem.run, error=text)
 
 
-async def hold(place: StoreLocation, name: str, closing: Closing, *, wait: bool, payload_max: int) -> Held:
+async def open_as_owner(
+    place: StoreLocation, name: str, closing: Closing, *, wait: bool, payload_max: int
+) -> OpenStore:
     """The store at a place, and the right to coordinate it; `closing` learns how to give both back. Raises
     OwnedElsewhere, StorePlaceError, StoreUnavailable."""
     if place.dsn is not None:
         store = await open_database(place.dsn, payload_max=payload_max)
-        store.tell = Damages()
+        store.tell = DamageLog()
         closing.append(store.close)
         notices = open_channel(place.dsn)
         closing.append(notices.close)
-        return Held(store, notices, store)
+        return OpenStore(store, notices, store)
     if place.path is None:
         assert str(place) == MEMORY, "a place is a file, a database or memory"
         from treadle.store.memory import MemoryStore
 
-        return Held(MemoryStore(), Silence())
-    bells = Bells()
+        return OpenStore(MemoryStore(), Silence())
+    bells = FileNotices()
     closing.append(bells.close)
-    return Held(await _own_file(place.path, name, bells.address, closing, wait, payload_max), bells)
+    return OpenStore(await _own_file(place.path, name, bells.address, closing, wait, payload_max), bells)
 
 
 async def _own_file(path: Path, name: str, wake: str, closing: Closing, wait: bool, payload_max: int) -> Store:
@@ -87,7 +89,7 @@ async def _own_file(path: Path, name: str, wake: str, closing: Closing, wait: bo
     if ownership.left_behind is not None:
         clear_away(ownership.left_behind)
     store = await SqliteStore.open(path, payload_max=payload_max)
-    store.tell = Damages()
+    store.tell = DamageLog()
     closing.append(store.close)
     return store
 

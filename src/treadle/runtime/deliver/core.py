@@ -38,7 +38,7 @@ from treadle.runtime.deliver.outgoing import Outgoing
 from treadle.runtime.deliver.own_work import OwnWork
 from treadle.runtime.deliver.recovery import Recovery
 from treadle.runtime.deliver.timers import Timers
-from treadle.runtime.execute.attempt_of_run import Facts
+from treadle.runtime.execute.attempt_of_run import AttemptMaker
 from treadle.runtime.execute.progress import Progress
 from treadle.store.port import Fence, InboxAnswer, OutboxRow, Store
 
@@ -66,8 +66,8 @@ class Core:
         self.outgoing = Outgoing(self.coordinator, courier, clock)
         self.claims = Claims()
         progress = Progress(self.coordinator.tell, clock)
-        facts = Facts(store, self.coordinator.state, progress, random)
-        self.own_work = OwnWork(self.coordinator, make_executor, facts, progress, self.claims)
+        attempts = AttemptMaker(store, self.coordinator.state, progress, random)
+        self.own_work = OwnWork(self.coordinator, make_executor, attempts, progress, self.claims)
         self.executor = self.own_work.executor
         self.delivery = Delivery(self.coordinator, self.own_work, self.timers, self.outgoing)
         self.inbox = Inbox(self.coordinator, self.delivery)

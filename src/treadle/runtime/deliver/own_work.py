@@ -22,7 +22,7 @@ from treadle.runtime.coordinate.coordinator import Coordinator
 from treadle.runtime.coordinate.gathering import Decided, Item
 from treadle.runtime.coordinate.shards import Moved
 from treadle.runtime.deliver.handover import Claims
-from treadle.runtime.execute.attempt_of_run import Facts
+from treadle.runtime.execute.attempt_of_run import AttemptMaker
 from treadle.runtime.execute.progress import Progress
 from treadle.store.port import InboxAnswer, OutboxRow
 
@@ -34,11 +34,16 @@ class OwnWork:
     """See the module's docstring."""
 
     def __init__(
-        self, coordinator: Coordinator, make_executor: MakeExecutor, facts: Facts, progress: Progress, claims: Claims
+        self,
+        coordinator: Coordinator,
+        make_executor: MakeExecutor,
+        attempts: AttemptMaker,
+        progress: Progress,
+        claims: Claims,
     ) -> None:
         self._coordinator = coordinator
         self._is_shared, self._epoch_of = coordinator.shards.is_shared, coordinator.shards.epoch_of
-        self._facts = facts
+        self._attempts = attempts
         self._progress = progress
         self._claims = claims
         self.executor = make_executor(self.report)
@@ -133,7 +138,7 @@ class OwnWork:
 
     def begin(self, state: RunState, effect: f.RunTask) -> bool:
         """Executes an attempt now. Returns False if its visit does not want it any more."""
-        attempt = self._facts.attempt(state, effect)
+        attempt = self._attempts.attempt(state, effect)
         if attempt is None:
             return False
         if self._claims and attempt.identity in self._claims and state.tokens[effect.token].worker is None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from treadle.model.commands import FailAttempt, FinishAttempt
 from treadle.model.ids import TokenId
-from treadle.runtime.execute.task import Outcome
+from treadle.runtime.execute.task import TaskOutcome
 
 
 def result_command(
-    token: TokenId, attempt: int, outcome: Outcome, worker: str | None = None
+    token: TokenId, attempt: int, outcome: TaskOutcome, worker: str | None = None
 ) -> FinishAttempt | FailAttempt:
     """What an attempt that has ended reports; `worker` is who claimed it from a queue."""
     if outcome.error is None:

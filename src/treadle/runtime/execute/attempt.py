@@ -36,13 +36,13 @@ from treadle.actions.current import CurrentAttempt
 from treadle.actions.failure import error_of, is_interrupt
 from treadle.actions.protocol import Done, Failed, Later, Warming, Work
 from treadle.runtime.base.ports import Alarm, Attempt
-from treadle.runtime.execute.stoppable import ABANDONED, Begun, Effort, checked
+from treadle.runtime.execute.stoppable import ABANDONED, Begun, Stoppable, checked
 from treadle.runtime.execute.task import (
     Answer,
     Invoke,
-    Outcome,
     Pause,
     Pipeline,
+    TaskOutcome,
     TimedOut,
     run_task,
     sole_ask,
@@ -56,17 +56,17 @@ PATIENCE_S = 1.0
 """For a coroutine's `finally` and a process's last breath; longer would hold the room of an attempt nobody wants."""
 
 
-class Execution(Struct, eq=False):
+class RunningAttempt(Struct, eq=False):
     """See the module's docstring. `over` is called once with the outcome, unless it is stopped before."""
 
     _attempt: Attempt
     _shop: Workshop
     _context: Context
-    _over: Callable[[Outcome], None]
+    _over: Callable[[TaskOutcome], None]
     _sole: TaskPlan | None = None
-    _pipeline: Pipeline[Outcome] | None = None
+    _pipeline: Pipeline[TaskOutcome] | None = None
     _alarm: Alarm | None = None
-    _effort: Effort | None = None
+    _work: Stoppable | None = None
     _patience: asyncio.TimerHandle | None = None
     _then: Callable[[], None] | None = None
     """Set: the effort has been cancelled, and this is to happen when it has ended."""
@@ -81,8 +81,8 @@ class Execution(Struct, eq=False):
 
     def stop(self, gone: Callable[[], None]) -> None:
         """Ends it without an outcome; `gone` is called once the work has ended, or patience with it."""
-        if self._effort is not None:
-            self._abandon(self._effort, gone)
+        if self._work is not None:
+            self._abandon(self._work, gone)
         else:
             self._disarm()
             gone()
@@ -98,17 +98,17 @@ class Execution(Struct, eq=False):
             if is_interrupt(problem):
                 raise
             facts = self._attempt.facts
-            outcome = Outcome(error=replace(error_of(problem), node=facts.node, path=facts.path))
+            outcome = TaskOutcome(error=replace(error_of(problem), node=facts.node, path=facts.path))
         if outcome is not None:
             self._over(outcome)
 
-    def _until_wait(self, answer: Answer) -> Outcome | None:
+    def _until_wait(self, answer: Answer) -> TaskOutcome | None:
         assert self._pipeline is not None, "it has been started"
         while True:
             try:
                 ask = self._pipeline.send(answer)
             except StopIteration as end:
-                outcome: Outcome = end.value
+                outcome: TaskOutcome = end.value
                 return outcome
             if isinstance(ask, Pause):
                 self._wait(ask.ms, None)
@@ -117,7 +117,7 @@ class Execution(Struct, eq=False):
             if answer is None:
                 return None
 
-    def _alone(self, plan: TaskPlan, answer: Answer) -> Outcome | None:
+    def _alone(self, plan: TaskPlan, answer: Answer) -> TaskOutcome | None:
         attempt, registry = self._attempt, self._shop.registry
         if answer is None:
             answer = self._invoke(sole_ask(plan, attempt.input, attempt.facts, registry))
@@ -146,12 +146,12 @@ class Execution(Struct, eq=False):
         begun: Begun | None = partial(self._limit, timeout_ms) if timeout_ms is not None else None
         if isinstance(reply, Work):
             pool = self._shop.processes if reply.place == "process" else self._shop.threads
-            self._effort = pool.begin(reply.run, current, begun, self._ended)
+            self._work = pool.begin(reply.run, current, begun, self._ended)
         elif isinstance(reply, Warming):
             work = reply if begun is None else reply.work(begun)
-            self._effort = self._shop.coroutines.begin(work, current, None, self._ended)
+            self._work = self._shop.coroutines.begin(work, current, None, self._ended)
         elif kind is CoroutineType or inspect.isawaitable(reply):
-            self._effort = self._shop.coroutines.begin(reply, current, begun, self._ended)  # type: ignore[arg-type]
+            self._work = self._shop.coroutines.begin(reply, current, begun, self._ended)  # type: ignore[arg-type]
         else:
             return checked(reply)
         return None
@@ -164,20 +164,20 @@ class Execution(Struct, eq=False):
         self._alarm = self._shop.clock.call_at(self._shop.clock.now() + timeout_ms, self._time_out)
 
     def _time_out(self) -> None:
-        if self._effort is not None:
-            self._abandon(self._effort, partial(self._resume, TimedOut()))
+        if self._work is not None:
+            self._abandon(self._work, partial(self._resume, TimedOut()))
 
-    def _abandon(self, effort: Effort, then: Callable[[], None]) -> None:
+    def _abandon(self, work: Stoppable, then: Callable[[], None]) -> None:
         self._then = then
         self._disarm()
         if self._patience is None:
-            self._patience = self._shop.loop.call_later(PATIENCE_S, self._ended, effort, ABANDONED)
-        effort.cancel()
+            self._patience = self._shop.loop.call_later(PATIENCE_S, self._ended, work, ABANDONED)
+        work.cancel()
 
-    def _ended(self, effort: Effort, answer: Done | Failed) -> None:
-        if effort is not self._effort:
+    def _ended(self, work: Stoppable, answer: Done | Failed) -> None:
+        if work is not self._work:
             return  # patience with it has ended before
-        self._effort = None
+        self._work = None
         if self._alarm is not None:
             self._disarm()
         if self._patience is not None:

@@ -32,7 +32,7 @@ AT_WORK = (TokenState.DISPATCHED, TokenState.EXECUTING)
 """A visit that has executed may stay with the same attempt, waiting for siblings: its work must not begin again."""
 
 
-class Facts:
+class AttemptMaker:
     """Makes attempts."""
 
     def __init__(self, store: Store, read_state: ReadState, progress: Progress, random: Random | None) -> None:

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from treadle.actions.failure import error_of, is_interrupt
 from treadle.actions.protocol import Done, Failed, Later, Reply, Work
-from treadle.runtime.execute.task import Answer, Invoke, Outcome, Pause, Pipeline, TimedOut
+from treadle.runtime.execute.task import Answer, Invoke, Pause, Pipeline, TaskOutcome, TimedOut
 
 T = TypeVar("T")
 
@@ -31,7 +31,7 @@ Hook = Callable[[Invoke], Reply | Hold | None]
 """Asked before every try of every step's action; None lets the action run."""
 
 
-def drive(task: Pipeline[Outcome], hook: Hook | None = None) -> tuple[Outcome, int]:
+def drive(task: Pipeline[TaskOutcome], hook: Hook | None = None) -> tuple[TaskOutcome, int]:
     """The outcome of an attempt and the virtual milliseconds it took. A hook that holds needs a `Drive`."""
     outcome, elapsed_ms = Drive(task, hook).run()
     assert outcome is not None, "drive() cannot hold a step: use Drive, and release it"
@@ -42,15 +42,15 @@ def drive(task: Pipeline[Outcome], hook: Hook | None = None) -> tuple[Outcome, i
 class Drive:
     """An attempt under way. `held` is the action it waits for; None before `run` and after the end."""
 
-    task: Pipeline[Outcome]
+    task: Pipeline[TaskOutcome]
     hook: Hook | None = None
     held: Invoke | None = None
 
-    def run(self) -> tuple[Outcome | None, int]:
+    def run(self) -> tuple[TaskOutcome | None, int]:
         """To the end, or to the first held step (outcome None), with the milliseconds that took."""
         return self._proceed(None)
 
-    def release(self, reply: Reply) -> tuple[Outcome | None, int]:
+    def release(self, reply: Reply) -> tuple[TaskOutcome | None, int]:
         """Answers the held step and goes on, as `run` does; time spent held is not in the milliseconds."""
         assert self.held is not None, "nothing is held"
         answer, spent = settle(reply, self.held.call.timeout_ms)
@@ -58,13 +58,13 @@ class Drive:
         outcome, elapsed_ms = self._proceed(answer)
         return outcome, spent + elapsed_ms
 
-    def _proceed(self, answer: Answer) -> tuple[Outcome | None, int]:
+    def _proceed(self, answer: Answer) -> tuple[TaskOutcome | None, int]:
         elapsed_ms = 0
         while True:
             try:
                 ask = self.task.send(answer)
             except StopIteration as end:
-                outcome: Outcome = end.value
+                outcome: TaskOutcome = end.value
                 return outcome, elapsed_ms
             if isinstance(ask, Pause):
                 answer, spent = None, ask.ms

@@ -34,9 +34,9 @@ from treadle.model.ids import RunId, TokenId
 from treadle.runtime.base.logs import logger
 from treadle.runtime.base.ports import Alarm, Attempt, Report
 from treadle.runtime.execute.answer import result_command
-from treadle.runtime.execute.attempt import Execution
+from treadle.runtime.execute.attempt import RunningAttempt
 from treadle.runtime.execute.slots import Line, Slots
-from treadle.runtime.execute.task import Outcome
+from treadle.runtime.execute.task import TaskOutcome
 from treadle.runtime.execute.workshop import Workshop
 
 log = logger("treadle.executor")
@@ -197,7 +197,7 @@ class LocalExecutor:
 
     def _start(self, entry: _Entry) -> None:
         attempt = entry.attempt
-        entry.execution = Execution(attempt, self._shop, entry.context, partial(self._finish, entry))
+        entry.execution = RunningAttempt(attempt, self._shop, entry.context, partial(self._finish, entry))
         self._running.add(entry)
         if attempt.queue is not None:
             until = self._clock.now() + self._lease_ms
@@ -218,7 +218,7 @@ class LocalExecutor:
         self._renew_later(entry)
         self._report(attempt.run, ExtendLease(attempt.token, attempt.attempt, self._name, until))
 
-    def _finish(self, entry: _Entry, outcome: Outcome) -> None:
+    def _finish(self, entry: _Entry, outcome: TaskOutcome) -> None:
         if entry.stopped:
             return
         if self._in_begin:
@@ -232,7 +232,7 @@ class LocalExecutor:
             outcome = self._told(attempt, outcome, outcome.error)
         self._report(attempt.run, result_command(attempt.token, attempt.attempt, outcome, worker))
 
-    def _told(self, attempt: Attempt, outcome: Outcome, error: Error) -> Outcome:
+    def _told(self, attempt: Attempt, outcome: TaskOutcome, error: Error) -> TaskOutcome:
         """Logs why. The traceback is kept with the attempt, unless the operator wants none."""
         known = {"run": attempt.run, "node": attempt.facts.node, "attempt": attempt.attempt, "error": error.message}
         if not self._shop.tracebacks:
@@ -280,6 +280,6 @@ class _Entry(Struct, eq=False):
     places: int = 0
     """How many of its lines it has passed."""
     waiting: Line[_Entry] | None = None
-    execution: Execution | None = None
+    execution: RunningAttempt | None = None
     lease: Alarm | None = None
     stopped: bool = False

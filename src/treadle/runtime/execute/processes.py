@@ -31,7 +31,7 @@ from treadle.actions.protocol import Done, Failed, failed
 from treadle.runtime.execute.process_ends import lost, stillborn
 from treadle.runtime.execute.process_worker import READY, TAKEN, serve
 from treadle.runtime.execute.slots import Line
-from treadle.runtime.execute.stoppable import ABANDONED, Begun, Effort, Ended, checked
+from treadle.runtime.execute.stoppable import ABANDONED, Begun, Ended, Stoppable, checked
 
 TERM_S = 0.5
 """Between SIGTERM and SIGKILL: enough to remove a temporary file, too short to notice when a run is cancelled."""
@@ -57,7 +57,7 @@ class Processes:
         self._leaving: set[asyncio.Future[None]] = set()
         self._hired = 0
 
-    def begin(self, work: Callable[[], Any], current: CurrentAttempt, begun: Begun | None, ended: Ended) -> Effort:
+    def begin(self, work: Callable[[], Any], current: CurrentAttempt, begun: Begun | None, ended: Ended) -> Stoppable:
         """Begins when a worker is free."""
         job = _Job(self, work, current, begun, ended)
         if self._line.enter(job):

@@ -21,7 +21,7 @@ from treadle.actions.failure import error_of, is_interrupt
 from treadle.actions.protocol import Done, Failed, failed
 
 
-class Effort(Protocol):
+class Stoppable(Protocol):
     """See the module's docstring."""
 
     def cancel(self) -> None:
@@ -30,7 +30,7 @@ class Effort(Protocol):
 
 Begun = Callable[[], None]
 """None in its place: nobody wants to know."""
-Ended = Callable[[Effort, Done | Failed], None]
+Ended = Callable[[Stoppable, Done | Failed], None]
 
 ABANDONED = failed("the attempt was stopped")
 """What a cancelled effort ends with; nobody looks at it."""
@@ -44,7 +44,7 @@ class Coroutines:
         self._leaving: set[asyncio.Task[None]] = set()
         """Those told to stop. The loop holds tasks only weakly, and whoever had the effort may have lost patience."""
 
-    def begin(self, work: Awaitable[Any], current: CurrentAttempt, begun: Begun | None, ended: Ended) -> Effort:
+    def begin(self, work: Awaitable[Any], current: CurrentAttempt, begun: Begun | None, ended: Ended) -> Stoppable:
         """Begins at once."""
         effort = _Awaited(work, current, ended, self._leaving)
         effort.task = self._loop.create_task(effort.run())

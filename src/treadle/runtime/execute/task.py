@@ -7,7 +7,7 @@
 Owns the semantics of tasks and steps (1.3) and the first two levels of failure (2.6). Promises:
  1. `run_task` is a plain generator without I/O, clock or randomness: it yields `Invoke` or `Pause` and is
     sent the answer. So it runs on a virtual clock and under asyncio alike; closing it abandons the attempt.
- 2. Every end is an `Outcome`; nothing an author writes or an action does makes it raise.
+ 2. Every end is an `TaskOutcome`; nothing an author writes or an action does makes it raise.
  3. A failed attempt asks nothing of its run: requests of discarded and failed tries are dropped.
  4. Nothing it was given is changed, and its output shares nothing with what it was given.
 
@@ -61,7 +61,7 @@ Ask = Invoke | Pause
 Answer = Done | Failed | TimedOut | None
 
 
-class Outcome(Struct, frozen=True):
+class TaskOutcome(Struct, frozen=True):
     """How an attempt ended: with an output, or with an error."""
 
     output: Json = None
@@ -75,7 +75,7 @@ T = TypeVar("T")
 Pipeline = Generator[Ask, Answer, T]
 
 
-def run_task(task: Task, input: Json, facts: AttemptFacts, registry: Registry) -> Pipeline[Outcome]:
+def run_task(task: Task, input: Json, facts: AttemptFacts, registry: Registry) -> Pipeline[TaskOutcome]:
     """One attempt of `task`."""
     try:
         plan = plan_task(task)
@@ -118,10 +118,10 @@ def sole_ask(plan: TaskPlan, input: Json, facts: AttemptFacts, registry: Registr
     return Invoke(registry.resolve(step.action.kind), call)
 
 
-def sole_outcome(plan: TaskPlan, answer: Answer, input: Json, facts: AttemptFacts, registry: Registry) -> Outcome:
+def sole_outcome(plan: TaskPlan, answer: Answer, input: Json, facts: AttemptFacts, registry: Registry) -> TaskOutcome:
     """What its answer comes to."""
     if type(answer) is Done and answer.is_plain and plan.output_schema is None:
-        return Outcome(answer.output, None, answer.requests)
+        return TaskOutcome(answer.output, None, answer.requests)
     step = plan.sole
     assert step is not None
     record = _Record(plan, input, facts, registry, 0)
@@ -269,14 +269,14 @@ def _noted(step: StepPlan, record: _Record, error: Error) -> bool:
     return True
 
 
-def _outcome(record: _Record) -> Outcome:
+def _outcome(record: _Record) -> TaskOutcome:
     if record.error is not None:
-        return Outcome(error=record.error, tries=record.tries)
+        return TaskOutcome(error=record.error, tries=record.tries)
     output = record.handed_on if record.handed_on is not MISSING else plain(record.scope.tree["output"])
     problem = _violation(record.plan.output_schema, output, "output", record.facts)
     if problem is not None:
         return _ended(record.facts, problem, record.tries)
-    return Outcome(output=output, requests=record.requests, tries=record.tries)
+    return TaskOutcome(output=output, requests=record.requests, tries=record.tries)
 
 
 def _violation(schema: Validator | None, value: Json, what: str, facts: AttemptFacts) -> Error | None:
@@ -284,8 +284,8 @@ def _violation(schema: Validator | None, value: Json, what: str, facts: AttemptF
     return None if problem is None else failed(f"{what} of node {facts.node!r}: {problem}", "SCHEMA").error
 
 
-def _ended(facts: AttemptFacts, error: Error, tries: int = 0) -> Outcome:
-    return Outcome(error=_located(error, facts), tries=tries)
+def _ended(facts: AttemptFacts, error: Error, tries: int = 0) -> TaskOutcome:
+    return TaskOutcome(error=_located(error, facts), tries=tries)
 
 
 def _located(error: Error, facts: AttemptFacts, step: str | None = None) -> Error:

@@ -21,7 +21,7 @@ from treadle.actions.current import CURRENT, CurrentAttempt
 from treadle.actions.failure import error_of
 from treadle.actions.protocol import Done, Failed
 from treadle.runtime.execute.slots import Line
-from treadle.runtime.execute.stoppable import ABANDONED, Begun, Effort, Ended, checked
+from treadle.runtime.execute.stoppable import ABANDONED, Begun, Ended, Stoppable, checked
 
 
 class Threads:
@@ -39,7 +39,7 @@ class Threads:
         """Threads at work, those included whose result nobody wants any more."""
         return self._line.held
 
-    def begin(self, work: Callable[[], Any], current: CurrentAttempt, begun: Begun | None, ended: Ended) -> Effort:
+    def begin(self, work: Callable[[], Any], current: CurrentAttempt, begun: Begun | None, ended: Ended) -> Stoppable:
         """Begins when a thread is free, in the context of the caller."""
         job = _Job(self, work, current, begun, ended)
         if self._line.enter(job):

@@ -19,7 +19,7 @@ from treadle.model.ids import RecordId, RunId, TokenId
 Json = Any
 
 
-class Compensation(Struct):
+class CompensationStatus(Struct):
     """One record: a completed visit and how undoing it stands."""
 
     record: RecordId
@@ -41,12 +41,12 @@ class Compensation(Struct):
     output: Json = None
 
 
-def compensations_of(history: Iterable[e.Event]) -> list[Compensation]:
+def compensations_of(history: Iterable[e.Event]) -> list[CompensationStatus]:
     """Every record in the order in which the visits completed; they are undone from the last to the first."""
-    found: dict[RecordId, Compensation] = {}
+    found: dict[RecordId, CompensationStatus] = {}
     for event in history:
         if isinstance(event, e.CompensationRecorded):
-            found[event.record] = Compensation(
+            found[event.record] = CompensationStatus(
                 event.record,
                 event.token,
                 event.node,
@@ -64,7 +64,7 @@ def compensations_of(history: Iterable[e.Event]) -> list[Compensation]:
 _MOVES = (e.CompensationStarted, e.CompensationCompleted, e.CompensationFailed, e.CompensationSkipped)
 
 
-def _move(one: Compensation, event: e.Event) -> None:
+def _move(one: CompensationStatus, event: e.Event) -> None:
     one.changed = event.at
     one.error = None
     if isinstance(event, e.CompensationStarted):
@@ -78,7 +78,7 @@ def _move(one: Compensation, event: e.Event) -> None:
         one.status, one.by = "skipped", event.by
 
 
-def the_failed(run: RunId, known: Iterable[Compensation], record: int | None) -> RecordId:
+def the_failed(run: RunId, known: Iterable[CompensationStatus], record: int | None) -> RecordId:
     """The record somebody means: the one named, else the only one that failed. Raises CommandRefused."""
     if record is not None:
         return RecordId(record)

@@ -47,7 +47,7 @@ NAMED_MAX = 5
 _WHOLE = 1 << 256
 
 
-class Moved(Struct):
+class MoveResult(Struct):
     """What a move has done."""
 
     source: str
@@ -66,7 +66,7 @@ async def move(
     keep_source: bool = False,
     restart: bool = False,
     progress: Progress | None = None,
-) -> Moved:
+) -> MoveResult:
     """Moves everything. `wait`: for whoever coordinates one of them to stop. `keep_source`: a copy instead; the source
     goes on too. `restart`: throws away what another unfinished move has left in the target. Raises `OwnedElsewhere`,
     `StorePlaceError`, `StoreUnavailable`; it can be called again after each of them."""
@@ -77,7 +77,7 @@ async def move(
         await moving.carry()
         await moving.check()
         await moving.hand_over(keep_source)
-        return Moved(moving.source.place, moving.target.place, moving.counted, resumed, keep_source)
+        return MoveResult(moving.source.place, moving.target.place, moving.counted, resumed, keep_source)
 
 
 async def undo(source: Where, *, wait: bool = False, force: bool = False) -> str:

@@ -34,8 +34,8 @@ from treadle.runtime.base.logs import logger
 from treadle.runtime.base.ports import Alarm, Clock
 from treadle.runtime.coordinate.feed import Feed
 from treadle.runtime.coordinate.shards import Shards
-from treadle.runtime.operate.retention_queries import OVER, Families, batched
-from treadle.runtime.operate.retention_setting import Keep, Rules
+from treadle.runtime.operate.retention_queries import OVER, RetentionQueries, batched
+from treadle.runtime.operate.retention_setting import Keep, KeepRules
 from treadle.store.port import Fence, RunQuery, Store
 from treadle.store.rows import SHARD
 
@@ -64,12 +64,12 @@ class Retention:
         shards: Shards,
         clock: Clock,
         feed: Feed,
-        rules: Rules,
+        rules: KeepRules,
         workflows: Callable[[], list[str]],
         spawn: Callable[[Coroutine[Any, Any, None]], None],
     ) -> None:
         self._store = store
-        self._families = Families(store)
+        self._families = RetentionQueries(store)
         self._shards = shards
         self._clock = clock
         self._rules = rules

@@ -19,7 +19,7 @@ PAGE = 500
 OVER = tuple(sorted(RUN_ENDED))
 
 
-class Families:
+class RetentionQueries:
     """See the module's docstring."""
 
     def __init__(self, store: Store) -> None:

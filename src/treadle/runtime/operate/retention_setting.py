@@ -23,7 +23,7 @@ class Keep(Struct, frozen=True, kw_only=True):
                 raise ValueError(f"Keep.{name} cannot be negative")
 
 
-class Rules(Struct, frozen=True):
+class KeepRules(Struct, frozen=True):
     """What is kept of which workflow."""
 
     usual: Keep = Keep()

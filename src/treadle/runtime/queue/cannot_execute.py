@@ -37,7 +37,7 @@ NAMED_MAX = 8
 log = logger("treadle.claims")
 
 
-async def look(
+async def begin_claimed(
     free: int,
     at_once: int,
     claim: Callable[[int], Awaitable[list[Claimed]]],
@@ -68,7 +68,7 @@ class _Rest(Struct):
     woken: bool = False
 
 
-class Unable:
+class CannotExecute:
     """See the module's docstring. `missing`: what a task needs that is not here; `name`: of this process;
     `offered`: tells others that there is work on a queue."""
 

@@ -1,4 +1,4 @@
-"""What a worker says about one claim, in order, each letter when the one before was answered.
+"""What a worker says about one claim, in order, each report when the one before was answered.
 
 Owns the order and the asking again: until the run's owner has answered, wherever it is by then. Must not know what is
 executed, nor what follows from an answer.
@@ -27,19 +27,19 @@ log = logger("treadle.claims")
 Identity = tuple[RunId, TokenId, int]
 
 
-class Letters:
-    """See the module's docstring. `answered` is called once: with the last letter, or the one that was refused.
+class ClaimReports:
+    """See the module's docstring. `answered` is called once: with the last report, or the one that was refused.
     Progress may be refused, and nobody minds."""
 
     def __init__(
         self,
         claimed: Claimed,
         commander: Commander,
-        answered: Callable[[Letters, c.Command, Rejection | None], None],
+        answered: Callable[[ClaimReports, c.Command, Rejection | None], None],
     ) -> None:
         self.claimed = claimed
         self.finished = False
-        """Its last letter is among them."""
+        """Its last report is among them."""
         self._commander = commander
         self._answered = answered
         self._waiting: deque[c.Command] = deque()
@@ -51,9 +51,9 @@ class Letters:
     def identity(self) -> Identity:
         return (self.claimed.run, self.claimed.offer.token, self.claimed.offer.attempt)
 
-    def post(self, letter: c.Command) -> None:
-        self.finished = self.finished or isinstance(letter, LAST)
-        self._waiting.append(letter)
+    def post(self, report: c.Command) -> None:
+        self.finished = self.finished or isinstance(report, LAST)
+        self._waiting.append(report)
         self._more.set()
 
     def stop(self) -> None:
@@ -66,20 +66,20 @@ class Letters:
             await self._more.wait()
             self._more.clear()
             while self._waiting:
-                letter = self._waiting.popleft()
-                rejection = (await self._ask(letter)).rejection
-                is_over = isinstance(letter, LAST) or rejection is not None
-                if is_over and not isinstance(letter, c.ReportProgress):
-                    self._answered(self, letter, rejection)
+                report = self._waiting.popleft()
+                rejection = (await self._ask(report)).rejection
+                is_over = isinstance(report, LAST) or rejection is not None
+                if is_over and not isinstance(report, c.ReportProgress):
+                    self._answered(self, report, rejection)
                     return
 
-    async def _ask(self, letter: c.Command) -> InboxAnswer:
+    async def _ask(self, report: c.Command) -> InboxAnswer:
         """Asking again under the same id is how one looks for the answer."""
         self._asked += 1
         request = f"{self.claimed.holder}:{self.claimed.run}:{self.claimed.offer.token}:{self._asked}"
         while True:
             try:
-                return await self._commander.ask(self.claimed.run, letter, request=request)
+                return await self._commander.ask(self.claimed.run, report, request=request)
             except (StoreUnavailable, EngineStopped) as problem:
                 log.info("cannot report", run=self.claimed.run, error=str(problem))
             await asyncio.sleep(AGAIN_S)

@@ -1,22 +1,20 @@
-"""A worker's hands: claims queue work, executes it, says that it is alive, reports what came of it.
+"""The claimant of a process: claims queue work, executes it, renews the claims and reports the results.
 
-    claim ──► offer ──► Attempt ──► LocalExecutor ──► letters, in order ──► the run's owner
+    claim ──► offer ──► Attempt ──► LocalExecutor ──► reports, in order ──► the run's owner
                           │                            StartAttempt, progress, result
-              renewed while it is in hand;
-              a claim that is lost stops the work
+              renewed while it is in hand; a lost claim stops the work
 
-Owns every offer this process has claimed, from the claim until its result was answered or somebody else has it.
-Promises:
- 1. It claims no more than it can begin: at most so many of each queue, results under way not counted, and as many as
-    the process has room for. What it lacks a function for it gives back unbegun (`unable`).
- 2. All it says about a claim goes by the claim's own name (`Claimed.holder`): a run listens to the newest holder
-    only, so what a worker says that was presumed dead is refused, and its work stops.
- 3. A claim is renewed at a third of its lease, until the result has been answered. Who could not renew for a whole
-    lease stops that work by itself.
- 4. Closing, it claims nothing more, lets what it has end for its grace, and gives the rest back: not counted as lost.
-Must not know who owns a run: `ask` finds the way. Must not decide anything about runs.
+Owns every offer this process has claimed, until its result is answered or another worker has it. Promises:
+ 1. It claims no more work than it can begin: within the limit of each queue and the room of the process. Work that
+    needs a function this process lacks is given back without being begun (`cannot_execute`).
+ 2. Every report carries the claim's own name (`Claimed.holder`). A run accepts reports of the newest holder only: the
+    reports of a worker that was presumed dead are refused, and its work stops.
+ 3. A claim is renewed every third of its lease until the result has been answered. If renewing fails for a whole lease,
+    the claimant stops the work by itself.
+ 4. Closing, it claims nothing more, lets its work go on for the grace period and gives the rest back, not as lost.
+Must not know the owner of a run: `ask` finds it. Must not decide anything about runs.
 
-An engine that executes queue work and a process that does nothing else use the same hands.
+Engines that execute queue work and processes that only execute use the same claimant.
 """
 
 from __future__ import annotations
@@ -41,28 +39,28 @@ from treadle.runtime.command.commander import Commander
 from treadle.runtime.execute.progress import Progress
 from treadle.runtime.execute.workshop import THREADS_MAX
 from treadle.runtime.queue.attempt_of_offer import attempt_of
-from treadle.runtime.queue.cannot_execute import Unable, look
-from treadle.runtime.queue.claim_reports import Identity, Letters, ended
+from treadle.runtime.queue.cannot_execute import CannotExecute, begin_claimed
+from treadle.runtime.queue.claim_reports import ClaimReports, Identity, ended
 from treadle.runtime.queue.queue_settings import Rulebook
 from treadle.store.work import Claim, Claimed, QueueRules, WorkStore
 
 LEASE_MS = 15_000
-"""Longer than a pause of the garbage collector, a busy machine or a restart of the database; a third of it is how long
-cancelled work may go on."""
+"""Longer than a pause of the garbage collector, a busy machine or a restart of the database. Cancelled work may go on
+for a third of it."""
 IDLE_S = 1.0
-"""How long an idle worker trusts that it would have been woken."""
+"""An idle worker looks for work this often even if no notice wakes it."""
 LIMITED_S = 0.2
-"""The same where a rate lets work begin as time passes, or the room is full."""
+"""The same while a rate limit lets work begin as time passes, or while the process is full."""
 AT_ONCE = 32
-"""Of one claim: what one worker takes, others cannot."""
+"""Offers taken by one claim. More would keep work from other workers."""
 LAST_WORDS_S = 5.0
-"""How long a closing worker waits for the owners of its runs."""
+"""Seconds that a closing worker waits for the owners of its runs to answer its last reports."""
 log = logger("treadle.claims")
 
 
 class Claimant:
-    """See the module's docstring. Made on the event loop it serves. `queues`: how many of each at once; None: whatever
-    there is, up to THREADS_MAX of each."""
+    """See the module's docstring. Made on the event loop it serves. `queues`: queue → how many attempts at once; None:
+    every queue that has work, up to THREADS_MAX attempts of each."""
 
     def __init__(
         self,
@@ -75,7 +73,7 @@ class Claimant:
         queues: Mapping[str, int] | None = None,
         lease_ms: int = LEASE_MS,
         random: Random | None = None,
-        unable: Unable | None = None,
+        cannot_execute: CannotExecute | None = None,
     ) -> None:
         self._commander = commander
         self._work = work
@@ -84,22 +82,24 @@ class Claimant:
         self._queues = queues
         self._lease_ms = lease_ms
         self._random = random
-        self.unable = unable if unable is not None else Unable(lambda _task: None, worker)
+        self.cannot_execute = (
+            cannot_execute if cannot_execute is not None else CannotExecute(lambda _task: None, worker)
+        )
         self._rules = Rulebook(commander.store)
         self._executor = make_executor(self._report)
         self._progress = Progress(self._report, clock)
-        self._in_hand: dict[Identity, Letters] = {}
+        self._in_hand: dict[Identity, ClaimReports] = {}
         self._spawned: set[asyncio.Task[None]] = set()
         self._awake = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
         self._renewed = asyncio.get_running_loop().time()
         self._closing = False
         self._has_strays = False
-        """The answer to a claim may have got lost."""
+        """A claim may have been written although its answer was lost: such claims are given back."""
 
     @property
     def executing(self) -> int:
-        """How much it has in hand."""
+        """How many claims it holds."""
         return len(self._in_hand)
 
     def open(self) -> None:
@@ -108,25 +108,25 @@ class Claimant:
         self._tasks = [loop.create_task(self._claiming()), loop.create_task(self._renewing())]
 
     def wake(self, queue: str = "") -> None:
-        """There may be work, or a place has become free."""
+        """Looks for work now: a queue may have new work, or a place has become free."""
         if not queue or self._queues is None or queue in self._queues:
-            self.unable.woken(queue)
+            self.cannot_execute.woken(queue)
             self._awake.set()
 
     def changed(self) -> None:
-        """Rules may be others now."""
+        """Reads the rules of the queues again: an operator may have changed them."""
         self._rules.forget()
         self.wake()
 
     async def close(self, grace_ms: int) -> None:
-        """Claims nothing more; what is in hand may end for so long; the rest is given back."""
+        """Claims nothing more, lets the work in hand go on for `grace_ms`, then gives the rest back."""
         self._closing = True
         if not self._tasks:
             await self._executor.close(0)
             return
         await ended(self._tasks[0])
         with suppress(StoreUnavailable):
-            await self._give_back_strays()  # it may have been in the middle of a claim
+            await self._give_back_strays()  # the claiming task may have been cancelled during a claim
         await self._executor.close(grace_ms)
         with suppress(TimeoutError):
             await asyncio.wait_for(self._last_words(), LAST_WORDS_S)
@@ -136,7 +136,7 @@ class Claimant:
         await ended(self._tasks[1], *(entry.sending for entry in left), *self._spawned)
 
     async def _last_words(self) -> None:
-        """Results that are on their way arrive; everything else is given back, not counted against the work."""
+        """Waits for the answers to results, and gives all other work back, which does not count as lost."""
         left = list(self._in_hand.values())
         for entry in left:
             if not entry.finished:
@@ -161,20 +161,20 @@ class Claimant:
             except StoreUnavailable as problem:
                 self._has_strays = True
                 OUTAGE.failed("claiming work", problem)
-            except Exception as problem:  # a definition nobody can read, for instance: others must not wait for it
+            except Exception as problem:  # an unreadable definition, for instance: other work must not wait
                 log.error("claiming failed", exc_info=problem)
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):  # `wait_for` of Python 3.11 may swallow a cancellation
                     await self._awake.wait()
 
     async def _claim_all(self) -> tuple[int, bool]:
-        """How much it got, and whether time alone may bring more."""
+        """How many attempts it has begun, and whether more may become possible without a notice."""
         served = await self._work.waiting_queues() if self._queues is None else self._queues
         claimed, limited = 0, False
         for queue in served:
             free, room = self._free(queue), self._room()
             limited = limited or room <= 0 < free
-            if min(free, room) <= 0 or not self.unable.may_look(queue):
+            if min(free, room) <= 0 or not self.cannot_execute.may_look(queue):
                 continue
             rules = await self._rules.of(queue)
             limited = limited or rules.rate is not None or rules.key_rate is not None
@@ -182,14 +182,14 @@ class Claimant:
         return claimed, limited
 
     async def _claim_from(self, queue: str, free: int, rules: QueueRules) -> int:
-        """How much has begun."""
+        """How many attempts it has begun."""
         claim = partial(self._work.claim, queue, self._worker, ttl_ms=self._lease_ms, rules=rules)
         aside: list[Claim] = []
         try:
-            begun = await look(free, AT_ONCE, claim, self._begin, aside)
+            begun = await begin_claimed(free, AT_ONCE, claim, self._begin, aside)
         finally:
             await self._work.give_back(aside)
-        self.unable.looked(queue, len(aside), begun)
+        self.cannot_execute.looked(queue, len(aside), begun)
         return begun
 
     async def _give_back_strays(self) -> None:
@@ -197,8 +197,8 @@ class Claimant:
         self._has_strays = False
 
     def _room(self) -> int:
-        """How many it may claim now: as many as would begin. Where own runs fill the room, one claim stands in line, so
-        that queue work gets its turn; more would keep work from others who could begin it."""
+        """As many offers as would begin at once. If the engine's own runs fill the process, one claim waits for room,
+        so that queue work gets its turn; more would keep work from other workers."""
         return self._executor.places or 1
 
     def _free(self, queue: str) -> int:
@@ -206,15 +206,15 @@ class Claimant:
         return (THREADS_MAX if self._queues is None else self._queues.get(queue, 0)) - at_work
 
     async def _begin(self, claimed: Claimed) -> bool:
-        """Nothing is said about it before it can be begun: what cannot is given back (False), or fails."""
+        """Begins a claimed offer and reports the start. False: this process cannot execute it; give it back."""
         offer = claimed.offer
         identity = (claimed.run, offer.token, offer.attempt)
         attempt = await attempt_of(claimed, self._commander, self._progress.teller(identity), self._random)
-        if isinstance(attempt, Attempt) and self.unable.is_beyond(claimed, attempt.task):
+        if isinstance(attempt, Attempt) and self.cannot_execute.is_beyond(claimed, attempt.task):
             return False
-        entry = Letters(claimed, self._commander, self._answered)
+        entry = ClaimReports(claimed, self._commander, self._answered)
         before = self._in_hand.get(identity)
-        if before is not None:  # an older claim of ours, which we have lost without knowing
+        if before is not None:  # an older claim of this process, which was lost without notice
             self._forget(before)
         self._in_hand[identity] = entry
         entry.post(c.StartAttempt(offer.token, offer.attempt, claimed.holder, recovery=offer.recovery))
@@ -227,7 +227,7 @@ class Claimant:
     # Reporting
 
     def _report(self, run: RunId, command: c.Command) -> None:
-        """What the executor says."""
+        """A report of the executor."""
         assert isinstance(command, c.FinishAttempt | c.FailAttempt | c.ReportProgress)
         entry = self._in_hand.get((run, command.token, command.attempt))
         if entry is None or entry.finished:
@@ -239,22 +239,22 @@ class Claimant:
         entry.post(replace(command, worker=entry.claimed.holder))
         self.wake()
 
-    def _answered(self, entry: Letters, letter: c.Command, rejection: Rejection | None) -> None:
-        """Its last letter was answered: the work is over, somebody else has it, or nobody wants it. What a paused run
-        has refused to begin is on offer again when it goes on."""
+    def _answered(self, entry: ClaimReports, report: c.Command, rejection: Rejection | None) -> None:
+        """The owner has answered the last report: the claim is over. If a paused run refused to begin the work, the
+        offer is given back and can be claimed when the run goes on."""
         self._forget(entry)
         if rejection is None:
             return
-        log.info("refused", run=entry.claimed.run, said=type(letter).__name__, reason=rejection.message)
-        if isinstance(letter, c.StartAttempt) and rejection.kind == "INVALID_STATE":
+        log.info("refused", run=entry.claimed.run, said=type(report).__name__, reason=rejection.message)
+        if isinstance(report, c.StartAttempt) and rejection.kind == "INVALID_STATE":
             self._spawn(self._give_back(entry))
 
-    async def _give_back(self, entry: Letters) -> None:
+    async def _give_back(self, entry: ClaimReports) -> None:
         with suppress(StoreUnavailable):
             await self._work.give_back([entry.claimed.claim])
 
-    def _forget(self, entry: Letters) -> None:
-        """Out of hand: whatever still runs of it stops."""
+    def _forget(self, entry: ClaimReports) -> None:
+        """Drops a claim and stops its work."""
         if self._in_hand.get(entry.identity) is entry:
             del self._in_hand[entry.identity]
             self._executor.stop(*entry.identity)
@@ -282,18 +282,18 @@ class Claimant:
                     self._give_up()
 
     async def renew(self) -> None:
-        """Says that it is at work; what it has lost it stops."""
+        """Renews every claim, and stops the work of claims that were lost."""
         begun = asyncio.get_running_loop().time()
         held = {entry.claimed.claim: entry for entry in self._in_hand.values()}
         for claim in await self._work.renew(self._worker, list(held), self._lease_ms):
             entry = held[claim]
-            if not entry.finished:  # else its answer is on the way, and says the same
+            if not entry.finished:  # a finished one hears the same from its answer
                 log.warning("lost a claim", run=claim.run, visit=claim.token)
                 self._forget(entry)
         self._renewed = begun
 
     def _give_up(self) -> None:
-        """By now others have the work: it must not be done here as well."""
+        """Stops all work: the leases have run out, so other workers may have it by now."""
         for entry in list(self._in_hand.values()):
             if not entry.finished:
                 self._forget(entry)

@@ -14,14 +14,14 @@ from treadle.runtime.base.ports import Clock, MakeExecutor
 from treadle.runtime.command.commander import Commander
 from treadle.runtime.deliver.core import Core
 from treadle.runtime.execute.workshop import THREADS_MAX
-from treadle.runtime.queue.cannot_execute import Unable
+from treadle.runtime.queue.cannot_execute import CannotExecute
 from treadle.runtime.queue.claimant import LEASE_MS, Claimant
-from treadle.runtime.queue.offers import ENGINES, Sweep, shape, wake_queues
+from treadle.runtime.queue.offers import ENGINES, ClaimSweep, wake_queues, with_offers
 from treadle.store.notices import CHANGED, MISSED, WORK, Notices
 from treadle.store.work import WorkStore
 
 
-class Queueing:
+class EngineQueues:
     """See the module's docstring. Made before the core owns any run."""
 
     def __init__(
@@ -37,7 +37,7 @@ class Queueing:
         queues: Mapping[str, int] | None,
         lease_ms: int = LEASE_MS,
         random: Random | None = None,
-        unable: Unable | None = None,
+        cannot_execute: CannotExecute | None = None,
     ) -> None:
         self._notices = notices
         if queues is not None:
@@ -51,11 +51,11 @@ class Queueing:
             queues=queues,
             lease_ms=lease_ms,
             random=random,
-            unable=unable,
+            cannot_execute=cannot_execute,
         )
-        self.sweep = Sweep(core.coordinator, work, clock, lease_ms)
+        self.sweep = ClaimSweep(core.coordinator, work, clock, lease_ms)
         self._core = core
-        core.offer_work(shape, partial(wake_queues, self._offered))
+        core.offer_work(with_offers, partial(wake_queues, self._offered))
         listen(notices, self.claimant)
 
     def open(self) -> None:

@@ -47,10 +47,12 @@ AT_WORK = (TokenState.DISPATCHED, TokenState.EXECUTING)
 
 Json = Any
 
-log = logger("treadle.offering")
+log = logger("treadle.claims")
 
 
-def shape(state: RunState, command: c.Command, events: Sequence[e.Event], effects: list[f.Effect]) -> list[f.Effect]:
+def with_offers(
+    state: RunState, command: c.Command, events: Sequence[e.Event], effects: list[f.Effect]
+) -> list[f.Effect]:
     """A decision's effects for a store whose workers claim rows; `state` is the one after it."""
     if not state.graph.has_queue:
         return effects
@@ -145,7 +147,7 @@ def _key_in(state: RunState, token: Token) -> Json:
     return None if key is MISSING else key
 
 
-class Sweep:
+class ClaimSweep:
     """Looks for claims that ran out, of the runs owned here: three times in the length of a lease, and when runs were
     taken over."""
 

@@ -37,7 +37,7 @@ class ScheduleState(Struct, frozen=True, omit_defaults=True):
     """Due times that wait for the run before them, oldest first."""
 
 
-class StartRun(Struct, frozen=True, tag="start"):
+class StartOccurrence(Struct, frozen=True, tag="start"):
     """Start the workflow for an occurrence."""
 
     due: int
@@ -53,17 +53,17 @@ class SkipOccurrence(Struct, frozen=True, tag="skip"):
     """At least so many."""
 
 
-class CancelRun(Struct, frozen=True, tag="cancel"):
+class CancelPrevious(Struct, frozen=True, tag="cancel"):
     """Cancel a run of this schedule that is in the way of the next."""
 
     run: RunId
     reason: str
 
 
-Action = StartRun | SkipOccurrence | CancelRun
+Action = StartOccurrence | SkipOccurrence | CancelPrevious
 
 
-class Plan(Struct, frozen=True):
+class SchedulePlan(Struct, frozen=True):
     """What to do, in this order, what to remember, and when to ask again (None: only when something changes)."""
 
     actions: tuple[Action, ...]
@@ -71,16 +71,16 @@ class Plan(Struct, frozen=True):
     wake: int | None
 
 
-def plan(schedule: Schedule, state: ScheduleState, running: Sequence[RunId], now: int) -> Plan:
+def plan(schedule: Schedule, state: ScheduleState, running: Sequence[RunId], now: int) -> SchedulePlan:
     """`running`: the live runs this schedule has started, oldest first."""
     if schedule.paused:
-        return Plan((), state, None)
+        return SchedulePlan((), state, None)
     dues, skipped = _due(schedule, state, now)
     last = max([state.last, *dues, *(skip.due for skip in skipped)])
     actions, queued = _overlapped(schedule, state.queued, dues, running)
     following = next_due(schedule, last)
     wake = None if following is None else starts_at(schedule, following)
-    return Plan((*skipped, *actions), ScheduleState(last, queued), wake)
+    return SchedulePlan((*skipped, *actions), ScheduleState(last, queued), wake)
 
 
 def resume(state: ScheduleState, now: int) -> ScheduleState:
@@ -139,7 +139,7 @@ def _overlapped(
     if schedule.overlap == "cancel_previous":
         *older, newest = waiting
         skips: list[Action] = list(_skipped(older, "overtaken by a later time before it could start"))
-        cancels = [CancelRun(run, f"schedule {schedule.name!r}: the next run is due") for run in running]
+        cancels = [CancelPrevious(run, f"schedule {schedule.name!r}: the next run is due") for run in running]
         return [*skips, *cancels, _start(schedule, newest)], ()
     if running:
         return list(_skipped(waiting, "the run before it is still running")), ()
@@ -155,5 +155,5 @@ def _queued(schedule: Schedule, waiting: list[int], busy: bool) -> tuple[list[Ac
     return actions, tuple(waiting[:QUEUE_MAX])
 
 
-def _start(schedule: Schedule, due: int) -> StartRun:
-    return StartRun(due, start_key(schedule, due))
+def _start(schedule: Schedule, due: int) -> StartOccurrence:
+    return StartOccurrence(due, start_key(schedule, due))

@@ -14,30 +14,30 @@ from treadle.model.errors import Rejection
 from treadle.model.ids import RecordId, RunId
 from treadle.model.states import TokenState, Waiting
 from treadle.testing.scenario import form as s
-from treadle.testing.scenario.choosing import Choice, Chosen, Fits, candidates, choose
+from treadle.testing.scenario.choosing import Chosen, Fits, VisitChoice, candidates, choose
 from treadle.testing.scenario.definitions import load_definition
 from treadle.testing.scenario.stage import Stage
 from treadle.testing.world.outcomes import Outcome
-from treadle.testing.world.projection import Record
+from treadle.testing.world.projection import RecordedVisit
 
-S = TypeVar("S", bound=s.Step)
+S = TypeVar("S", bound=s.ScenarioStep)
 Act = Callable[[Stage, Any], Rejection | None]
 
 
-def act(stage: Stage, step: s.Step) -> Rejection | None:
+def act(stage: Stage, step: s.ScenarioStep) -> Rejection | None:
     """Does what a step says; the world is not yet settled afterwards."""
     return _ACTS[type(step)](stage, step)
 
 
-def _advance(stage: Stage, step: s.Advance) -> None:
+def _advance(stage: Stage, step: s.AdvanceStep) -> None:
     stage.world.advance(step.ms)
 
 
-def _settle(stage: Stage, _step: s.Settle) -> None:
+def _settle(stage: Stage, _step: s.SettleStep) -> None:
     stage.world.settle()
 
 
-def _release(stage: Stage, step: s.Release) -> Rejection | None:
+def _release(stage: Stage, step: s.ReleaseStep) -> Rejection | None:
     workers = stage.world.workers
     chosen = _choose(stage, step, lambda chosen: workers.holds(chosen.run, chosen.visit.token))
     if isinstance(chosen, Rejection):
@@ -58,11 +58,11 @@ def _late(chosen: Chosen, outcome: Outcome) -> c.Command:
     return c.FinishAttempt(visit.token, visit.attempt, outcome.output)
 
 
-def _signal(stage: Stage, step: s.Signal) -> Rejection | None:
+def _signal(stage: Stage, step: s.SignalStep) -> Rejection | None:
     return _tell(stage, step, c.SendSignal(step.name, step.key, step.data, stage.next_id()))
 
 
-def _answer(stage: Stage, step: s.Answer) -> Rejection | None:
+def _answer(stage: Stage, step: s.AnswerGateStep) -> Rejection | None:
     if step.every:
         return _answer_every(stage, step)
     chosen = _choose(stage, step, _waits_for(Waiting.HUMAN))
@@ -71,7 +71,7 @@ def _answer(stage: Stage, step: s.Answer) -> Rejection | None:
     return stage.world.send(chosen.run, c.CompleteGate(chosen.visit.token, step.data, step.by, step.force))
 
 
-def _hand_gate(stage: Stage, step: s.HandGate) -> Rejection | None:
+def _hand_gate(stage: Stage, step: s.HandGateStep) -> Rejection | None:
     chosen = _choose(stage, step, _waits_for(Waiting.HUMAN))
     if isinstance(chosen, Rejection):
         return chosen
@@ -84,7 +84,7 @@ def _hand_gate(stage: Stage, step: s.HandGate) -> Rejection | None:
     return stage.world.send(chosen.run, commands[step.move])
 
 
-def _answer_every(stage: Stage, step: s.Answer) -> Rejection | None:
+def _answer_every(stage: Stage, step: s.AnswerGateStep) -> Rejection | None:
     found = candidates(_choice(stage, step), stage.observed())
     if isinstance(found, Rejection):
         return found
@@ -98,7 +98,7 @@ def _answer_every(stage: Stage, step: s.Answer) -> Rejection | None:
     return None
 
 
-def _callback(stage: Stage, step: s.Callback) -> Rejection | None:
+def _callback(stage: Stage, step: s.CallbackStep) -> Rejection | None:
     chosen = _choose(stage, step, _waits_for(Waiting.EXTERNAL))
     if isinstance(chosen, Rejection):
         return chosen
@@ -111,21 +111,21 @@ def _callback(stage: Stage, step: s.Callback) -> Rejection | None:
     return next((answer for answer in answers if answer is not None), None)
 
 
-def _cancel_node(stage: Stage, step: s.CancelNode) -> Rejection | None:
+def _cancel_node(stage: Stage, step: s.CancelNodeStep) -> Rejection | None:
     chosen = _choose(stage, step, lambda chosen: chosen.visit.live)
     if isinstance(chosen, Rejection):
         return chosen
     return stage.world.send(chosen.run, c.CancelToken(chosen.visit.token))
 
 
-def _retry(stage: Stage, step: s.Retry) -> Rejection | None:
+def _retry(stage: Stage, step: s.RetryStep) -> Rejection | None:
     chosen = _choose(stage, step, _has_failed)
     if isinstance(chosen, Rejection):
         return chosen
     return stage.world.send(chosen.run, c.RetryToken(chosen.visit.token))
 
 
-def _retry_run(stage: Stage, step: s.RetryRun) -> Rejection | None:
+def _retry_run(stage: Stage, step: s.RetryRunStep) -> Rejection | None:
     return _tell(stage, step, c.RetryRun())
 
 
@@ -133,39 +133,41 @@ def _has_failed(chosen: Chosen) -> bool:
     return chosen.visit.state in (TokenState.FAILED, TokenState.TIMED_OUT)
 
 
-def _cancel_run(stage: Stage, step: s.CancelRun) -> Rejection | None:
+def _cancel_run(stage: Stage, step: s.CancelRunStep) -> Rejection | None:
     return _tell(stage, step, c.CancelRun())
 
 
-def _cancel_group(stage: Stage, step: s.CancelGroup) -> Rejection | None:
+def _cancel_group(stage: Stage, step: s.CancelGroupStep) -> Rejection | None:
     return _tell(stage, step, c.CancelGroup(step.group, step.join))
 
 
-def _pause(stage: Stage, step: s.Pause) -> Rejection | None:
+def _pause(stage: Stage, step: s.PauseStep) -> Rejection | None:
     return _tell(stage, step, c.PauseRun())
 
 
-def _resume(stage: Stage, step: s.Resume) -> Rejection | None:
+def _resume(stage: Stage, step: s.ResumeStep) -> Rejection | None:
     return _tell(stage, step, c.ResumeRun())
 
 
-def _extend(stage: Stage, step: s.ExtendTimeout) -> Rejection | None:
+def _extend(stage: Stage, step: s.ExtendTimeoutStep) -> Rejection | None:
     return _tell(stage, step, c.ExtendTimeout(step.ms))
 
 
-def _abort(stage: Stage, step: s.Abort) -> Rejection | None:
+def _abort(stage: Stage, step: s.AbortStep) -> Rejection | None:
     return _tell(stage, step, c.AbortRun())
 
 
-def _skip_compensation(stage: Stage, step: s.SkipCompensation) -> Rejection | None:
+def _skip_compensation(stage: Stage, step: s.SkipCompensationStep) -> Rejection | None:
     return _compensate(stage, step, step.address, c.SkipCompensation)
 
 
-def _retry_compensation(stage: Stage, step: s.RetryCompensation) -> Rejection | None:
+def _retry_compensation(stage: Stage, step: s.RetryCompensationStep) -> Rejection | None:
     return _compensate(stage, step, step.address, c.RetryCompensation)
 
 
-def _compensate(stage: Stage, step: s.Step, address: str, command: Callable[[RecordId], c.Command]) -> Rejection | None:
+def _compensate(
+    stage: Stage, step: s.ScenarioStep, address: str, command: Callable[[RecordId], c.Command]
+) -> Rejection | None:
     """The record of the visit an address means: the one whose undoing has failed, if there is such a one."""
     inner = address.removeprefix("compensate(").removesuffix(")") if address.startswith("compensate(") else address
     found = candidates(_choice(stage, step, inner), stage.observed())
@@ -183,26 +185,26 @@ def _compensate(stage: Stage, step: s.Step, address: str, command: Callable[[Rec
     return stage.world.send(run, command(record.id))
 
 
-def _is_stuck(record: Record) -> bool:
+def _is_stuck(record: RecordedVisit) -> bool:
     return record.status == "failed"
 
 
-def _add_siblings(stage: Stage, step: s.AddSiblings) -> Rejection | None:
+def _add_siblings(stage: Stage, step: s.AddSiblingsStep) -> Rejection | None:
     return _tell(stage, step, c.AddSiblings(step.group, step.items, step.count, stage.next_id()))
 
 
-def _close_group(stage: Stage, step: s.CloseGroup) -> Rejection | None:
+def _close_group(stage: Stage, step: s.CloseGroupStep) -> Rejection | None:
     return _tell(stage, step, c.CloseGroup(step.group))
 
 
-def _crash(stage: Stage, step: s.Crash) -> None:
+def _crash(stage: Stage, step: s.CrashStep) -> None:
     if step.at is None:
         stage.world.crash(step.down_ms)
     else:
         stage.world.crash_at(step.at, step.count, step.down_ms)
 
 
-def _start(stage: Stage, step: s.StartRun) -> Rejection | None:
+def _start(stage: Stage, step: s.StartRunStep) -> Rejection | None:
     start = step.start
     workflow = start.workflow or stage.world.state(stage.main).graph.workflow_name
     run = stage.world.start(
@@ -215,7 +217,7 @@ def _start(stage: Stage, step: s.StartRun) -> Rejection | None:
     return None
 
 
-def _deploy(stage: Stage, step: s.Deploy) -> Rejection | None:
+def _deploy(stage: Stage, step: s.DeployStep) -> Rejection | None:
     loaded = load_definition(step.definition, check_functions=step.refused is not None)
     if loaded.workflow is None:
         codes = [problem.code for problem in loaded.errors]
@@ -225,12 +227,12 @@ def _deploy(stage: Stage, step: s.Deploy) -> Rejection | None:
     return None
 
 
-def _tell(stage: Stage, step: s.Step, command: c.Command) -> Rejection | None:
+def _tell(stage: Stage, step: s.ScenarioStep, command: c.Command) -> Rejection | None:
     """Sends a command to the run a step names, or to the run under test."""
     return stage.world.send(_run_of(stage, step), command)
 
 
-def _run_of(stage: Stage, step: s.Step) -> RunId:
+def _run_of(stage: Stage, step: s.ScenarioStep) -> RunId:
     return stage.run_named(step.run, step.place).projection.run if step.run is not None else stage.main
 
 
@@ -238,37 +240,37 @@ def _choose(stage: Stage, step: Any, fits: Fits) -> Chosen | Rejection:
     return choose(_choice(stage, step), stage.observed(), fits)
 
 
-def _choice(stage: Stage, step: Any, address: str | None = None) -> Choice:
+def _choice(stage: Stage, step: Any, address: str | None = None) -> VisitChoice:
     within = stage.run_named(step.run, step.place) if step.run is not None else None
-    return Choice(address or step.address, step.place, step.visit, within)
+    return VisitChoice(address or step.address, step.place, step.visit, within)
 
 
 def _waits_for(reason: Waiting) -> Fits:
     return lambda chosen: chosen.visit.waiting is reason
 
 
-_ACTS: dict[type[s.Step], Act] = {
-    s.Advance: _advance,
-    s.Settle: _settle,
-    s.Release: _release,
-    s.Signal: _signal,
-    s.Answer: _answer,
-    s.HandGate: _hand_gate,
-    s.Callback: _callback,
-    s.CancelRun: _cancel_run,
-    s.CancelGroup: _cancel_group,
-    s.CancelNode: _cancel_node,
-    s.Retry: _retry,
-    s.RetryRun: _retry_run,
-    s.Pause: _pause,
-    s.Resume: _resume,
-    s.ExtendTimeout: _extend,
-    s.Abort: _abort,
-    s.SkipCompensation: _skip_compensation,
-    s.RetryCompensation: _retry_compensation,
-    s.AddSiblings: _add_siblings,
-    s.CloseGroup: _close_group,
-    s.Crash: _crash,
-    s.StartRun: _start,
-    s.Deploy: _deploy,
+_ACTS: dict[type[s.ScenarioStep], Act] = {
+    s.AdvanceStep: _advance,
+    s.SettleStep: _settle,
+    s.ReleaseStep: _release,
+    s.SignalStep: _signal,
+    s.AnswerGateStep: _answer,
+    s.HandGateStep: _hand_gate,
+    s.CallbackStep: _callback,
+    s.CancelRunStep: _cancel_run,
+    s.CancelGroupStep: _cancel_group,
+    s.CancelNodeStep: _cancel_node,
+    s.RetryStep: _retry,
+    s.RetryRunStep: _retry_run,
+    s.PauseStep: _pause,
+    s.ResumeStep: _resume,
+    s.ExtendTimeoutStep: _extend,
+    s.AbortStep: _abort,
+    s.SkipCompensationStep: _skip_compensation,
+    s.RetryCompensationStep: _retry_compensation,
+    s.AddSiblingsStep: _add_siblings,
+    s.CloseGroupStep: _close_group,
+    s.CrashStep: _crash,
+    s.StartRunStep: _start,
+    s.DeployStep: _deploy,
 }

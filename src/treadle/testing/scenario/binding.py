@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterator, Sequence
 
 from treadle.language.problem import nearest
 from treadle.model.definition import Task, Workflow
-from treadle.testing.scenario.form import Expect, Expectation, Mock, Scenario, Start, StartRun, Step
-from treadle.testing.scenario.place import Place
+from treadle.testing.scenario.form import Expectation, ExpectStep, Mock, Scenario, ScenarioStep, Start, StartRunStep
+from treadle.testing.scenario.place import ValuePlace
 from treadle.testing.world.address import parse_address, ref_of
 
 _BY_ADDRESS = ("visits", "attempts", "node_output", "dispatches", "paths")
@@ -29,13 +29,13 @@ def check_names(scenario: Scenario, workflows: Sequence[Workflow]) -> None:
         _check_expectation(expectation, refs, runs)
     for step in scenario.steps or ():
         address = getattr(step, "address", None)
-        if isinstance(step, StartRun) and not _may_be_unknown(step):
+        if isinstance(step, StartRunStep) and not _may_be_unknown(step):
             _check_start(step.start, workflows)
         if address is not None and not _may_be_unknown(step):
             _check_address(address, step.place, refs)
 
 
-def _may_be_unknown(step: Step) -> bool:
+def _may_be_unknown(step: ScenarioStep) -> bool:
     """Whether a step is about a name that nobody has, on purpose."""
     return step.refused == "NOT_FOUND" or "NOT_FOUND" in step.expect_refused
 
@@ -49,7 +49,7 @@ def _check_start(start: Start, workflows: Sequence[Workflow]) -> None:
 
 def _run_names(scenario: Scenario) -> Iterator[str]:
     for step in scenario.steps or ():
-        if isinstance(step, StartRun) and step.start.name:
+        if isinstance(step, StartRunStep) and step.start.name:
             yield step.start.name
 
 
@@ -57,7 +57,7 @@ def _expectations(scenario: Scenario) -> Iterator[Expectation]:
     if scenario.expect is not None:
         yield scenario.expect
     for step in scenario.steps or ():
-        if isinstance(step, Expect):
+        if isinstance(step, ExpectStep):
             yield step.expectation
 
 
@@ -81,7 +81,7 @@ def _check_expectation(expectation: Expectation, refs: Collection[str], runs: Co
         _check_expectation(inner, refs, runs)
 
 
-def _check_address(text: str, place: Place, refs: Collection[str], *, key: bool = False) -> None:
+def _check_address(text: str, place: ValuePlace, refs: Collection[str], *, key: bool = False) -> None:
     if parse_address(text, refs) is None:
         _refuse(place, f"`{text}` names no node", ref_of(text), refs, key=key)
 
@@ -108,7 +108,7 @@ def _tasks(ref: str, compensation: bool, workflows: Sequence[Workflow]) -> Itera
             yield task
 
 
-def _refuse(place: Place, complaint: str, name: str, known: Collection[str], *, key: bool) -> None:
+def _refuse(place: ValuePlace, complaint: str, name: str, known: Collection[str], *, key: bool) -> None:
     near = nearest(name, known)
     hint = f"did you mean `{near}`?" if near else f"there are: {', '.join(sorted(known)) or 'none'}"
     place.refuse(f"{complaint}; {hint}", key=key)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from treadle.model.errors import Rejection
 from treadle.model.ids import RunId
 from treadle.testing.scenario.observed import Observed, ObservedRun, find_runs, other_runs
-from treadle.testing.scenario.place import Place
+from treadle.testing.scenario.place import ValuePlace
 from treadle.testing.world.address import Address
 from treadle.testing.world.projection import Visit
 
@@ -25,11 +25,11 @@ class Chosen(NamedTuple):
     visit: Visit
 
 
-class Choice(NamedTuple):
+class VisitChoice(NamedTuple):
     """What a step asks for."""
 
     address: str
-    place: Place
+    place: ValuePlace
     visit: int | None
     within: ObservedRun | None
     """The run a step names by `run:`; None: the run under test, or whoever has the node."""
@@ -38,7 +38,7 @@ class Choice(NamedTuple):
 Fits = Callable[[Chosen], bool]
 
 
-def candidates(choice: Choice, observed: Observed) -> list[Chosen] | Rejection:
+def candidates(choice: VisitChoice, observed: Observed) -> list[Chosen] | Rejection:
     """Every visit the address means, oldest first; a node nobody has is not found.
 
     A recursive run may wait below itself: where the run under test has not been, its node may be another run's.
@@ -55,7 +55,7 @@ def _visits(found: list[tuple[ObservedRun, Address]]) -> list[Chosen]:
     return [Chosen(run.projection.run, visit) for run, address in found for visit in run.projection.fitting(address)]
 
 
-def choose(choice: Choice, observed: Observed, fits: Fits) -> Chosen | Rejection:
+def choose(choice: VisitChoice, observed: Observed, fits: Fits) -> Chosen | Rejection:
     """The visit a step goes to."""
     found = candidates(choice, observed)
     if isinstance(found, Rejection):
@@ -72,7 +72,7 @@ def choose(choice: Choice, observed: Observed, fits: Fits) -> Chosen | Rejection
     return fitting[0] if fitting else _latest(found)
 
 
-def _numbered(choice: Choice, found: list[Chosen]) -> Chosen:
+def _numbered(choice: VisitChoice, found: list[Chosen]) -> Chosen:
     assert choice.visit is not None
     if choice.visit > len(found):
         choice.place.refuse(f"{choice.address} has {len(found)} visits, there is no number {choice.visit}")

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from treadle.model.errors import Error
 from treadle.model.references import EntityRef
-from treadle.testing.scenario.place import Place
+from treadle.testing.scenario.place import ValuePlace
 from treadle.testing.world.outcomes import CrashPoint, Outcome
 
 Json = Any
@@ -23,7 +23,7 @@ class Mock(Struct, frozen=True):
 
     address: str
     outcomes: tuple[Outcome, ...]
-    place: Place
+    place: ValuePlace
 
 
 class Start(Struct, frozen=True):
@@ -34,13 +34,13 @@ class Start(Struct, frozen=True):
     entity: EntityRef | None = None
     idempotency_key: str | None = None
     name: str | None = None
-    place: Place | None = None
+    place: ValuePlace | None = None
 
 
 class Definition(Struct, frozen=True):
     """A workflow the scenario deploys: written inline, or in a file of its own."""
 
-    place: Place
+    place: ValuePlace
     file: str | None = None
     workflow: str | None = None
     """Which one of the file's."""
@@ -67,7 +67,7 @@ class EntityExpected(Struct, frozen=True):
 class Expectation(Struct, frozen=True):
     """Only what is given is checked; None is "not given"."""
 
-    place: Place
+    place: ValuePlace
     status: str | None = None
     error: ErrorExpected | None = None
     visits: dict[str, int] | None = None
@@ -89,37 +89,37 @@ class Expectation(Struct, frozen=True):
     dispatches: dict[str, int] | None = None
 
 
-class Step(Struct, frozen=True, kw_only=True):
+class ScenarioStep(Struct, frozen=True, kw_only=True):
     """One thing done to the run. `refused` is the error kind it must be refused with, `expect_refused` what the refusal
     must say."""
 
-    place: Place
+    place: ValuePlace
     refused: str | None = None
     expect_refused: tuple[str, ...] = ()
     visit: int | None = None
     run: str | None = None
 
 
-class Advance(Step, frozen=True):
+class AdvanceStep(ScenarioStep, frozen=True):
     ms: int
 
 
-class Settle(Step, frozen=True):
+class SettleStep(ScenarioStep, frozen=True):
     pass
 
 
-class Release(Step, frozen=True):
+class ReleaseStep(ScenarioStep, frozen=True):
     address: str
     outcome: Outcome
 
 
-class Signal(Step, frozen=True):
+class SignalStep(ScenarioStep, frozen=True):
     name: str
     key: Json = None
     data: Json = None
 
 
-class Answer(Step, frozen=True):
+class AnswerGateStep(ScenarioStep, frozen=True):
     """A person completes a gate, or every open one at a node."""
 
     address: str
@@ -129,7 +129,7 @@ class Answer(Step, frozen=True):
     force: bool = False
 
 
-class HandGate(Step, frozen=True):
+class HandGateStep(ScenarioStep, frozen=True):
     """Somebody claims a gate, releases it or passes it on."""
 
     address: str
@@ -140,7 +140,7 @@ class HandGate(Step, frozen=True):
     force: bool = False
 
 
-class Callback(Step, frozen=True):
+class CallbackStep(ScenarioStep, frozen=True):
     address: str
     output: Json = None
     error: Error | None = None
@@ -148,62 +148,62 @@ class Callback(Step, frozen=True):
     attempt: int | None = None
 
 
-class CancelRun(Step, frozen=True):
+class CancelRunStep(ScenarioStep, frozen=True):
     pass
 
 
-class CancelGroup(Step, frozen=True):
+class CancelGroupStep(ScenarioStep, frozen=True):
     group: str
     join: Literal["fire", "drop"] = "fire"
 
 
-class CancelNode(Step, frozen=True):
+class CancelNodeStep(ScenarioStep, frozen=True):
     address: str
 
 
-class Retry(Step, frozen=True):
+class RetryStep(ScenarioStep, frozen=True):
     address: str
 
 
-class RetryRun(Step, frozen=True):
+class RetryRunStep(ScenarioStep, frozen=True):
     """Of everything in the run that failed unhandled."""
 
 
-class Pause(Step, frozen=True):
+class PauseStep(ScenarioStep, frozen=True):
     pass
 
 
-class Resume(Step, frozen=True):
+class ResumeStep(ScenarioStep, frozen=True):
     pass
 
 
-class ExtendTimeout(Step, frozen=True):
+class ExtendTimeoutStep(ScenarioStep, frozen=True):
     ms: int
 
 
-class Abort(Step, frozen=True):
+class AbortStep(ScenarioStep, frozen=True):
     pass
 
 
-class SkipCompensation(Step, frozen=True):
+class SkipCompensationStep(ScenarioStep, frozen=True):
     address: str
 
 
-class RetryCompensation(Step, frozen=True):
+class RetryCompensationStep(ScenarioStep, frozen=True):
     address: str
 
 
-class AddSiblings(Step, frozen=True):
+class AddSiblingsStep(ScenarioStep, frozen=True):
     group: str
     items: list[Json] | None = None
     count: int | None = None
 
 
-class CloseGroup(Step, frozen=True):
+class CloseGroupStep(ScenarioStep, frozen=True):
     group: str
 
 
-class Crash(Step, frozen=True):
+class CrashStep(ScenarioStep, frozen=True):
     """Now, or (`at`) at the n-th such point from here."""
 
     at: CrashPoint | None = None
@@ -211,15 +211,15 @@ class Crash(Step, frozen=True):
     down_ms: int = 0
 
 
-class StartRun(Step, frozen=True):
+class StartRunStep(ScenarioStep, frozen=True):
     start: Start
 
 
-class Deploy(Step, frozen=True):
+class DeployStep(ScenarioStep, frozen=True):
     definition: Definition
 
 
-class Expect(Step, frozen=True):
+class ExpectStep(ScenarioStep, frozen=True):
     expectation: Expectation
 
 
@@ -239,7 +239,7 @@ class Scenario(Struct, frozen=True):
     definitions: list[Definition]
     start: Start
     mocks: list[Mock]
-    steps: list[Step] | None = None
+    steps: list[ScenarioStep] | None = None
     """None: the run is driven to its end."""
     expect: Expectation | None = None
     deploy_error: DeployExpected | None = None

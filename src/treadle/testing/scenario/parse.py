@@ -12,7 +12,7 @@ from treadle.testing.scenario.form import DeployExpected, Mock, Scenario, Start
 from treadle.testing.scenario.parse_expect import parse_expectation
 from treadle.testing.scenario.parse_parts import parse_definition, parse_outcome, parse_start
 from treadle.testing.scenario.parse_steps import parse_step
-from treadle.testing.scenario.place import Place
+from treadle.testing.scenario.place import ValuePlace
 
 _KEYS = frozenset(
     {
@@ -32,7 +32,7 @@ _RUNNING = ("start", "mocks", "steps", "expect", "shuffle")
 
 def parse_scenario(document: Document) -> Scenario:
     """One document as a scenario."""
-    root = Place.root(document)
+    root = ValuePlace.root(document)
     fields = root.fields(_KEYS, "a scenario")
     for required in ("scenario", "definitions"):
         if required not in fields:
@@ -53,11 +53,11 @@ def parse_scenario(document: Document) -> Scenario:
     )
 
 
-def _some(place: Place) -> list[Place]:
+def _some(place: ValuePlace) -> list[ValuePlace]:
     return place.items() or place.refuse("a scenario needs at least one definition")
 
 
-def _runs(fields: dict[str, Place]) -> bool:
+def _runs(fields: dict[str, ValuePlace]) -> bool:
     """Whether anything is started: a refused definition cannot be, and a deploy warning may be all that is
     asked."""
     for key in ("steps", "expect"):
@@ -67,7 +67,7 @@ def _runs(fields: dict[str, Place]) -> bool:
     return "deploy_error" not in fields and ("deploy_warning" not in fields or given)
 
 
-def _problem(place: Place) -> DeployExpected:
+def _problem(place: ValuePlace) -> DeployExpected:
     if isinstance(place.value, str):
         return DeployExpected(place.text())
     fields = place.fields({"code", "at"}, "an expected problem")
@@ -76,11 +76,11 @@ def _problem(place: Place) -> DeployExpected:
     return DeployExpected(fields["code"].text(), fields["at"].text() if "at" in fields else None)
 
 
-def _mocks(place: Place) -> list[Mock]:
+def _mocks(place: ValuePlace) -> list[Mock]:
     return [_mock(address, outcomes) for address, outcomes in place.map().items()]
 
 
-def _mock(address: str, place: Place) -> Mock:
+def _mock(address: str, place: ValuePlace) -> Mock:
     if not isinstance(place.value, list):
         return Mock(address, (parse_outcome(place),), place)
     outcomes = tuple(parse_outcome(item) for item in place.items())

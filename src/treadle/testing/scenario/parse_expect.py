@@ -13,7 +13,7 @@ from typing import Any
 from treadle.model import events
 from treadle.model.states import RunStatus, TokenState, Waiting
 from treadle.testing.scenario.form import EntityExpected, ErrorExpected, Expectation, WaitExpected
-from treadle.testing.scenario.place import Place
+from treadle.testing.scenario.place import ValuePlace
 
 EVENT_TYPES = frozenset(
     str(kind.__struct_config__.tag)
@@ -24,18 +24,18 @@ _POSITION = ("node", "edge", "section", "type", "completed_as")
 _JOURNEY = frozenset({"event", *_POSITION})
 
 
-def parse_expectation(place: Place) -> Expectation:
+def parse_expectation(place: ValuePlace) -> Expectation:
     """A map of expectations."""
     fields = place.fields(_READERS, "`expect`")
     read: dict[str, Any] = {key: _READERS[key](value) for key, value in fields.items()}
     return Expectation(place, **read)
 
 
-def _status(place: Place) -> str:
+def _status(place: ValuePlace) -> str:
     return place.choice([status.value for status in RunStatus], "status of a run")
 
 
-def _error(place: Place) -> ErrorExpected:
+def _error(place: ValuePlace) -> ErrorExpected:
     fields = place.fields({"kind", "message_contains"}, "`error`")
     return ErrorExpected(
         kind=fields["kind"].text() if "kind" in fields else None,
@@ -43,31 +43,31 @@ def _error(place: Place) -> ErrorExpected:
     )
 
 
-def _counts(place: Place) -> dict[str, int]:
+def _counts(place: ValuePlace) -> dict[str, int]:
     return {key: value.count() for key, value in place.map().items()}
 
 
-def _texts(place: Place) -> list[str]:
+def _texts(place: ValuePlace) -> list[str]:
     return [item.text() for item in place.items()]
 
 
-def _paths(place: Place) -> dict[str, list[str]]:
+def _paths(place: ValuePlace) -> dict[str, list[str]]:
     return {key: _texts(value) for key, value in place.map().items()}
 
 
-def _json(place: Place) -> Any:
+def _json(place: ValuePlace) -> Any:
     return place.value
 
 
-def _jsons(place: Place) -> dict[str, Any]:
+def _jsons(place: ValuePlace) -> dict[str, Any]:
     return {key: value.value for key, value in place.map().items()}
 
 
-def _waiting(place: Place) -> list[WaitExpected]:
+def _waiting(place: ValuePlace) -> list[WaitExpected]:
     return [_wait(item) for item in place.items()]
 
 
-def _wait(place: Place) -> WaitExpected:
+def _wait(place: ValuePlace) -> WaitExpected:
     fields = place.fields({"node", "for", "awaiting"}, "a wait")
     if "node" not in fields or "for" not in fields:
         place.refuse("a wait needs its `node` and what it waits `for`")
@@ -78,40 +78,40 @@ def _wait(place: Place) -> WaitExpected:
     )
 
 
-def _tokens(place: Place) -> dict[str, int]:
+def _tokens(place: ValuePlace) -> dict[str, int]:
     for key, value in place.map().items():
-        Place(value.document, value.path, key).choice([state.value for state in TokenState], "state of a visit")
+        ValuePlace(value.document, value.path, key).choice([state.value for state in TokenState], "state of a visit")
     return _counts(place)
 
 
-def _event_type(place: Place) -> str:
+def _event_type(place: ValuePlace) -> str:
     word = place.text()
     return word if word.startswith("custom.") else place.choice(EVENT_TYPES, "type of event")
 
 
-def _event_types(place: Place) -> list[str]:
+def _event_types(place: ValuePlace) -> list[str]:
     return [_event_type(item) for item in place.items()]
 
 
-def _event_counts(place: Place) -> dict[str, int]:
+def _event_counts(place: ValuePlace) -> dict[str, int]:
     for key, value in place.map().items():
-        _event_type(Place(value.document, value.path, key))
+        _event_type(ValuePlace(value.document, value.path, key))
     return _counts(place)
 
 
-def _warnings(place: Place) -> list[str]:
+def _warnings(place: ValuePlace) -> list[str]:
     return [item.choice(events.WARNINGS, "type of warning event") for item in place.items()]
 
 
-def _count(place: Place) -> int:
+def _count(place: ValuePlace) -> int:
     return place.count()
 
 
-def _runs(place: Place) -> dict[str, Expectation]:
+def _runs(place: ValuePlace) -> dict[str, Expectation]:
     return {key: parse_expectation(value) for key, value in place.map().items()}
 
 
-def _entity(place: Place) -> EntityExpected:
+def _entity(place: ValuePlace) -> EntityExpected:
     fields = place.fields({*_POSITION, "journey"}, "`entity`")
     journey = fields.pop("journey", None)
     return EntityExpected(
@@ -120,11 +120,11 @@ def _entity(place: Place) -> EntityExpected:
     )
 
 
-def _move(place: Place) -> dict[str, Any]:
+def _move(place: ValuePlace) -> dict[str, Any]:
     return {key: value.value for key, value in place.fields(_JOURNEY, "a journey's move").items()}
 
 
-_READERS: dict[str, Callable[[Place], Any]] = {
+_READERS: dict[str, Callable[[ValuePlace], Any]] = {
     "status": _status,
     "error": _error,
     "visits": _counts,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from treadle.model.errors import Error
 from treadle.model.references import EntityRef
 from treadle.testing.scenario.form import Definition, Start
-from treadle.testing.scenario.place import Place
+from treadle.testing.scenario.place import ValuePlace
 from treadle.testing.world.outcomes import Outcome
 
 _START = frozenset({"workflow", "input", "entity", "idempotency_key"})
@@ -17,7 +17,7 @@ _OUTCOME = frozenset({"output", "error", "after_ms", "hold"})
 _ERROR = frozenset({"kind", "message", "retryable"})
 
 
-def parse_definition(place: Place) -> Definition:
+def parse_definition(place: ValuePlace) -> Definition:
     """A workflow written inline, or `{file: path}`; of a file with several, `{file: path, workflow: name}`."""
     entries = place.map()
     if "file" in entries and set(entries) <= {"file", "workflow"}:
@@ -26,7 +26,7 @@ def parse_definition(place: Place) -> Definition:
     return Definition(place)
 
 
-def parse_start(place: Place, *more: str) -> Start:
+def parse_start(place: ValuePlace, *more: str) -> Start:
     """How a run begins; `more` keys are those of the step of the same name."""
     fields = place.fields(_START | set(more), "`start`")
     return Start(
@@ -39,7 +39,7 @@ def parse_start(place: Place, *more: str) -> Start:
     )
 
 
-def _entity(place: Place) -> EntityRef:
+def _entity(place: ValuePlace) -> EntityRef:
     fields = place.fields(_ENTITY, "`entity`")
     for required in ("id", "type"):
         if required not in fields:
@@ -53,7 +53,7 @@ def _entity(place: Place) -> EntityRef:
     )
 
 
-def parse_outcome(place: Place) -> Outcome:
+def parse_outcome(place: ValuePlace) -> Outcome:
     """`{output | error, after_ms?, hold?}` of a mock."""
     fields = place.fields(_OUTCOME, "an outcome")
     if "output" in fields and "error" in fields:
@@ -68,7 +68,7 @@ def parse_outcome(place: Place) -> Outcome:
     )
 
 
-def parse_error(place: Place) -> Error:
+def parse_error(place: ValuePlace) -> Error:
     """`{kind?, message?, retryable?}`."""
     fields = place.fields(_ERROR, "an error")
     return Error(

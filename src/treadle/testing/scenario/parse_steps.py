@@ -13,27 +13,27 @@ from treadle.language.problem import nearest
 from treadle.testing.scenario import form as s
 from treadle.testing.scenario.parse_expect import parse_expectation
 from treadle.testing.scenario.parse_parts import parse_definition, parse_error, parse_start
-from treadle.testing.scenario.place import Place
+from treadle.testing.scenario.place import ValuePlace
 from treadle.testing.world.outcomes import Outcome
 
-Fields = dict[str, Place]
+Fields = dict[str, ValuePlace]
 
 _MODIFIERS = frozenset({"refused", "expect_refused", "visit", "run"})
-Parser = Callable[[Place, Fields, "Modifiers"], s.Step]
+Parser = Callable[[ValuePlace, Fields, "Modifiers"], s.ScenarioStep]
 _POINTS = ("before_commit", "after_commit", "after_dispatch")
 
 
 class Modifiers(TypedDict):
     """The modifiers of a step, as its class takes them."""
 
-    place: Place
+    place: ValuePlace
     refused: str | None
     expect_refused: tuple[str, ...]
     visit: int | None
     run: str | None
 
 
-def parse_step(place: Place) -> s.Step:
+def parse_step(place: ValuePlace) -> s.ScenarioStep:
     """One step: a map with exactly one verb."""
     entries = place.map()
     verbs = [key for key in entries if key in _VERBS]
@@ -46,14 +46,14 @@ def parse_step(place: Place) -> s.Step:
     return verb.parse(fields[verbs[0]], fields, _modifiers(place, fields))
 
 
-def _refuse_verb(place: Place, entries: Fields) -> None:
+def _refuse_verb(place: ValuePlace, entries: Fields) -> None:
     for key, entry in entries.items():
         if near := nearest(key, _VERBS):
             entry.refuse(f"unknown step `{key}`; did you mean `{near}`?", key=True)
     place.refuse(f"a step needs one of: {', '.join(_VERBS)}")
 
 
-def _modifiers(place: Place, fields: Fields) -> Modifiers:
+def _modifiers(place: ValuePlace, fields: Fields) -> Modifiers:
     return Modifiers(
         place=place,
         refused=fields["refused"].text() if "refused" in fields else None,
@@ -63,73 +63,73 @@ def _modifiers(place: Place, fields: Fields) -> Modifiers:
     )
 
 
-def _texts(value: Place) -> tuple[str, ...]:
+def _texts(value: ValuePlace) -> tuple[str, ...]:
     texts = tuple(place.text() for place in value.items())
     if not texts:
         value.refuse("name at least one text that the refusal must contain")
     return texts
 
 
-def _advance(value: Place, _fields: Fields, modifiers: Modifiers) -> s.Step:
-    return s.Advance(ms=value.count(), **modifiers)
+def _advance(value: ValuePlace, _fields: Fields, modifiers: Modifiers) -> s.ScenarioStep:
+    return s.AdvanceStep(ms=value.count(), **modifiers)
 
 
-def _extend(value: Place, _fields: Fields, modifiers: Modifiers) -> s.Step:
-    return s.ExtendTimeout(ms=value.count(), **modifiers)
+def _extend(value: ValuePlace, _fields: Fields, modifiers: Modifiers) -> s.ScenarioStep:
+    return s.ExtendTimeoutStep(ms=value.count(), **modifiers)
 
 
-def _bare(step: Callable[..., s.Step]) -> Parser:
-    def parse(value: Place, _fields: Fields, modifiers: Modifiers) -> s.Step:
+def _bare(step: Callable[..., s.ScenarioStep]) -> Parser:
+    def parse(value: ValuePlace, _fields: Fields, modifiers: Modifiers) -> s.ScenarioStep:
         value.true()
         return step(**modifiers)
 
     return parse
 
 
-def _addressed(step: Callable[..., s.Step]) -> Parser:
-    def parse(value: Place, _fields: Fields, modifiers: Modifiers) -> s.Step:
+def _addressed(step: Callable[..., s.ScenarioStep]) -> Parser:
+    def parse(value: ValuePlace, _fields: Fields, modifiers: Modifiers) -> s.ScenarioStep:
         return step(address=value.text(), **modifiers)
 
     return parse
 
 
-def _retry(value: Place, _fields: Fields, modifiers: Modifiers) -> s.Step:
-    return s.RetryRun(**modifiers) if value.text() == "run" else s.Retry(address=value.text(), **modifiers)
+def _retry(value: ValuePlace, _fields: Fields, modifiers: Modifiers) -> s.ScenarioStep:
+    return s.RetryRunStep(**modifiers) if value.text() == "run" else s.RetryStep(address=value.text(), **modifiers)
 
 
-def _release(value: Place, fields: Fields, modifiers: Modifiers) -> s.Step:
+def _release(value: ValuePlace, fields: Fields, modifiers: Modifiers) -> s.ScenarioStep:
     _not_both(fields)
     outcome = Outcome(
         output=fields["output"].value if "output" in fields else {},
         error=parse_error(fields["error"]) if "error" in fields else None,
     )
-    return s.Release(address=value.text(), outcome=outcome, **modifiers)
+    return s.ReleaseStep(address=value.text(), outcome=outcome, **modifiers)
 
 
-def _signal(value: Place, _fields: Fields, modifiers: Modifiers) -> s.Step:
+def _signal(value: ValuePlace, _fields: Fields, modifiers: Modifiers) -> s.ScenarioStep:
     parts = value.fields({"name", "key", "data"}, "`signal`")
     if "name" not in parts:
         value.refuse("a signal needs its `name`")
-    return s.Signal(name=parts["name"].text(), key=_json(parts, "key"), data=_json(parts, "data"), **modifiers)
+    return s.SignalStep(name=parts["name"].text(), key=_json(parts, "key"), data=_json(parts, "data"), **modifiers)
 
 
-def _gate(value: Place, fields: Fields, modifiers: Modifiers) -> s.Step:
+def _gate(value: ValuePlace, fields: Fields, modifiers: Modifiers) -> s.ScenarioStep:
     by = fields["by"].text() if "by" in fields else None
-    return s.Answer(address=value.text(), data=_json(fields, "data"), by=by, force=_forced(fields), **modifiers)
+    return s.AnswerGateStep(address=value.text(), data=_json(fields, "data"), by=by, force=_forced(fields), **modifiers)
 
 
-def _gates(value: Place, fields: Fields, modifiers: Modifiers) -> s.Step:
-    return s.Answer(address=value.text(), data=_json(fields, "data"), every=True, **modifiers)
+def _gates(value: ValuePlace, fields: Fields, modifiers: Modifiers) -> s.ScenarioStep:
+    return s.AnswerGateStep(address=value.text(), data=_json(fields, "data"), every=True, **modifiers)
 
 
 def _hand_gate(move: str) -> Parser:
-    def parse(value: Place, fields: Fields, modifiers: Modifiers) -> s.Step:
+    def parse(value: ValuePlace, fields: Fields, modifiers: Modifiers) -> s.ScenarioStep:
         for name in ("by", "to") if move == "delegate_gate" else ("by",):
             if name not in fields:
                 value.refuse(f"`{move}` needs `{name}`: somebody's name")
         to = fields["to"].text() if "to" in fields else ""
         by, force = fields["by"].text(), _forced(fields)
-        return s.HandGate(address=value.text(), move=move, by=by, to=to, force=force, **modifiers)
+        return s.HandGateStep(address=value.text(), move=move, by=by, to=to, force=force, **modifiers)
 
     return parse
 
@@ -138,9 +138,9 @@ def _forced(fields: Fields) -> bool:
     return "force" in fields and fields["force"].flag()
 
 
-def _callback(value: Place, fields: Fields, modifiers: Modifiers) -> s.Step:
+def _callback(value: ValuePlace, fields: Fields, modifiers: Modifiers) -> s.ScenarioStep:
     _not_both(fields)
-    return s.Callback(
+    return s.CallbackStep(
         address=value.text(),
         output=fields["output"].value if "output" in fields else {},
         error=parse_error(fields["error"]) if "error" in fields else None,
@@ -150,20 +150,20 @@ def _callback(value: Place, fields: Fields, modifiers: Modifiers) -> s.Step:
     )
 
 
-def _cancel(value: Place, _fields: Fields, modifiers: Modifiers) -> s.Step:
+def _cancel(value: ValuePlace, _fields: Fields, modifiers: Modifiers) -> s.ScenarioStep:
     if isinstance(value.value, str):
         value.choice({"run"}, "thing to cancel")
-        return s.CancelRun(**modifiers)
+        return s.CancelRunStep(**modifiers)
     parts = value.fields({"group", "node", "join"}, "`cancel`")
     if "group" in parts and "node" not in parts:
         join: Any = parts["join"].choice({"fire", "drop"}, "`join`") if "join" in parts else "fire"
-        return s.CancelGroup(group=parts["group"].text(), join=join, **modifiers)
+        return s.CancelGroupStep(group=parts["group"].text(), join=join, **modifiers)
     if set(parts) != {"node"}:
         value.refuse("cancel `run`, `{group: g, join?}` or `{node: n}`")
-    return s.CancelNode(address=parts["node"].text(), **modifiers)
+    return s.CancelNodeStep(address=parts["node"].text(), **modifiers)
 
 
-def _add_siblings(value: Place, _fields: Fields, modifiers: Modifiers) -> s.Step:
+def _add_siblings(value: ValuePlace, _fields: Fields, modifiers: Modifiers) -> s.ScenarioStep:
     parts = value.fields({"group", "items", "count"}, "`add_siblings`")
     if "group" not in parts or ("items" in parts) == ("count" in parts):
         value.refuse("adding siblings needs a `group` and either `items` or a `count`")
@@ -171,21 +171,21 @@ def _add_siblings(value: Place, _fields: Fields, modifiers: Modifiers) -> s.Step
     count = parts["count"].count() if "count" in parts else None
     if items is not None:
         parts["items"].items()
-    return s.AddSiblings(group=parts["group"].text(), items=items, count=count, **modifiers)
+    return s.AddSiblingsStep(group=parts["group"].text(), items=items, count=count, **modifiers)
 
 
-def _close_group(value: Place, _fields: Fields, modifiers: Modifiers) -> s.Step:
-    return s.CloseGroup(group=value.text(), **modifiers)
+def _close_group(value: ValuePlace, _fields: Fields, modifiers: Modifiers) -> s.ScenarioStep:
+    return s.CloseGroupStep(group=value.text(), **modifiers)
 
 
-def _crash(value: Place, _fields: Fields, modifiers: Modifiers) -> s.Step:
+def _crash(value: ValuePlace, _fields: Fields, modifiers: Modifiers) -> s.ScenarioStep:
     if value.value is True:
-        return s.Crash(**modifiers)
+        return s.CrashStep(**modifiers)
     parts = value.fields({"at", "count", "down_ms"}, "`crash`")
     if "count" in parts and "at" not in parts:
         parts["count"].refuse("a count needs the point it counts: `at`", key=True)
     at: Any = parts["at"].choice(_POINTS, "crash point") if "at" in parts else None
-    return s.Crash(
+    return s.CrashStep(
         at=at,
         count=parts["count"].count(1) if "count" in parts else 1,
         down_ms=parts["down_ms"].count() if "down_ms" in parts else 0,
@@ -193,16 +193,16 @@ def _crash(value: Place, _fields: Fields, modifiers: Modifiers) -> s.Step:
     )
 
 
-def _start(value: Place, _fields: Fields, modifiers: Modifiers) -> s.Step:
-    return s.StartRun(start=parse_start(value, "as"), **modifiers)
+def _start(value: ValuePlace, _fields: Fields, modifiers: Modifiers) -> s.ScenarioStep:
+    return s.StartRunStep(start=parse_start(value, "as"), **modifiers)
 
 
-def _deploy(value: Place, _fields: Fields, modifiers: Modifiers) -> s.Step:
-    return s.Deploy(definition=parse_definition(value), **modifiers)
+def _deploy(value: ValuePlace, _fields: Fields, modifiers: Modifiers) -> s.ScenarioStep:
+    return s.DeployStep(definition=parse_definition(value), **modifiers)
 
 
-def _expect(value: Place, _fields: Fields, modifiers: Modifiers) -> s.Step:
-    return s.Expect(expectation=parse_expectation(value), **modifiers)
+def _expect(value: ValuePlace, _fields: Fields, modifiers: Modifiers) -> s.ScenarioStep:
+    return s.ExpectStep(expectation=parse_expectation(value), **modifiers)
 
 
 def _json(fields: Fields, key: str) -> Any:
@@ -223,7 +223,7 @@ class Verb(NamedTuple):
 
 _VERBS: dict[str, Verb] = {
     "advance_ms": Verb(_advance),
-    "settle": Verb(_bare(s.Settle)),
+    "settle": Verb(_bare(s.SettleStep)),
     "release": Verb(_release, ("output", "error")),
     "signal": Verb(_signal),
     "gate": Verb(_gate, ("data", "by", "force")),
@@ -234,12 +234,12 @@ _VERBS: dict[str, Verb] = {
     "callback": Verb(_callback, ("output", "error", "times", "attempt")),
     "cancel": Verb(_cancel),
     "retry": Verb(_retry),
-    "pause": Verb(_bare(s.Pause)),
-    "resume": Verb(_bare(s.Resume)),
+    "pause": Verb(_bare(s.PauseStep)),
+    "resume": Verb(_bare(s.ResumeStep)),
     "extend_timeout_ms": Verb(_extend),
-    "abort": Verb(_bare(s.Abort)),
-    "skip_compensation": Verb(_addressed(s.SkipCompensation)),
-    "retry_compensation": Verb(_addressed(s.RetryCompensation)),
+    "abort": Verb(_bare(s.AbortStep)),
+    "skip_compensation": Verb(_addressed(s.SkipCompensationStep)),
+    "retry_compensation": Verb(_addressed(s.RetryCompensationStep)),
     "add_siblings": Verb(_add_siblings),
     "close_group": Verb(_close_group),
     "crash": Verb(_crash),

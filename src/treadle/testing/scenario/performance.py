@@ -2,7 +2,7 @@
 
 Owns the sequence: start, settle, each step settled before and after, the end, what is expected. After every
 step the invariants are checked in every run, and folding each history must give the state the engine decided
-on. What does not hold raises `Failure` with the histories as they are at that moment.
+on. What does not hold raises `ScenarioFailure` with the histories as they are at that moment.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from treadle.model.errors import Error, Rejection
 from treadle.model.states import RunStatus
 from treadle.testing.scenario.acting import act
 from treadle.testing.scenario.expectations import differences
-from treadle.testing.scenario.form import Crash, Expect, Expectation, Scenario, Step
+from treadle.testing.scenario.form import CrashStep, Expectation, ExpectStep, Scenario, ScenarioStep
 from treadle.testing.scenario.observed import Observed, ObservedRun
-from treadle.testing.scenario.report import Failure, histories
+from treadle.testing.scenario.report import ScenarioFailure, histories
 from treadle.testing.scenario.stage import Stage
 from treadle.testing.world.new_world import make_world
 from treadle.testing.world.projection import Projection
@@ -70,18 +70,18 @@ class Performance:
                 self._expect("expect", self._scenario.expect, stage.observed())
         return self._warnings()
 
-    def _step(self, stage: Stage, number: int, step: Step) -> None:
+    def _step(self, stage: Stage, number: int, step: ScenarioStep) -> None:
         label = f"step {number} (line {step.place.line})"
         with self._reporting(label):
-            if isinstance(step, Expect):
+            if isinstance(step, ExpectStep):
                 self._expect(label, step.expectation, stage.observed())
                 return
             rejection = act(stage, step)
-            if not (isinstance(step, Crash) and step.at):
+            if not (isinstance(step, CrashStep) and step.at):
                 self._settle(label)
             self._judge(label, step, rejection)
 
-    def _judge(self, label: str, step: Step, rejection: Rejection | None) -> None:
+    def _judge(self, label: str, step: ScenarioStep, rejection: Rejection | None) -> None:
         """Whether a step was refused exactly if it was to be, and for the reasons that were given."""
         wanted = step.refused is not None or bool(step.expect_refused)
         if rejection is None:
@@ -138,13 +138,13 @@ class Performance:
         """An engine that breaks is a failure of the scenario, with its history; a broken file is not."""
         try:
             yield
-        except (Failure, ScenarioError):
+        except (ScenarioFailure, ScenarioError):
             raise
         except Exception as problem:
             where = "".join(traceback.format_exception(problem)[-4:]).rstrip()
             raise self._failure(label, f"the engine broke\n{where}") from problem
 
-    def _failure(self, label: str, what: str) -> Failure:
+    def _failure(self, label: str, what: str) -> ScenarioFailure:
         order = f" (shuffle seed {self._seed})" if self._seed is not None else ""
         lines = "\n".join(f"  {line}" for line in what.splitlines())
-        return Failure(f"{label}{order}:\n{lines}", histories(self.world))
+        return ScenarioFailure(f"{label}{order}:\n{lines}", histories(self.world))

@@ -18,7 +18,7 @@ from treadle.testing.scenario.documents import Document, Path
 Json = Any
 
 
-class Place:
+class ValuePlace:
     """One value. `place.fields(...)` and `place.items()` lead to the places below it."""
 
     __slots__ = ("document", "path", "value")
@@ -29,7 +29,7 @@ class Place:
         self.value = value
 
     @classmethod
-    def root(cls, document: Document) -> Place:
+    def root(cls, document: Document) -> ValuePlace:
         return cls(document, (), document.value)
 
     @property
@@ -42,16 +42,16 @@ class Place:
         where = f" at {path_text(self.path)}" if self.path else ""
         raise ScenarioError(f"{self.document.file}:{spot.line}:{spot.column}: {message}{where}")
 
-    def under(self, step: str | int) -> Place:
-        return Place(self.document, (*self.path, step), self.value[step])
+    def under(self, step: str | int) -> ValuePlace:
+        return ValuePlace(self.document, (*self.path, step), self.value[step])
 
-    def map(self) -> dict[str, Place]:
+    def map(self) -> dict[str, ValuePlace]:
         """The entries of a map whose keys are free."""
         if not isinstance(self.value, dict):
             self.refuse(f"expected a map, found {kind_of(self.value)}")
         return {key: self.under(key) for key in self.value}
 
-    def fields(self, known: Collection[str], what: str) -> dict[str, Place]:
+    def fields(self, known: Collection[str], what: str) -> dict[str, ValuePlace]:
         """The entries of a map whose keys are known; `what` names the map in a complaint."""
         entries = self.map()
         for key, place in entries.items():
@@ -61,7 +61,7 @@ class Place:
                 place.refuse(f"unknown key `{key}` of {what}; {hint}", key=True)
         return entries
 
-    def items(self) -> list[Place]:
+    def items(self) -> list[ValuePlace]:
         if not isinstance(self.value, list):
             self.refuse(f"expected a list, found {kind_of(self.value)}")
         return [self.under(index) for index in range(len(self.value))]

@@ -22,7 +22,7 @@ _COLOURS = {
 }
 
 
-class Failure(Exception):
+class ScenarioFailure(Exception):
     """A scenario does not hold."""
 
     def __init__(self, reason: str, history: str | None = None) -> None:

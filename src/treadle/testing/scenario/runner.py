@@ -19,10 +19,10 @@ from treadle.model.definition import Workflow
 from treadle.testing.scenario.binding import check_names
 from treadle.testing.scenario.definitions import load_definition
 from treadle.testing.scenario.documents import Document, read_documents, read_file
-from treadle.testing.scenario.form import Deploy, DeployExpected, Scenario
+from treadle.testing.scenario.form import DeployExpected, DeployStep, Scenario
 from treadle.testing.scenario.parse import parse_scenario
 from treadle.testing.scenario.performance import Performance
-from treadle.testing.scenario.report import Failure
+from treadle.testing.scenario.report import ScenarioFailure
 from treadle.testing.world.store_names import NoPostgres, StoreName
 
 Verdict = Literal["passed", "failed", "invalid"]
@@ -93,7 +93,7 @@ def run_scenario(scenario: Scenario, store: StoreName = "memory") -> ScenarioRes
     where = (scenario.file, scenario.name, scenario.line)
     try:
         return ScenarioResult(*where, "passed", warnings=tuple(_play(scenario, store)))
-    except Failure as failure:
+    except ScenarioFailure as failure:
         return ScenarioResult(*where, "failed", failure.reason, failure.history)
     except ScenarioError as problem:
         return ScenarioResult(*where, "invalid", str(problem))
@@ -124,7 +124,7 @@ def _valid(loaded: Loaded) -> Workflow:
 def _later_workflows(scenario: Scenario) -> Iterator[Workflow]:
     """What a step deploys mid-run may bring nodes that mocks and expectations name."""
     for step in scenario.steps or ():
-        if isinstance(step, Deploy):
+        if isinstance(step, DeployStep):
             loaded = load_definition(step.definition)
             if loaded.workflow is not None:
                 yield loaded.workflow
@@ -137,4 +137,4 @@ def _expect_problem(severity: Literal["error", "warning"], expected: DeployExpec
             return
     wanted = expected.code + (f" at {expected.at}" if expected.at else "")
     found = "\n".join(f"  {problem}" for problem in problems) or f"  no {severity} at all"
-    raise Failure(f"deploy_{severity}: expected {wanted}, was\n{found}")
+    raise ScenarioFailure(f"deploy_{severity}: expected {wanted}, was\n{found}")

@@ -14,7 +14,7 @@ from treadle.kernel.state import RunState
 from treadle.model.ids import RunId
 from treadle.model.states import Waiting
 from treadle.testing.scenario.observed import Observed, ObservedRun
-from treadle.testing.scenario.place import Place
+from treadle.testing.scenario.place import ValuePlace
 from treadle.testing.world.projection import Visit
 from treadle.testing.world.world import World
 
@@ -39,7 +39,7 @@ class Stage:
         named |= {name: [runs[run]] for name, run in self.names.items()}
         return Observed(runs[self.main], named, self.world.clock.now)
 
-    def run_named(self, name: str, place: Place) -> ObservedRun:
+    def run_named(self, name: str, place: ValuePlace) -> ObservedRun:
         """The run a step names."""
         found = self.observed().named.get(name, [])
         if len(found) != 1:

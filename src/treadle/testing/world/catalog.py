@@ -16,14 +16,14 @@ from treadle.graph.execution_graph import ExecutionGraph
 from treadle.model.definition import Action, Compensation, Node, Step, Task, Workflow
 from treadle.store.port import Store
 from treadle.testing.world.instant import Wait
-from treadle.testing.world.mocks import Place, Script
+from treadle.testing.world.mocks import MockPlace, Script
 
 WHOLE = "mock"
 """Ref of the one step that stands for a whole mocked task."""
 
 
 @dataclass(slots=True)
-class Deployed:
+class MockedVersion:
     """One version: as the author wrote it, and as it runs here."""
 
     original: Workflow
@@ -31,7 +31,7 @@ class Deployed:
     version: int
 
 
-class Catalog:
+class WorldCatalog:
     """Deployed versions by name. Everything in it came from the store's point of view: versions are the
     store's."""
 
@@ -39,21 +39,21 @@ class Catalog:
         self._store = store
         self._wait = wait
         self._script = script
-        self._versions: dict[tuple[str, int], Deployed] = {}
+        self._versions: dict[tuple[str, int], MockedVersion] = {}
         self._newest: dict[str, int] = {}
 
-    def deploy(self, workflow: Workflow) -> Deployed:
+    def deploy(self, workflow: Workflow) -> MockedVersion:
         """Makes a version of it; deploying the newest again changes nothing."""
         self._script.learn(workflow.nodes)
         played = mocked(workflow, self._script)
         graph = compile_graph(played)
         stored = self._wait(self._store.put_document("workflow", workflow.workflow, graph.hash, played))
         graph.version = stored.version
-        deployed = Deployed(workflow, graph, stored.version)
+        deployed = MockedVersion(workflow, graph, stored.version)
         self._newest[workflow.workflow] = stored.version
         return self._versions.setdefault((workflow.workflow, stored.version), deployed)
 
-    def find(self, name: str, version: int | None = None) -> Deployed | None:
+    def find(self, name: str, version: int | None = None) -> MockedVersion | None:
         wanted = self._newest.get(name, 0) if version is None else version
         return self._versions.get((name, wanted))
 
@@ -70,9 +70,9 @@ def mocked(workflow: Workflow, script: Script) -> Workflow:
 
 
 def _mocked_node(ref: str, node: Node, script: Script) -> Node:
-    if script.covers(Place(ref)):
+    if script.covers(MockPlace(ref)):
         node = replace(node, task=mocked_task(node.task))
-    if node.compensate is not None and script.covers(Place(ref, compensation=True)):
+    if node.compensate is not None and script.covers(MockPlace(ref, compensation=True)):
         undo: Compensation = node.compensate
         node = replace(node, compensate=replace(undo, task=mocked_task(undo.task)))
     return node

@@ -41,11 +41,11 @@ LEASE_MS = 1 << 50
 _names = count(1)
 
 
-class Stuck(TreadleError):
+class EngineStuck(TreadleError):
     """The engine does not come to rest."""
 
 
-class Engine:
+class WorldEngine:
     """See the module's docstring. `heads` says how far every run has come, durably; it belongs to the world."""
 
     def __init__(self, around: Surroundings, heads: dict[RunId, int]) -> None:
@@ -135,7 +135,7 @@ class Engine:
     def die(self) -> None:
         """Without another word: nothing it does reaches the store any more."""
         self.doorway.bar()
-        self.core.coordinator.stop(Stuck("it has crashed"))
+        self.core.coordinator.stop(EngineStuck("it has crashed"))
         tasks = asyncio.all_tasks(self.around.loop)
         for task in tasks:
             task.cancel()
@@ -171,7 +171,7 @@ class Engine:
             result = self.around.wait(resting)
         except asyncio.CancelledError:
             if self._crash is None:
-                raise Stuck(f"the engine did not come to rest within {PATIENCE_S:.0f} s") from None
+                raise EngineStuck(f"the engine did not come to rest within {PATIENCE_S:.0f} s") from None
             crash, answer = self._crash, self._answer
             crash.committed = answer is not None
             crash.rejection = answer.rejection if isinstance(answer, InboxAnswer) else None
@@ -195,7 +195,7 @@ class LonelyCore(Core):
     """The only one on its store: every worker of the last engine died with it, whatever its lease says. Between a
     commit and its delivery it passes the crash points of a scenario."""
 
-    def __init__(self, engine: Engine, *parts: Any) -> None:
+    def __init__(self, engine: WorldEngine, *parts: Any) -> None:
         self._engine = engine
         super().__init__(*parts)
 

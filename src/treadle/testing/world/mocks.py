@@ -17,7 +17,7 @@ from treadle.testing.world.address import Address, fits_stack, parse_address
 from treadle.testing.world.outcomes import Outcome
 
 
-class Execution(NamedTuple):
+class ExecutionId(NamedTuple):
     """One attempt of one visit."""
 
     run: RunId
@@ -25,7 +25,7 @@ class Execution(NamedTuple):
     attempt: int
 
 
-class Place(NamedTuple):
+class MockPlace(NamedTuple):
     """What is executed: a node's task or its compensation, or one step of either."""
 
     node: str
@@ -39,9 +39,9 @@ class Script:
     def __init__(self, mocks: Mapping[str, Sequence[Outcome]] | None = None) -> None:
         self._outcomes = mocks or {}
         self._refs: set[str] = set()
-        self._mocks: dict[Place, list[Address]] = {}
+        self._mocks: dict[MockPlace, list[Address]] = {}
         self._used: Counter[Address] = Counter()
-        self._taken: dict[Execution, list[Outcome | None]] = defaultdict(list)
+        self._taken: dict[ExecutionId, list[Outcome | None]] = defaultdict(list)
 
     def learn(self, refs: Iterable[str]) -> None:
         """There are nodes with these refs: addresses are read against all that is known."""
@@ -50,20 +50,20 @@ class Script:
         for text in self._outcomes:
             address = parse_address(text, self._refs)
             if address is not None:
-                place = Place(address.node, address.compensation, address.step)
+                place = MockPlace(address.node, address.compensation, address.step)
                 self._mocks.setdefault(place, []).append(address)
         for addresses in self._mocks.values():
             addresses.sort(key=lambda address: -len(address.indexes))
 
-    def covers(self, place: Place) -> bool:
+    def covers(self, place: MockPlace) -> bool:
         """Whether some mock replaces this task or step, for one branch at least."""
         return place in self._mocks
 
-    def reading(self, execution: Execution) -> Reading:
+    def reading(self, execution: ExecutionId) -> ScriptReader:
         """The outcomes of one execution, from its beginning."""
-        return Reading(self, self._taken[execution])
+        return ScriptReader(self, self._taken[execution])
 
-    def next_outcome(self, place: Place, stack: tuple[int, ...]) -> Outcome | None:
+    def next_outcome(self, place: MockPlace, stack: tuple[int, ...]) -> Outcome | None:
         """A fresh outcome for a visit with these branch indexes; None when no mock fits it."""
         for address in self._mocks.get(place, ()):
             if fits_stack(address.indexes, stack):
@@ -74,7 +74,7 @@ class Script:
         return None
 
 
-class Reading:
+class ScriptReader:
     """One execution reads its outcomes in order: first those it took before a crash, then fresh ones."""
 
     def __init__(self, script: Script, taken: list[Outcome | None]) -> None:
@@ -82,7 +82,7 @@ class Reading:
         self._taken = taken
         self._position = 0
 
-    def take(self, place: Place, stack: tuple[int, ...]) -> Outcome | None:
+    def take(self, place: MockPlace, stack: tuple[int, ...]) -> Outcome | None:
         """The next outcome; None, which is remembered as well, where no mock fits."""
         if self._position == len(self._taken):
             self._taken.append(self._script.next_outcome(place, stack))

@@ -72,7 +72,7 @@ class Projection:
     def __init__(self) -> None:
         self.events: list[e.Event] = []
         self.visits: dict[TokenId, Visit] = {}
-        self.records: dict[RecordId, Record] = {}
+        self.records: dict[RecordId, RecordedVisit] = {}
         self.journey: list[e.EntityMoved] = []
         self.started: e.RunStarted | None = None
         self.status = RunStatus.CREATED
@@ -105,7 +105,7 @@ class Projection:
 
 
 @dataclass(slots=True)
-class Record:
+class RecordedVisit:
     """Something that can be undone, and how far that has come."""
 
     id: RecordId
@@ -249,7 +249,7 @@ def _token_ended(state: TokenState) -> Callable[[Projection, Any], None]:
 
 
 def _recorded(run: Projection, event: e.CompensationRecorded) -> None:
-    run.records[event.record] = Record(event.record, run.visits.get(event.token))
+    run.records[event.record] = RecordedVisit(event.record, run.visits.get(event.token))
 
 
 def _compensation(status: str) -> Callable[[Projection, Any], None]:

@@ -25,7 +25,7 @@ from treadle.runtime.execute.attempt_of_run import RunArtifacts
 from treadle.runtime.execute.slots import Line, Slots
 from treadle.store.port import Store
 from treadle.testing.world.agenda import Agenda, Entry, Happening
-from treadle.testing.world.mocks import Place
+from treadle.testing.world.mocks import MockPlace
 from treadle.testing.world.surroundings import Surroundings
 
 WORKER = "virtual"
@@ -154,7 +154,7 @@ class ScriptedExecutor:
         """Its turn on the agenda has come; the decision that wants it may have been overtaken since."""
         if attempt.identity not in self._in_hand or self._wanted(attempt) is None:
             return
-        if attempt.queue is not None and not self._engine.around.script.covers(Place(attempt.node)):
+        if attempt.queue is not None and not self._engine.around.script.covers(MockPlace(attempt.node)):
             return  # offered, and here is nobody to claim it
         if attempt.slot is not None:
             line = self._slots.line(attempt.slot)

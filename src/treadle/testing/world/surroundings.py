@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from treadle.model.ids import RunId
 from treadle.store.port import Store
-from treadle.testing.world.catalog import Catalog
+from treadle.testing.world.catalog import WorldCatalog
 from treadle.testing.world.clock import FakeClock
 from treadle.testing.world.fuse import Fuse
 from treadle.testing.world.mocks import Script
@@ -37,11 +37,11 @@ class Surroundings:
     blobs: dict[str, bytes] = field(default_factory=dict)
     inherits: dict[RunId, RunId] = field(default_factory=dict)
     """Child → parent whose artifacts it may read."""
-    catalog: Catalog = field(init=False)
+    catalog: WorldCatalog = field(init=False)
     workers: Workers = field(init=False)
 
     def __post_init__(self) -> None:
-        self.catalog = Catalog(self.store, self.script, self.wait)
+        self.catalog = WorldCatalog(self.store, self.script, self.wait)
         self.workers = Workers(self.script)
 
     def wait(self, work: Awaitable[T]) -> T:

@@ -21,9 +21,9 @@ from treadle.model.effects import RunTask
 from treadle.model.ids import RunId, TokenId
 from treadle.runtime.execute.drive import Drive, Hold, Hook
 from treadle.runtime.execute.task import Invoke, run_task
-from treadle.runtime.execute.task import Outcome as Result
-from treadle.testing.world.catalog import Deployed
-from treadle.testing.world.mocks import Execution, Place, Reading, Script
+from treadle.runtime.execute.task import TaskOutcome as Result
+from treadle.testing.world.catalog import MockedVersion
+from treadle.testing.world.mocks import ExecutionId, MockPlace, Script, ScriptReader
 from treadle.testing.world.outcomes import Outcome
 
 NOTHING = Result(output={})
@@ -34,7 +34,7 @@ NOTHING = Result(output={})
 class _Held:
     attempt: int
     drive: Drive
-    reading: Reading
+    reading: ScriptReader
 
 
 class Workers:
@@ -47,12 +47,12 @@ class Workers:
         self._held: dict[tuple[RunId, TokenId], _Held] = {}
 
     def begin(
-        self, deployed: Deployed, effect: RunTask, facts: AttemptFacts, stack: tuple[int, ...]
+        self, deployed: MockedVersion, effect: RunTask, facts: AttemptFacts, stack: tuple[int, ...]
     ) -> tuple[Result | None, int]:
         """Executes an attempt: its result and how long that takes; no result while it is held."""
         self.dispatches[facts.run, facts.token] += 1
-        place = Place(effect.node, compensation=effect.record is not None)
-        reading = self._script.reading(Execution(facts.run, facts.token, facts.attempt))
+        place = MockPlace(effect.node, compensation=effect.record is not None)
+        reading = self._script.reading(ExecutionId(facts.run, facts.token, facts.attempt))
         outcome = reading.take(place, stack) if self._script.covers(place) else None
         if outcome is not None:
             task, hook = _task(deployed, place, mocked=True), _whole(outcome)
@@ -85,7 +85,7 @@ class Workers:
         self._held.clear()
 
 
-def _task(deployed: Deployed, place: Place, *, mocked: bool) -> Task | None:
+def _task(deployed: MockedVersion, place: MockPlace, *, mocked: bool) -> Task | None:
     """As it runs here, or as it was written; a branch that no mock of a suspending node fits has none."""
     node = (deployed.graph.definition if mocked else deployed.original).nodes[place.node]
     task = node.task
@@ -98,7 +98,7 @@ def _whole(outcome: Outcome) -> Hook:
     return lambda invoke: _reply(outcome, invoke.call)
 
 
-def _stepwise(reading: Reading, place: Place, stack: tuple[int, ...]) -> Hook:
+def _stepwise(reading: ScriptReader, place: MockPlace, stack: tuple[int, ...]) -> Hook:
     """Mocks of single steps; every other step is executed."""
 
     def hook(invoke: Invoke) -> Reply | Hold | None:

@@ -33,9 +33,9 @@ from treadle.model.ids import RunId, TokenId
 from treadle.model.references import EntityRef
 from treadle.runtime.execute.answer import result_command
 from treadle.store.port import RunQuery
-from treadle.testing.world.catalog import Catalog, Deployed
+from treadle.testing.world.catalog import MockedVersion, WorldCatalog
 from treadle.testing.world.clock import FakeClock
-from treadle.testing.world.engine import Engine
+from treadle.testing.world.engine import WorldEngine
 from treadle.testing.world.fuse import Crashed
 from treadle.testing.world.mocks import Script
 from treadle.testing.world.outcomes import CrashPoint, Outcome
@@ -77,10 +77,10 @@ class World:
         self._around = Surroundings(Script(mocks), Random(seed) if seed is not None else None, store, loop)
         self.engine = self._opened()
 
-    def _opened(self) -> Engine:
+    def _opened(self) -> WorldEngine:
         """An engine that has recovered; one that dies of it is replaced like any other."""
         while True:
-            engine = Engine(self._around, self._heads)
+            engine = WorldEngine(self._around, self._heads)
             try:
                 engine.open()
             except Crashed as crash:
@@ -107,7 +107,7 @@ class World:
         return self._around.clock
 
     @property
-    def catalog(self) -> Catalog:
+    def catalog(self) -> WorldCatalog:
         return self._around.catalog
 
     @property
@@ -119,7 +119,7 @@ class World:
         """Every run there is, in order of creation."""
         return list(self._around.runs)
 
-    def deploy(self, workflow: Workflow) -> Deployed:
+    def deploy(self, workflow: Workflow) -> MockedVersion:
         deployed = self._around.catalog.deploy(workflow)
         self.engine.look()
         return deployed
