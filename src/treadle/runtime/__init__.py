@@ -1,1 +1,1 @@
-"""L2: what makes the kernel's decisions happen. Here live clocks, threads and the outside world."""
+"""Layer 2: carries out the decisions of the kernel. Clocks, threads and the network are used here and nowhere below."""

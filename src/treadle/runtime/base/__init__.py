@@ -1,1 +1,1 @@
-"""Ground that every room of the runtime stands on: ports, clocks, logs, patience with a store that does not answer."""
+"""Modules that every room of the runtime uses: ports, clocks, logs, and waiting for a store that does not answer."""

@@ -1,4 +1,4 @@
-"""The system's clock: wall time for what is durable, the event loop's own time for waiting."""
+"""The system's clock: wall time for durable instants, the event loop's own time for waiting."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Callable
 from treadle.runtime.base.ports import Alarm
 
 LOOK_AGAIN_S = 3_600.0
-"""The longest a timer sleeps before it looks at the wall clock again: a clock that was set, or a laptop that slept,
-delays a due timer by this much at worst. Once an hour is no polling."""
+"""A timer looks at the wall clock again after this time at the latest. If the clock was set or the laptop slept, a due
+timer is late by at most this much. Once an hour is not polling."""
 
 
 class SystemClock:
@@ -30,9 +30,9 @@ class SystemClock:
 
 
 class SharedClock(SystemClock):
-    """The store's time, as far as is known: what nodes that share a store go by when they say how long a claim lasts
-    or that a timer is due. It is told what time it is with every heartbeat, and goes on from there by a clock that
-    nobody can set: what people do to the machine's own does not show."""
+    """The store's time, as far as this node knows it. Nodes that share a store use it for the length of claims and for
+    due timers. Every heartbeat corrects it; in between it follows the monotonic clock, so changes to the machine's own
+    clock do not affect it."""
 
     def __init__(self) -> None:
         self._ahead = super().now() - self.elapsed()
@@ -41,7 +41,7 @@ class SharedClock(SystemClock):
         return self.elapsed() + self._ahead
 
     def hear(self, now: int, took_ms: int = 0) -> None:
-        """By the store's clock it was so late while it was asked, which took so long."""
+        """The store's time, and the round trip that fetched it."""
         earliest, latest = now, now + took_ms
         self._ahead += min(max(self.now(), earliest), latest) - self.now()
 
@@ -56,7 +56,7 @@ class _Alarm:
 
     def cancel(self) -> None:
         self._handle.cancel()
-        self._action = _nothing  # an alarm refers to itself through its handle: let go of what is behind it
+        self._action = _nothing  # the alarm and its handle refer to each other: drop the action at least
 
     def _arm(self) -> None:
         left_s = max(self._due - self._clock.now(), 0) / 1_000
@@ -64,11 +64,11 @@ class _Alarm:
 
     def _ring(self) -> None:
         if self._clock.now() < self._due:
-            self._arm()  # the wall clock is behind the loop's, or the day is long
+            self._arm()  # the wall clock is behind the loop's, or the timer is more than LOOK_AGAIN_S away
         else:
             action, self._action = self._action, _nothing
             action()
 
 
 def _nothing() -> None:
-    """What an alarm that is over does."""
+    """The action of an alarm that has rung or was cancelled."""

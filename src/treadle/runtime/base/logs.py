@@ -1,9 +1,9 @@
-"""What an engine writes into a log: lines on stderr, scrubbed of secrets, tracebacks without local variables.
+"""The engine's log: lines on stderr, scrubbed of secrets, with tracebacks that show no local variables.
 
-Owns the loggers of this room and the configuration a program chooses. An engine used as a library leaves the
-application's logging alone: where that has configured structlog, everything goes there; where it has not, warnings go
-to stderr and the rest nowhere. structlog's own default would write all of it to stdout, among the application's output,
-and show every local variable.
+Owns the loggers of the runtime and the configuration that a program chooses. An engine used as a library leaves the
+application's logging alone: if the application has configured structlog, every line goes there; otherwise warnings go
+to stderr and other lines are dropped. structlog's own default would write all of them to stdout, among the
+application's output, and show every local variable.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from treadle.actions.redact import redact_event
 
 
 class _Stderr:
-    """Whatever stderr is at the moment: a live picture puts itself in its place."""
+    """Writes to the current `sys.stderr`, which a live picture in a terminal may replace."""
 
     def write(self, text: str) -> int:
         return sys.stderr.write(text)
@@ -29,7 +29,7 @@ class _Stderr:
 
 
 class _Logger:
-    """Asks each time: an application may configure its logging later than it imports us."""
+    """Looks up the configuration at each call: an application may configure its logging after it imports Treadle."""
 
     def __init__(self, name: str) -> None:
         self._applications = structlog.get_logger(name)
@@ -44,7 +44,8 @@ def logger(name: str) -> Any:
 
 
 def log_to_stderr(level: int = logging.WARNING) -> None:
-    """Everything from `level` on, of all that use structlog in this process: for a program, not for a library."""
+    """Writes lines from `level` on to stderr, for everything in this process that uses structlog. For programs, not for
+    libraries."""
     structlog.configure(
         **_settings(level),
         logger_factory=structlog.PrintLoggerFactory(_Stderr()),  # type: ignore[arg-type]

@@ -1,8 +1,8 @@
-"""A store that does not answer, in a log: said once, said again now and then while it lasts, and when it is over.
+"""Logs an outage of the store: once when it begins, again every half minute while it lasts, and once when it is over.
 
-Owns the counting. Everything in a process that waits for its store fails at the same time, many times a second: whoever
-reads the log wants to know that, for how long already, why, and that it is over. A reason not heard before is said at
-once: it may be another store's, or what hid behind the first. Must not decide what is done about it.
+Owns the counting. All parts of a process that use the store fail at the same time, many times a second. The log should
+say that the store does not answer, since when, why, and that it answers again. A new reason is logged at once: it may
+concern another store, or a second problem behind the first. Must not decide how to handle the outage.
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ from treadle.errors import StoreUnavailable
 from treadle.runtime.base.logs import logger
 
 AGAIN_S = 30.0
-"""Between two lines while it lasts."""
+"""Seconds between two lines while the outage lasts."""
 OVER_S = 5.0
-"""So long nothing has failed: a server that refuses some and takes others does not come back with every success."""
+"""The outage is over when nothing has failed for this many seconds. A server that refuses some requests and takes
+others is not reported as back after every success."""
 REASONS_MAX = 8
-"""Said at once, per outage: a reason may have a number in it that is never the same twice."""
+"""New reasons logged at once during one outage. A reason may contain a number that differs each time."""
 
 log = logger("treadle.store")
 
 
 class Outage:
-    """See the module's docstring. One for a process: its log is one."""
+    """See the module's docstring. A process has one, because it has one log."""
 
     def __init__(self, elapsed: Callable[[], float] = time.monotonic) -> None:
         self._elapsed = elapsed
@@ -35,7 +36,7 @@ class Outage:
         self._reasons: set[str] = set()
 
     def failed(self, what: str, problem: StoreUnavailable) -> None:
-        """Something could not be done, and will be tried again."""
+        """A request failed and will be tried again."""
         now = self._elapsed()
         self._failures, self._last = self._failures + 1, now
         if self._since is None:
@@ -50,14 +51,14 @@ class Outage:
             log.warning("the store still does not answer", for_s=for_s, failures=self._failures, error=reason)
 
     def answered(self) -> None:
-        """Something could be done. Costs nothing while all is well."""
+        """A request succeeded. Costs nothing while there is no outage."""
         if self._since is None or self._elapsed() - self._last < OVER_S:
             return
         log.warning("the store answers again", after_s=round(self._last - self._since), failures=self._failures)
         self.forget()
 
     def forget(self) -> None:
-        """As if nothing had ever failed."""
+        """Resets everything, as if nothing had ever failed."""
         self._since, self._failures = None, 0
         self._reasons.clear()
 

@@ -1,7 +1,7 @@
-"""How long somebody who waits puts up with a store that does not answer.
+"""Waits for a store that does not answer.
 
-Owns the waiting of those who ask once (`patiently`) and of those who open a store (`until_open`): a database that
-restarts and a disk that is full are waited for there as by an engine that runs. Must not know what is asked.
+Owns two waits: `patiently` repeats one request, `until_open` repeats the opening of a store. A client waits for a
+database that restarts and for a disk that is full just as a running engine does. Must not know the requests.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from treadle.errors import StoreUnavailable
 from treadle.runtime.base.outage import OUTAGE
 
 PATIENCE_S = 30.0
-"""How long somebody who waits puts up with a store that cannot be reached: longer than a database takes to restart or
-to be replaced by its standby."""
+"""Seconds that a caller waits for a store that cannot be reached: longer than a database takes to restart or to be
+replaced by its standby."""
 AGAIN_FIRST_S, AGAIN_LAST_S = 0.05, 2.0
 
 T = TypeVar("T")
 
 
 async def patiently(ask: Callable[[], Awaitable[T]]) -> T:
-    """Asks a store until it answers, for a while. Only for what may be asked again."""
+    """Repeats a request until the store answers, for at most PATIENCE_S. Only for requests that may be repeated."""
     loop = asyncio.get_running_loop()
     until, delay = loop.time() + PATIENCE_S, AGAIN_FIRST_S
     while True:
@@ -37,8 +37,8 @@ async def patiently(ask: Callable[[], Awaitable[T]]) -> T:
 
 
 async def until_open(open: Callable[[], Awaitable[T]], undo: Callable[[], Awaitable[None]], wait_ms: int) -> T:
-    """Opens something on a store; while the store does not answer, or its disk is full, again and again for so long.
-    What has been opened by then is undone before each try. The log says what it waits for."""
+    """Opens something on a store. While the store does not answer or its disk is full, tries again for `wait_ms`;
+    before each further try `undo` closes everything opened so far. The log says what it waits for."""
     loop = asyncio.get_running_loop()
     until, delay = loop.time() + wait_ms / 1_000, AGAIN_FIRST_S
     while True:
@@ -57,7 +57,7 @@ async def until_open(open: Callable[[], Awaitable[T]], undo: Callable[[], Awaita
 
 
 def _passing(problem: StoreUnavailable | OSError) -> StoreUnavailable | None:
-    """What may be over in a while; None: nothing that waiting would help with."""
+    """The problem if waiting may help; None if it would not."""
     if isinstance(problem, StoreUnavailable):
         return None if problem.final else problem
     return StoreUnavailable(str(problem)) if problem.errno in (errno.ENOSPC, errno.EDQUOT) else None

@@ -1,9 +1,8 @@
-"""The ports of the coordinator: what it needs of a clock, of whoever executes attempts, and of whoever speaks to the
-outside.
+"""The ports of the coordinator: the clock, the executor of attempts, and the courier to the world outside.
 
-Owns the words both sides speak. Promises that everything here can be real or virtual: an engine runs on the system's
-clock with real work, `treadle test --store sqlite` runs the same coordinator on a virtual clock with scripted work.
-Must not know any implementation.
+Owns the vocabulary of both sides. Promises that each port can be real or virtual: an engine runs on the system's clock
+with real work, `treadle test --store sqlite` runs the same coordinator on a virtual clock with scripted work. Must not
+know any implementation.
 """
 
 from __future__ import annotations
@@ -23,34 +22,34 @@ Json = Any
 
 
 class Alarm(Protocol):
-    """Something that will happen unless it is cancelled."""
+    """An action that will happen unless it is cancelled."""
 
     def cancel(self) -> None:
-        """It will not happen."""
+        """Cancels the action."""
 
 
 class Clock(Protocol):
     """Wall time in milliseconds since 1970, and a way to be called back."""
 
     def now(self) -> int:
-        """What time it is. May step backwards or forwards; durations are not its business."""
+        """The current time. It may step backwards or forwards: do not measure durations with it."""
 
     def call_at(self, due: int, action: Callable[[], None]) -> Alarm:
-        """Calls `action` on the event loop once `now() >= due`; at the loop's next turn if that is so already."""
+        """Calls `action` on the event loop once `now() >= due`; at the loop's next turn if it is due already."""
 
 
 class SteadyClock(Protocol):
-    """Time that nobody can set: for durations, such as how long one may trust a lease."""
+    """A clock that cannot be set, for durations such as the age of a lease."""
 
     def elapsed(self) -> int:
-        """Milliseconds since some moment; never goes back."""
+        """Milliseconds since an arbitrary moment; never goes back."""
 
     def call_after(self, ms: int, action: Callable[[], None]) -> Alarm:
-        """Calls `action` on the event loop when so much time has passed."""
+        """Calls `action` on the event loop after `ms` milliseconds."""
 
 
 class Attempt(Struct, frozen=True):
-    """One attempt to execute: everything an executor may know."""
+    """One attempt to execute, with everything an executor may know."""
 
     run: RunId
     token: TokenId
@@ -62,7 +61,7 @@ class Attempt(Struct, frozen=True):
     queue: str | None = None
     slot: Slot | None = None
     record: RecordId | None = None
-    """Set: it is the node's `compensate` task."""
+    """Set if the task is the node's `compensate` task."""
 
     @property
     def identity(self) -> tuple[RunId, TokenId, int]:
@@ -71,19 +70,19 @@ class Attempt(Struct, frozen=True):
 
 
 Report = Callable[[RunId, Command], None]
-"""How an executor answers: StartAttempt, ExtendLease, FinishAttempt, FailAttempt. Called on the event loop only, never
-blocks. A report is a command like others: it may be refused, it counts once."""
+"""The executor's reports: StartAttempt, ExtendLease, FinishAttempt, FailAttempt. Called on the event loop only, never
+blocks. A report is a command like any other: it may be refused, and it counts once."""
 
 
 class Executor(Protocol):
     """Executes attempts. All methods are called on the event loop and return at once."""
 
     def begin(self, attempt: Attempt) -> None:
-        """Executes it, now or when there is room, and reports. An attempt with a queue or a slot begins with a
-        StartAttempt when it really begins; others have begun already."""
+        """Executes the attempt as soon as there is room, and reports. An attempt with a queue or a slot reports
+        StartAttempt when it really begins; every other attempt has begun already."""
 
     def stop(self, run: RunId, token: TokenId, attempt: int) -> None:
-        """Really stops it, as soon as the work can be stopped; nothing is reported for it any more."""
+        """Stops the attempt as soon as its work can be stopped. Nothing is reported for it any more."""
 
     @property
     def executing(self) -> int:
@@ -91,32 +90,33 @@ class Executor(Protocol):
 
     @property
     def in_hand(self) -> Sequence[Attempt]:
-        """Those it will still report for, waiting ones included."""
+        """The attempts it will still report for, waiting ones included."""
 
     @property
     def places(self) -> int:
-        """How many more attempts would begin at once; less than 1: so many wait for room already."""
+        """How many more attempts would begin at once. A number below 1 counts the attempts that already wait for
+        room."""
 
     def has_in_hand(self, run: RunId, token: TokenId, attempt: int) -> bool:
         """Whether it will still report for this attempt."""
 
     async def close(self, grace_ms: int) -> None:
-        """Takes nothing new, gives what runs so long to end and report, then stops the rest unreported: they will be
-        recovered."""
+        """Takes no new attempts, lets the running ones go on for `grace_ms`, then stops the rest without a report: they
+        will be recovered."""
 
 
 MakeExecutor = Callable[[Report], Executor]
 
 
 class Courier(Protocol):
-    """Tells the world outside: webhooks, outgoing events, reminders. One call per try; the coordinator owns retries and
-    dead letters."""
+    """Sends webhooks, outgoing events and reminders to the world outside. One call for each try; the coordinator owns
+    retries and dead letters."""
 
     async def carry(self, run: RunId, effect: Effect, context: Json) -> None:
-        """Delivers; returns when the receiver has accepted. Raises for a failure worth another try; raises
-        `Undeliverable` for one that is not. `context` is what the effect does not carry itself: the definition of the
-        webhook's action, the dispatch key, the names of workflow and node."""
+        """Delivers the effect and returns when the receiver has accepted it. Raises an exception if another try may
+        help, `Undeliverable` if none would. `context` holds the parts that the effect does not carry: the definition of
+        the webhook's action, the dispatch key, the names of workflow and node."""
 
 
 class Undeliverable(Exception):
-    """No further try would help: the address is refused, the receiver says 4xx."""
+    """No further try would help: the address is refused, or the receiver answers 4xx."""

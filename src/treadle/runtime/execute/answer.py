@@ -1,4 +1,5 @@
-"""Outcome of an attempt → the command that reports it. One place, so that real and virtual executors say the same."""
+"""Outcome of an attempt → the command that reports it. Real and virtual executors share it, so that they report
+alike."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from treadle.runtime.execute.task import TaskOutcome
 def result_command(
     token: TokenId, attempt: int, outcome: TaskOutcome, worker: str | None = None
 ) -> FinishAttempt | FailAttempt:
-    """What an attempt that has ended reports; `worker` is who claimed it from a queue."""
+    """The report of an ended attempt; `worker` is the worker that claimed it from a queue."""
     if outcome.error is None:
         return FinishAttempt(token, attempt, outcome.output, outcome.requests, outcome.tries, worker)
     return FailAttempt(token, attempt, outcome.error, outcome.tries, worker)

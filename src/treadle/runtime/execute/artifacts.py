@@ -1,4 +1,4 @@
-"""Which artifacts a run sees: its own, then those of the runs it inherits from."""
+"""The artifacts a run sees: its own, then those of the runs it inherits from."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def lineage(state: RunState, read_state: ReadState) -> list[tuple[RunId, d
 
 
 async def artifacts_of(state: RunState, read_state: ReadState) -> dict[str, Artifact]:
-    """What a name stands for, the nearest first."""
+    """Name → artifact. If several runs bind a name, the nearest one wins."""
     found: dict[str, Artifact] = {}
     for run, bound in await lineage(state, read_state):
         for name, facts in bound.items():

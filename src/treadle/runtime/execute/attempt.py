@@ -1,23 +1,23 @@
-"""One attempt under way: drives the task pipeline on a real event loop.
+"""One running attempt: drives the task pipeline on a real event loop.
 
          ┌──────────────────────────── proceed ◄───────────────────────────┐
          ▼                                                                  │
     pipeline.send ──► Done, Failed ──────────────────── at once ───────────►│
          │       └──► Pause, Later ──► alarm of the clock ─────────────────►│
-         │       └──► awaitable, thread, process ──► effort ──► ended ─────►│
+         │       └──► awaitable, thread, process ──► Stoppable ──► ended ──►│
          ▼                                             └► timeout: cancel it, then TimedOut
-      Outcome
+    TaskOutcome
 
-Owns the asking and answering of one pipeline, and its timeouts. Promises:
+Owns the questions and answers of one pipeline, and its timeouts. Promises:
  1. It waits for at most one thing at a time, and `stop` ends that wait: after `stop` there is no outcome.
- 2. What waits for nothing is done in place: no task, no turn of the loop. A task that is one action needs no pipeline,
-    only its question and its answer.
- 3. After a timeout or a stop, cancelled work gets `PATIENCE_S` to end; a retry does not overlap with the try before it
-    unless that ignores its cancellation.
- 4. Whatever goes wrong, there is an outcome: an exception that escapes is a failure of the attempt.
+ 2. An action that waits for nothing runs in place, without a task and without a turn of the loop. A task that is one
+    action needs no pipeline, only its question and its answer.
+ 3. After a timeout or a stop, cancelled work gets `PATIENCE_S` to end. A retry overlaps with the try before it only if
+    that try ignores its cancellation.
+ 4. There is always an outcome: an exception that escapes is a failure of the attempt.
 
-Patience is real time, since the work is; everything an author wrote in milliseconds is the clock's, which may be
-virtual. Must not know rooms, slots, leases or reports: those are the executor's.
+Patience is real time, because the work is real; every duration that an author wrote is the clock's, which may be
+virtual. Must not know rooms, slots, leases or reports: the executor owns them.
 """
 
 from __future__ import annotations
@@ -53,11 +53,12 @@ from treadle.runtime.execute.task_plan import TaskPlan
 from treadle.runtime.execute.workshop import Workshop
 
 PATIENCE_S = 1.0
-"""For a coroutine's `finally` and a process's last breath; longer would hold the room of an attempt nobody wants."""
+"""For the `finally` of a coroutine and the end of a process. A longer time would keep the room of an attempt that
+nobody wants."""
 
 
 class RunningAttempt(Struct, eq=False):
-    """See the module's docstring. `over` is called once with the outcome, unless it is stopped before."""
+    """See the module's docstring. `over` is called once with the outcome, unless the attempt is stopped before."""
 
     _attempt: Attempt
     _shop: Workshop
@@ -69,7 +70,7 @@ class RunningAttempt(Struct, eq=False):
     _work: Stoppable | None = None
     _patience: asyncio.TimerHandle | None = None
     _then: Callable[[], None] | None = None
-    """Set: the effort has been cancelled, and this is to happen when it has ended."""
+    """Set while cancelled work is ending: called when it has ended."""
 
     def start(self) -> None:
         """Runs until there is something to wait for."""
@@ -80,7 +81,7 @@ class RunningAttempt(Struct, eq=False):
         self._context.run(self._proceed, None)
 
     def stop(self, gone: Callable[[], None]) -> None:
-        """Ends it without an outcome; `gone` is called once the work has ended, or patience with it."""
+        """Ends the attempt without an outcome. `gone` is called when the work has ended, or after PATIENCE_S."""
         if self._work is not None:
             self._abandon(self._work, gone)
         else:
@@ -126,7 +127,7 @@ class RunningAttempt(Struct, eq=False):
         return sole_outcome(plan, answer, attempt.input, attempt.facts, registry)
 
     def _invoke(self, ask: Invoke) -> Done | Failed | None:
-        """The answer, or None if it has to be waited for."""
+        """The action's answer; None if the attempt has to wait for it."""
         call = ask.call
         try:
             reply = ask.kind.run(call)
@@ -160,7 +161,7 @@ class RunningAttempt(Struct, eq=False):
         self._alarm = self._shop.clock.call_at(self._shop.clock.now() + ms, partial(self._resume, answer))
 
     def _limit(self, timeout_ms: int) -> None:
-        """The effort has begun: from here on its timeout counts."""
+        """The work has begun: its timeout counts from now on."""
         self._alarm = self._shop.clock.call_at(self._shop.clock.now() + timeout_ms, self._time_out)
 
     def _time_out(self) -> None:
@@ -176,7 +177,7 @@ class RunningAttempt(Struct, eq=False):
 
     def _ended(self, work: Stoppable, answer: Done | Failed) -> None:
         if work is not self._work:
-            return  # patience with it has ended before
+            return  # it was abandoned after PATIENCE_S
         self._work = None
         if self._alarm is not None:
             self._disarm()

@@ -1,6 +1,7 @@
-"""RunTask → Attempt: everything an executor has to know, out of a run's state.
+"""RunTask → Attempt: collects everything an executor has to know from the state of a run.
 
-Owns how an attempt sees its artifacts: names as the run's own state binds them, bytes from the store. Must not execute.
+Owns the view that an attempt has of its artifacts: names as the run's own state binds them, bytes from the store. Must
+not execute.
 """
 
 from __future__ import annotations
@@ -29,11 +30,12 @@ from treadle.store.port import Store
 T = TypeVar("T")
 
 AT_WORK = (TokenState.DISPATCHED, TokenState.EXECUTING)
-"""A visit that has executed may stay with the same attempt, waiting for siblings: its work must not begin again."""
+"""States in which the work of a visit may begin. A visit that has executed may keep its attempt number while it waits
+for siblings: its work must not begin again."""
 
 
 class AttemptMaker:
-    """Makes attempts."""
+    """Makes attempts of `RunTask` effects."""
 
     def __init__(self, store: Store, read_state: ReadState, progress: Progress, random: Random | None) -> None:
         self._progress = progress
@@ -42,12 +44,12 @@ class AttemptMaker:
         self._jitter = None if random is None else lambda: random.uniform(-1.0, 1.0)
         self._loop = asyncio.get_running_loop()
         self._artifacts: RunArtifacts | None = None
-        """Of the run asked for last: the branches of a fan-out share them."""
+        """Artifacts of the run asked for last: the branches of a fan-out share them."""
         self._about: Callable[[], Any] | None = None
-        """Makes `_run` of the same run."""
+        """Makes the `_run` value of the same run."""
 
     def attempt(self, state: RunState, effect: RunTask) -> Attempt | None:
-        """The attempt an effect asks for; None if the visit has moved on meanwhile."""
+        """The attempt that an effect asks for; None if the visit has moved on since."""
         token = state.tokens.get(effect.token)
         if token is None or token.attempt != effect.attempt or token.state not in AT_WORK:
             return None
@@ -90,8 +92,8 @@ class AttemptMaker:
 
 
 class StoredArtifacts(Struct, eq=False):
-    """What one attempt sees: its run's names, then those of the ancestors it inherits from. Called from other threads
-    only (see `actions.blobs.Artifacts`): it waits for the loop."""
+    """The artifacts one attempt sees: its run's names, then those of the ancestors it inherits from. Called from other
+    threads only (see `actions.blobs.Artifacts`), because it blocks until the event loop answers."""
 
     store: Store
     run: RunId
@@ -114,7 +116,7 @@ class StoredArtifacts(Struct, eq=False):
         return sorted({name for bound in self._lineage() for name in bound})
 
     def _lineage(self) -> list[dict[str, Any]]:
-        """The names each run binds, nearest first."""
+        """The names that each run binds, nearest run first."""
         raise NotImplementedError
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
@@ -122,7 +124,7 @@ class StoredArtifacts(Struct, eq=False):
 
 
 class RunArtifacts(StoredArtifacts, eq=False):
-    """Of a run whose state is in memory."""
+    """Artifacts of a run whose state is in memory."""
 
     state: RunState
 

@@ -1,9 +1,8 @@
-"""Drives an attempt on a virtual clock: nothing is waited for, only added up.
+"""Drives an attempt on a virtual clock: durations are added up, nothing waits.
 
-For scenarios and tests. A pause or a mock's delay costs virtual milliseconds; real work (a Python function,
-an artifact) is done in place and costs none, so an action timeout can only be met by scripted delays. A hook
-may answer for any step, which is how a scenario mocks `node/step`; it may also `Hold` the step until somebody
-releases it.
+For scenarios and tests. A pause or a mock's delay costs virtual milliseconds. Real work (a Python function, an
+artifact) runs in place and costs none, so only scripted delays can exceed an action's timeout. A hook may answer for
+any step, which is how a scenario mocks `node/step`; it may also `Hold` the step until `Drive.release`.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ T = TypeVar("T")
 
 
 class Hold(Struct, frozen=True):
-    """A hook's answer: not yet, see `Drive.release`."""
+    """A hook's answer that keeps the step waiting until `Drive.release`."""
 
 
 Hook = Callable[[Invoke], Reply | Hold | None]
-"""Asked before every try of every step's action; None lets the action run."""
+"""Called before every try of every step's action; None lets the action run."""
 
 
 def drive(task: Pipeline[TaskOutcome], hook: Hook | None = None) -> tuple[TaskOutcome, int]:
@@ -40,18 +39,18 @@ def drive(task: Pipeline[TaskOutcome], hook: Hook | None = None) -> tuple[TaskOu
 
 @dataclass(slots=True)
 class Drive:
-    """An attempt under way. `held` is the action it waits for; None before `run` and after the end."""
+    """A running attempt. `held` is the action it waits for; None before `run` and after the end."""
 
     task: Pipeline[TaskOutcome]
     hook: Hook | None = None
     held: Invoke | None = None
 
     def run(self) -> tuple[TaskOutcome | None, int]:
-        """To the end, or to the first held step (outcome None), with the milliseconds that took."""
+        """Runs to the end, or to the first held step (outcome None). Also returns the milliseconds that took."""
         return self._proceed(None)
 
     def release(self, reply: Reply) -> tuple[TaskOutcome | None, int]:
-        """Answers the held step and goes on, as `run` does; time spent held is not in the milliseconds."""
+        """Answers the held step and goes on as `run` does. The time spent held is not in the milliseconds."""
         assert self.held is not None, "nothing is held"
         answer, spent = settle(reply, self.held.call.timeout_ms)
         self.held = None
@@ -78,7 +77,7 @@ class Drive:
 
 
 def begin(invoke: Invoke) -> Reply:
-    """Runs a kind, or has it say how; whatever it raises is a failure."""
+    """Runs an action kind, or lets it say how it wants to run. An exception becomes a failure."""
     try:
         return invoke.kind.run(invoke.call)
     except BaseException as problem:
@@ -88,7 +87,7 @@ def begin(invoke: Invoke) -> Reply:
 
 
 def settle(reply: Reply, timeout_ms: int | None) -> tuple[Answer, int]:
-    """The answer behind a reply, and its virtual duration."""
+    """The answer to a reply, and its virtual duration."""
     if isinstance(reply, Done | Failed):
         return reply, 0
     if isinstance(reply, Later):
@@ -104,7 +103,7 @@ def settle(reply: Reply, timeout_ms: int | None) -> tuple[Answer, int]:
 
 
 def _awaited(work: Awaitable[T]) -> T:
-    """Runs async work to its end, also when the caller is itself inside an event loop."""
+    """Runs async work to its end, even if the caller is inside an event loop."""
 
     async def whole() -> T:
         return await work

@@ -1,20 +1,20 @@
-"""The executor of an engine: attempts in, reports out, limits kept.
+"""The executor of an engine: takes attempts, reports results, keeps the limits.
 
-    begin ──► ready ──► slot ──► queue ──► room ──► Execution ──► report
+    begin ──► ready ──► slot ──► queue ──► room ──► RunningAttempt ──► report
                ▲          └────────┴─────────┘ lines, first come, first served
-               └── whose turn it is
+               └── attempts whose turn has come
 
 Owns every attempt this process has in hand, from `begin` until it has been reported or stopped. Promises:
- 1. At most as many run at once as its workshop has room for, at most `limit` per slot, at most so many per queue. An
-    attempt that waits in a line holds only places of lines before it, always in this order: no circle of waiting.
+ 1. At most as many attempts run at once as the workshop has room for, as the slot allows and as the queue allows. An
+    attempt that waits in a line holds only places of earlier lines, always in this order: no deadlock.
  2. Nothing is reported from inside `begin` or `stop`, and nothing for an attempt after its `stop`.
- 3. Places are given back when the work has really ended or patience with it has (`attempt.PATIENCE_S`).
- 4. A burst does not block the loop: attempts begin in slices, whatever they can do at once included. A lone one begins
-    at once: a turn of the loop is a tenth of what a step of a chain costs beside its commit.
+ 3. An attempt gives its places back when its work has ended, or after `attempt.PATIENCE_S`.
+ 4. A burst does not block the loop: attempts begin in slices, including the work they do at once. A single attempt
+    begins at once: a turn of the loop is a tenth of the cost of a step in a chain, its commit aside.
 
-What an attempt costs, its pipeline included, measured with 10,000 attempts of one step (CPython 3.11, one core): 17 µs
-of processor time for a `set` that waits for nothing; 23 µs for an async function that returns at once: it needs a task
-and a turn of the loop; about 50 µs for a function in a thread.
+Cost of an attempt, its pipeline included, measured with 10,000 attempts of one step (CPython 3.11, one core): 17 µs
+of processor time for a `set` that waits for nothing; 23 µs for an async function that returns at once, which needs a
+task and a turn of the loop; about 50 µs for a function in a thread.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ from treadle.runtime.execute.workshop import Workshop
 
 log = logger("treadle.executor")
 SLICE_S = 0.005
-"""How long a burst may keep the loop before others get a turn: half a frame, a hundred attempts."""
+"""Seconds a burst may keep the loop before others get a turn: half a frame, about a hundred attempts."""
 
 
 class LocalExecutor:
-    """See the module's docstring. Made on the event loop it serves. `queues` says which queues are served, and how many
-    attempts of each at once; None: all, unlimited."""
+    """See the module's docstring. Made on the event loop it serves. `queues`: queue → how many attempts at once, for
+    the queues it serves; None: all queues, unlimited."""
 
     def __init__(
         self,
@@ -63,7 +63,8 @@ class LocalExecutor:
         self._lease_ms = lease_ms
         self._loop = shop.loop
         self._context = copy_context()
-        """What every attempt sees: the variables of whoever opened the engine, not of whoever caused the attempt."""
+        """The context variables every attempt starts with: those of the code that opened the engine, not of the code
+        that caused the attempt."""
         self._shop = shop
         self._room: Line[_Entry] = shop.room
         self._only_room = (self._room,)
@@ -84,7 +85,7 @@ class LocalExecutor:
 
     @property
     def in_hand(self) -> list[Attempt]:
-        """Those it will still report for, waiting ones included."""
+        """The attempts it will still report for, waiting ones included."""
         return [entry.attempt for entry in self._in_hand.values()]
 
     def has_in_hand(self, run: RunId, token: TokenId, attempt: int) -> bool:
@@ -93,7 +94,8 @@ class LocalExecutor:
 
     @property
     def places(self) -> int:
-        """How many more would begin at once; less than 1: that many wait here for room already."""
+        """How many more attempts would begin at once. A number below 1 counts the attempts that already wait for
+        room."""
         waiting = sum(entry.waiting is not None for entry in self._in_hand.values())
         return -waiting if waiting else max(0, self._room.limit - self._room.held - len(self._ready))
 
@@ -102,8 +104,8 @@ class LocalExecutor:
         return queue is None or self._queues is None or queue in self._queues
 
     def begin(self, attempt: Attempt) -> None:
-        """Executes it when there is room. One that is in hand already, or of a queue that is not served, is left
-        alone."""
+        """Executes the attempt when there is room. Ignores an attempt that is already in hand, or whose queue is not
+        served."""
         identity = attempt.run, attempt.token, attempt.attempt
         is_plain = attempt.queue is None and attempt.slot is None
         if self._closing or identity in self._in_hand or not (is_plain or self.serves(attempt.queue)):
@@ -116,13 +118,13 @@ class LocalExecutor:
             if not self._awake:
                 self._wake()
         else:
-            self._wake()  # those that come with it wait for the next turn
+            self._wake()  # further attempts of this turn of the loop wait for the next
             self._in_begin = True
             self._admit(entry)
             self._in_begin = False
 
     def stop(self, run: RunId, token: TokenId, attempt: int) -> None:
-        """Really stops it; nothing is reported for it any more. A thread is told, and left to itself."""
+        """Stops the attempt; nothing is reported for it any more. A thread is told to stop and left to itself."""
         entry = self._in_hand.pop((run, token, attempt), None)
         if entry is None:
             return
@@ -135,8 +137,8 @@ class LocalExecutor:
             entry.execution.stop(partial(self._release, entry))
 
     async def close(self, grace_ms: int) -> None:
-        """Drops what has not begun, lets the rest end for so long, then stops it. Nothing of it runs afterwards, except
-        threads that do not return. The workshop stays open: others may work in it."""
+        """Drops attempts that have not begun, lets the others go on for `grace_ms`, then stops them. Afterwards nothing
+        runs except threads that do not return. The workshop stays open for other executors."""
         self._closing = True
         for entry in [entry for entry in self._in_hand.values() if entry.execution is None]:
             self.stop(*entry.identity)
@@ -148,8 +150,8 @@ class LocalExecutor:
             await self._wait_quiet(None)
 
     def _lines(self, attempt: Attempt) -> tuple[Line[_Entry], ...]:
-        """What it has to pass, in order. The slot comes first: a place in a queue must not idle while its holder
-        waits for a slot."""
+        """The lines an attempt has to pass, in order. The slot comes first: an attempt that waits for a slot must not
+        occupy a place of its queue."""
         slot = (self._slots.line(attempt.slot),) if attempt.slot is not None else ()
         served = self._queues is not None and attempt.queue is not None
         queue = (self._queues[attempt.queue],) if served else ()  # type: ignore[index]
@@ -176,7 +178,7 @@ class LocalExecutor:
         if entry.stopped:
             return
         if not entry.lines:
-            entry.lines = self._lines(entry.attempt)  # not earlier: a slot's line is dropped when nobody is in it
+            entry.lines = self._lines(entry.attempt)  # not earlier: an empty slot's line is dropped
         for line in entry.lines[entry.places :] if entry.places else entry.lines:
             if not line.enter(entry):
                 entry.waiting = line
@@ -189,7 +191,7 @@ class LocalExecutor:
         for entry in line.turns():
             entry.waiting = None
             entry.places += 1
-            entry.executor._go_on(entry)  # not always this one: executors share the room
+            entry.executor._go_on(entry)  # perhaps another executor: they share the room
 
     def _go_on(self, entry: _Entry) -> None:
         self._ready.append(entry)
@@ -205,11 +207,11 @@ class LocalExecutor:
             self._report(attempt.run, StartAttempt(attempt.token, attempt.attempt, self._name, until))
         elif attempt.slot is not None:
             self._report(attempt.run, StartAttempt(attempt.token, attempt.attempt))
-        if not entry.stopped:  # whoever was told may have refused it
+        if not entry.stopped:  # the report may have led to its stop
             entry.execution.start()
 
     def _renew_later(self, entry: _Entry) -> None:
-        """A third of the lease: two heartbeats may be lost or late before anybody takes the work away."""
+        """Renews the lease after a third of it: two renewals may be lost or late before the work is taken away."""
         entry.lease = self._clock.call_at(self._clock.now() + self._lease_ms // 3, partial(self._renew, entry))
 
     def _renew(self, entry: _Entry) -> None:
@@ -233,7 +235,7 @@ class LocalExecutor:
         self._report(attempt.run, result_command(attempt.token, attempt.attempt, outcome, worker))
 
     def _told(self, attempt: Attempt, outcome: TaskOutcome, error: Error) -> TaskOutcome:
-        """Logs why. The traceback is kept with the attempt, unless the operator wants none."""
+        """Logs the failure. The traceback is kept with the attempt unless the operator has turned that off."""
         known = {"run": attempt.run, "node": attempt.facts.node, "attempt": attempt.attempt, "error": error.message}
         if not self._shop.tracebacks:
             log.info("an attempt failed", **known)
@@ -242,10 +244,10 @@ class LocalExecutor:
         return outcome
 
     def _release(self, entry: _Entry) -> None:
-        """Gives back all it holds."""
+        """Gives back every place the attempt holds."""
         if entry.lease is not None:
             entry.lease.cancel()
-        entry.execution = None  # it points back here: without the circle both go at once
+        entry.execution = None  # breaks the reference cycle: both are freed at once
         places, entry.places = entry.places, 0
         for line in entry.lines[:places] if places < len(entry.lines) else entry.lines:
             if line.leave():
@@ -257,7 +259,7 @@ class LocalExecutor:
             self._quiet.set()
 
     async def _wait_quiet(self, grace_ms: int | None) -> None:
-        """Until nothing runs, or that long."""
+        """Waits until nothing runs, at most `grace_ms`."""
         self._quiet.clear()
         if not self._running or grace_ms == 0:
             return
@@ -273,10 +275,10 @@ class _Entry(Struct, eq=False):
     attempt: Attempt
     identity: tuple[RunId, TokenId, int]
     context: Context
-    """Its own: what its code sets is seen by nobody else."""
+    """Its own context: other attempts do not see the variables its code sets."""
     executor: LocalExecutor
     lines: tuple[Line[_Entry], ...] = ()
-    """What it has to pass; empty until it is known."""
+    """The lines it has to pass; empty until they are looked up."""
     places: int = 0
     """How many of its lines it has passed."""
     waiting: Line[_Entry] | None = None

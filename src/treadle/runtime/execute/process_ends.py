@@ -1,4 +1,4 @@
-"""How a worker process ended, as the failure of what it was doing."""
+"""Turns the end of a worker process into the failure of the action it was running."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The far side of `processes`: what a worker process does all its life.
+"""The main loop of a worker process: the other end of `processes`.
 
 Promises an answer for every job that does not end the process, and to die with its parent: the parent's attempts are
-recovered and run again elsewhere, so a survivor would be a twin. Known limit: C code that never lets go of the
-interpreter lock delays that until it does. Must stay cheap to import: every new worker process pays for it.
+recovered and run again elsewhere, so a surviving worker would run them twice. Known limit: C code that never releases
+the interpreter lock delays this until it returns. Must stay cheap to import: every new worker process pays for it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ from treadle.actions.protocol import Done, Failed, failed
 
 READY = b"ready"
 TAKEN = b"taken"
-"""A job has arrived and is about to begin: a process that dies before it says so has done nothing of it."""
+"""Sent when a job has arrived and is about to begin: a process that dies before has done nothing of it."""
 
 
 def serve(jobs: Connection) -> None:
-    """Jobs in, answers out, until the other side is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole terminal; the engine decides who stops
+    """Takes jobs and sends answers until the other side is closed."""
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C reaches every process of the terminal; the engine decides which stop
     Thread(target=_die_with_parent, daemon=True).start()
     jobs.send_bytes(READY)
     while True:
@@ -40,7 +42,7 @@ def serve(jobs: Connection) -> None:
 def _performed(job: bytes) -> Done | Failed:
     try:
         work, facts = pickle.loads(job)
-    except BaseException as problem:  # importing runs somebody's module
+    except BaseException as problem:  # unpickling imports and runs the author's module
         return failed(
             f"the work cannot be found again in a worker process: {type(problem).__name__}: {problem}. "
             "A function with `process: true` must be defined in a module that can be imported."

@@ -6,9 +6,9 @@
     cancel ─── SIGTERM, SIGKILL ──────────────────────────────────► dead: noticed, and replaced
 
 Owns the worker processes. Promises:
- 1. Cancelled work is dead when its effort ends. SIGTERM first, SIGKILL `TERM_S` later.
+ 1. The process of cancelled work is dead when `ended` is called. SIGTERM first, SIGKILL `TERM_S` later.
  2. A process that dies under its work is noticed at once: a retryable WORKER_LOST that says how it died.
- 3. Nothing blocks the event loop: starting, pickling, sending and waiting are the thread's.
+ 3. Nothing blocks the event loop: the worker's thread starts, pickles, sends and waits.
  4. Workers are never forked from this process: they must not inherit the lock of the store, nor its threads.
 
 Not `concurrent.futures`: it cannot kill one process, and a worker's death breaks the whole pool.
@@ -34,11 +34,12 @@ from treadle.runtime.execute.slots import Line
 from treadle.runtime.execute.stoppable import ABANDONED, Begun, Ended, Stoppable, checked
 
 TERM_S = 0.5
-"""Between SIGTERM and SIGKILL: enough to remove a temporary file, too short to notice when a run is cancelled."""
+"""Seconds between SIGTERM and SIGKILL: enough to remove a temporary file, too short to notice when a run is
+cancelled."""
 TAKERS = 3
-"""Processes a job is offered to, each found dead. More in a row are no accident."""
+"""Processes a job is offered to if each is found dead. More in a row are no accident."""
 CLOSE_S = 5.0
-"""How long `close` waits for killed processes to be gone. They are killed: only a stuck kernel takes longer."""
+"""Seconds that `close` waits for killed processes. Only a stuck operating system takes longer."""
 
 _METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 _BIRTHS = Lock()
@@ -65,7 +66,7 @@ class Processes:
         return job
 
     def returned(self, worker: _Worker, job: _Job, answer: Done | Failed) -> None:
-        """On the loop: a worker's thread has an answer."""
+        """Called on the loop when a worker's thread has an answer."""
         if worker.doomed or worker.spent:
             self._retire(worker)
         else:
@@ -77,11 +78,11 @@ class Processes:
         job.end(answer)
 
     def withdraw(self, job: _Job) -> None:
-        """It has not begun, and now it will not."""
+        """Takes a job out of the line before it has begun."""
         self._line.withdraw(job)
 
     def renew(self) -> None:
-        """Jobs to come get new processes; those in hand end where they are."""
+        """Starts new processes for later jobs; jobs in hand end in their old process."""
         for worker in self._workers:
             worker.spent = True
         while self._idle:
@@ -141,15 +142,15 @@ class _Job:
 
 
 class _Worker:
-    """A process and the thread that talks to it. A process that dies idle is replaced; one that was to be killed takes
-    its worker with it, so that no shot meant for one job can hit the next."""
+    """A process and the thread that talks to it. A process that dies idle is replaced. A worker whose process was to be
+    killed is retired with it, so that a signal meant for one job cannot hit the next."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, pool: Processes, name: str) -> None:
         self._loop = loop
         self._pool = pool
         self._name = name
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
-        self._lock = Lock()  # over the next two: the loop kills what the thread starts
+        self._lock = Lock()  # guards the next two: the thread starts the process, the loop kills it
         self._process: BaseProcess | None = None
         self.doomed = False
         self.spent = False
@@ -165,13 +166,13 @@ class _Worker:
         self._jobs.put(job)
 
     def kill(self) -> None:
-        """The process ends, also one that is only just being started."""
+        """Kills the process, even one that is only being started: SIGTERM, then SIGKILL."""
         self._signal(BaseProcess.terminate)
         if self._last_shot is None:
             self._last_shot = self._loop.call_later(TERM_S, self._signal, BaseProcess.kill)
 
     def close(self) -> asyncio.Future[None]:
-        """The same, without mercy; done when process and thread are gone."""
+        """Kills the process at once. The future is done when process and thread are gone."""
         if self._last_shot is not None:
             self._last_shot.cancel()
         self._signal(BaseProcess.kill)
@@ -205,7 +206,7 @@ class _Worker:
     def _performed(self, job: _Job) -> Done | Failed:
         try:
             packed = pickle.dumps((job.work, job.facts))
-        except BaseException as problem:  # an input's own class may say how it is packed
+        except BaseException as problem:  # pickling may run code of the input's class
             return failed(
                 f"the work cannot be sent to a process: {problem}. A function with `process: true` must be defined at "
                 "the top level of a module, and its input must be data."
@@ -223,8 +224,8 @@ class _Worker:
         return lost(code)
 
     def _is_taken(self, pipe: Connection, packed: bytes) -> bool:
-        """False if the process died, perhaps while it was idle, before it took the job: then nothing of it was done,
-        and another may do it. News of a death can be late, so the pipe to a dead process may look well."""
+        """False if the process died, perhaps while it was idle, before it took the job: the job has not begun, and
+        another process may do it. The pipe to a dead process may look well for a moment."""
         try:
             pipe.send_bytes(packed)
         except OSError:
@@ -232,7 +233,7 @@ class _Worker:
         return self._received(pipe) == TAKEN
 
     def _ready_pipe(self) -> Connection | None:
-        """The pipe to a living process, to a new one if need be; None if that died before it was ready."""
+        """The pipe to a living process, started if need be; None if a new one died before it was ready."""
         if self._process is not None and self._pipe is not None and not wait([self._process.sentinel], 0):
             return self._pipe
         self._bury()
@@ -251,12 +252,12 @@ class _Worker:
         assert self._process is not None
         wait([pipe, self._process.sentinel])
         try:
-            return pipe.recv_bytes() if pipe.poll() else None  # the dead may have answered before
+            return pipe.recv_bytes() if pipe.poll() else None  # it may have answered before it died
         except (EOFError, OSError):
             return None
 
     def _bury(self) -> int | None:
-        """Makes sure that there is no process; how the last one ended."""
+        """Ends the process if there is one; returns its exit code."""
         if self._pipe is not None:
             self._pipe.close()
             self._pipe = None
@@ -278,7 +279,7 @@ def _unpacked(answer: bytes) -> Done | Failed:
 
 
 def _context() -> Any:
-    """Never `fork`. What every worker imports is imported once, by the server all are forked from."""
+    """The start method, never `fork`. The fork server imports the worker's modules once for all workers."""
     context = multiprocessing.get_context(_METHOD)
     context.set_forkserver_preload(["treadle.runtime.execute.process_worker"])
     return context

@@ -1,7 +1,7 @@
-"""What an attempt says while it works: gathered for a moment, then made durable like everything else.
+"""Progress that attempts report while they work: gathered for a moment, then made durable like every other event.
 
-Owns the gathering. Promises order, and that a stream of words costs a few events a second, not one per word. A part
-that is lost with its process is lost: parts are no result.
+Owns the gathering. Promises order, and that a stream of words costs a few events a second, not one for each word. Parts
+that were not yet written are lost with their process: they are no result.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from treadle.runtime.base.ports import Clock, Report
 Json = Any
 
 EVERY_MS = 250
-"""How often a stream is written down: fast enough to read along, at most four events a second."""
+"""Milliseconds between two writes of a stream: fast enough to read along, at most four events a second."""
 
 
 Identity = tuple[RunId, TokenId, int]
@@ -29,7 +29,7 @@ Identity = tuple[RunId, TokenId, int]
 
 
 class Progress:
-    """Makes the `emit` of attempts."""
+    """Makes the `emit` function of attempts."""
 
     def __init__(self, report: Report, clock: Clock) -> None:
         self._report = report
@@ -37,16 +37,16 @@ class Progress:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._streams: WeakValueDictionary[Identity, _Stream] = WeakValueDictionary()
-        """Of those that have said something; each lives as long as its attempt, however that ends."""
+        """The streams of attempts that have emitted something; each lives as long as its attempt."""
         self.has_spoken = False
-        """Whether anybody ever has: most never do."""
+        """Whether any attempt ever emitted anything: most never do."""
 
     def teller(self, identity: Identity) -> Callable[[str, Json], None]:
-        """May be called from any thread; never blocks."""
+        """The `emit` function of an attempt. It may be called from any thread and never blocks."""
         return _Teller(self, identity)
 
     def ended(self, run: RunId, token: TokenId, attempt: int) -> None:
-        """The attempt is about to report its result: what it has said comes before that."""
+        """The attempt is about to report its result: its gathered progress is written before that."""
         stream = self._streams.pop((run, token, attempt), None)
         if stream is not None:
             stream.write()
@@ -66,7 +66,7 @@ class Progress:
 
 
 class _Teller(Struct, eq=False):
-    """The `emit` of one attempt."""
+    """The `emit` function of one attempt."""
 
     progress: Progress
     identity: Identity
@@ -77,7 +77,7 @@ class _Teller(Struct, eq=False):
 
 
 class _Stream:
-    """Of one execution of one attempt."""
+    """The progress of one execution of one attempt."""
 
     def __init__(self, report: Report, clock: Clock, identity: Identity) -> None:
         self._report = report
@@ -103,7 +103,8 @@ class _Stream:
 
 
 def continued(name: str, data: Json, later_name: str, later: Json) -> Json | None:
-    """Two pieces of one text as one: the same type, and the later begins where the earlier ends."""
+    """Joins two pieces of one text, if they have the same type and the later begins where the earlier ends; else
+    None."""
     pieces = isinstance(data, dict) and isinstance(later, dict) and "text" in data and "text" in later
     if name != later_name or not pieces or data.get("at", 0) + len(data["text"]) != later.get("at"):
         return None

@@ -1,7 +1,7 @@
-"""What a step's `output_mapping` sees: `$` is the action's output (1.6).
+"""The view that a step's `output_mapping` has: `$` is the action's output (1.6).
 
-In `{cel}` the action's output is called `output`, beside `input` (the step's) and `state` (the task's, as it
-was before this step), `_run` and `_visit`.
+In `{cel}` the action's output is called `output`, beside `input` (the step's) and `state` (the task's, as it was before
+this step), `_run` and `_visit`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Lines: at most so many at a time, first come, first served.
+"""Lines with a limited number of places: first come, first served.
 
-Owns who holds a place and who waits for one: attempts in an engine, in a queue, in a `concurrency` slot across runs,
-work in the pools of threads and processes. Promises O(1) for everything, also for leaving a line from its middle. In
-memory only: an engine that recovers hands everything out anew and fills the places again.
+Owns who holds a place and who waits for one: attempts in an engine, in a queue and in a `concurrency` slot across runs,
+work in the pools of threads and processes. Promises O(1) for every operation, leaving the middle of a line included. In
+memory only: an engine that recovers hands all work out again and fills the places anew.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Line(Generic[T]):
-    """`limit` places and the line before them. Whoever gets a place gives it back with `leave`, exactly once."""
+    """`limit` places and the line before them. Each holder of a place gives it back with `leave`, exactly once."""
 
     __slots__ = ("_waiting", "held", "limit")
 
@@ -37,19 +37,19 @@ class Line(Generic[T]):
         return False
 
     def leave(self) -> bool:
-        """Gives one place back; whether it is somebody's at once: `turns` names them."""
+        """Gives one place back. True: others wait for it, and `turns` names them."""
         assert self.held > 0, "a place was given back twice"
         self.held -= 1
         return bool(self._waiting)
 
     def turns(self) -> Iterator[T]:
-        """Whose turn it is now: they have their place from here on."""
+        """Gives the free places to the next in line and yields them."""
         while self._waiting and self.held < self.limit:
             self.held += 1
             yield self._waiting.popitem(last=False)[0]
 
     def withdraw(self, who: T) -> bool:
-        """Out of the line; False if it was not waiting."""
+        """Leaves the line; False if `who` was not waiting."""
         return self._waiting.pop(who, self) is None
 
     @property
@@ -65,8 +65,7 @@ class Slots(Generic[T]):
         self._lines: dict[bytes, Line[T]] = {}
 
     def line(self, slot: Slot) -> Line[T]:
-        """The line of a slot, with the limit that was asked for last: a newer version of a workflow may have changed
-        it."""
+        """The line of a slot, with the newest limit: a newer version of a workflow may have changed it."""
         key = msgspec.json.encode([slot.name, slot.key])
         line = self._lines.get(key)
         if line is None:
@@ -75,7 +74,7 @@ class Slots(Generic[T]):
         return line
 
     def forget(self, slot: Slot) -> None:
-        """Drops the line if it is idle: keys are data, there may be millions."""
+        """Drops the line if it is idle: keys are data, so there may be millions of lines."""
         key = msgspec.json.encode([slot.name, slot.key])
         line = self._lines.get(key)
         if line is not None and line.idle:

@@ -1,10 +1,10 @@
-"""An effort: one try of one action that takes time, and can be stopped. This file: the word, and async efforts.
+"""Stoppable work: one try of one action that takes time and can be stopped. Here: the protocol, and coroutines.
 
-Owns coroutines of actions. Promises, as every place where efforts are made (`threads`, `processes`) does:
- 1. `begun` is called once, when the work really begins: an action's timeout does not count time in line.
- 2. `ended` is called once, on the event loop, never before the effort has been returned to who asked for it; what ends
-    by itself says so from inside its task, which saves a turn of the loop.
- 3. After `cancel` it is called as soon as the work has ended; for work that cannot be stopped, at once.
+Owns the coroutines of actions. Promises, like the other places that run stoppable work (`threads`, `processes`):
+ 1. `begun` is called once, when the work really begins: time in line does not count towards an action's timeout.
+ 2. `ended` is called once, on the event loop, and never before `begin` has returned. Work that ends by itself calls it
+    from inside its task, which saves a turn of the loop.
+ 3. After `cancel`, `ended` is called as soon as the work has ended; at once for work that cannot be stopped.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ class Stoppable(Protocol):
     """See the module's docstring."""
 
     def cancel(self) -> None:
-        """Stops the work as well as it can be stopped."""
+        """Stops the work as far as it can be stopped."""
 
 
 Begun = Callable[[], None]
-"""None in its place: nobody wants to know."""
+"""Called when the work begins; None if nobody needs to know."""
 Ended = Callable[[Stoppable, Done | Failed], None]
 
 ABANDONED = failed("the attempt was stopped")
-"""What a cancelled effort ends with; nobody looks at it."""
+"""The answer of cancelled work; it is not looked at."""
 
 
 class Coroutines:
-    """Where async actions run: every one in a task of its own, since `asyncio.timeout` and its like need one."""
+    """Runs async actions, each in a task of its own, because `asyncio.timeout` and its like need one."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._leaving: set[asyncio.Task[None]] = set()
-        """Those told to stop. The loop holds tasks only weakly, and whoever had the effort may have lost patience."""
+        """Tasks that were told to stop. The loop holds tasks only weakly, and the attempt may have given up waiting."""
 
     def begin(self, work: Awaitable[Any], current: CurrentAttempt, begun: Begun | None, ended: Ended) -> Stoppable:
         """Begins at once."""
@@ -53,7 +53,7 @@ class Coroutines:
         return effort
 
     def close(self) -> None:
-        """Cancels once more what has swallowed its cancellation."""
+        """Cancels tasks again that have swallowed their cancellation."""
         for task in self._leaving:
             task.cancel()
 
@@ -74,14 +74,14 @@ class _Awaited(Struct, eq=False):
         except asyncio.CancelledError:
             self._end(failed("the action's coroutine was cancelled, but not by the engine"))
             raise
-        except BaseException as problem:  # user code that exits must not take the engine with it, nor hang its token
+        except BaseException as problem:  # user code that exits must neither end the engine nor leave its token hanging
             if is_interrupt(problem) or (isinstance(problem, GeneratorExit) and not self._is_stepping()):
                 raise
             answer = Failed(error_of(problem))
         self._end(answer)
 
     def _is_stepping(self) -> bool:
-        """False: nobody runs the task any more, and its coroutine is being closed."""
+        """False if the task is no longer run and its coroutine is being closed."""
         try:
             return asyncio.current_task() is self.task
         except RuntimeError:  # no loop runs here
@@ -95,12 +95,12 @@ class _Awaited(Struct, eq=False):
         self.task.cancel()
 
     def _cancelled(self, task: asyncio.Task[None]) -> None:
-        """The task is over; if it did not say so itself it never had its first step."""
+        """The task is over. If it has not called `ended` itself, it never had its first step."""
         self._leaving.discard(task)
         if self._ended is None:
             return
         if inspect.iscoroutine(self._work):
-            self._work.close()  # it would be reported as never awaited
+            self._work.close()  # else Python warns that it was never awaited
         self._end(ABANDONED)
 
     def _end(self, answer: Done | Failed) -> None:
@@ -110,7 +110,7 @@ class _Awaited(Struct, eq=False):
 
 
 def checked(reply: Any) -> Done | Failed:
-    """What an action came to; anything else is a mistake of its kind, and said so."""
+    """The answer of an action; a reply of another type is a mistake of its kind and becomes a failure."""
     if isinstance(reply, (Done, Failed)):
         return reply
     return failed(f"an action answers with Done or Failed, this one with {type(reply).__name__}: {reply!r:.200}")

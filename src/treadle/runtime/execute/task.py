@@ -95,8 +95,8 @@ def run_task(task: Task, input: Json, facts: AttemptFacts, registry: Registry) -
 
 
 def sole_plan(task: Task) -> TaskPlan | None:
-    """The plan of a task that is one action and nothing else, whose question and answer can be had without a pipeline:
-    `sole_ask`, `sole_outcome`. None: it takes `run_task`, which would come to the same."""
+    """The plan of a task that is one action and nothing else; its question and answer (`sole_ask`, `sole_outcome`) need
+    no pipeline. None: the task needs `run_task`, which would give the same outcome."""
     try:
         plan = plan_task(task)
     except TreadleError:
@@ -105,7 +105,7 @@ def sole_plan(task: Task) -> TaskPlan | None:
 
 
 def sole_ask(plan: TaskPlan, input: Json, facts: AttemptFacts, registry: Registry) -> Invoke:
-    """Its only question."""
+    """The only question of such a task."""
     step = plan.sole
     assert step is not None
     call = Call(
@@ -119,7 +119,7 @@ def sole_ask(plan: TaskPlan, input: Json, facts: AttemptFacts, registry: Registr
 
 
 def sole_outcome(plan: TaskPlan, answer: Answer, input: Json, facts: AttemptFacts, registry: Registry) -> TaskOutcome:
-    """What its answer comes to."""
+    """The outcome that its answer gives."""
     if type(answer) is Done and answer.is_plain and plan.output_schema is None:
         return TaskOutcome(answer.output, None, answer.requests)
     step = plan.sole
@@ -133,7 +133,7 @@ def sole_outcome(plan: TaskPlan, answer: Answer, input: Json, facts: AttemptFact
 
 
 class _Record:
-    """What one try of the task has come to so far."""
+    """The state of one try of the task."""
 
     __slots__ = ("error", "facts", "handed_on", "input", "plan", "registry", "requests", "scope", "tries", "verdict")
 
@@ -152,7 +152,7 @@ class _Record:
 
     @property
     def view(self) -> TaskView:
-        """What a step's expressions see."""
+        """The view that a step's expressions have."""
         return TaskView(self.scope.tree, self.facts)
 
 
@@ -167,7 +167,7 @@ def _run_steps(record: _Record) -> Pipeline[None]:
 
 
 def _run_step(step: StepPlan, record: _Record) -> Pipeline[Error | None]:
-    """Runs, skips or ends; the error is how the step failed."""
+    """Runs or skips the step, or ends the task; returns the error if the step failed."""
     if step.gate is not None:
         try:
             verb, why = step.gate.verb(record.view)
@@ -188,7 +188,7 @@ def _run_step(step: StepPlan, record: _Record) -> Pipeline[Error | None]:
 
 
 def _invoke(step: StepPlan, input: Json, record: _Record) -> Pipeline[Done | Failed]:
-    """The action, with its own retries: from here on it has succeeded or failed for good."""
+    """Runs the action with its own retries: afterwards it has succeeded or failed for good."""
     invoke = Invoke(record.registry.resolve(step.action.kind), _call(step, input, record))
     tries = 1
     while True:
@@ -253,7 +253,7 @@ def _kind(problem: TreadleError) -> str:
 
 
 def _fail(step: StepPlan, record: _Record, error: Error) -> None:
-    """What a step's failure means for its task: `on_failure` routes, it never retries the step alone."""
+    """Applies a step's failure to its task: `on_failure` routes, it never retries the step alone."""
     if step.on_failure == "continue" and _noted(step, record, error):
         return
     record.verdict = "again" if step.on_failure == "retry" else "failed"
@@ -261,7 +261,7 @@ def _fail(step: StepPlan, record: _Record, error: Error) -> None:
 
 
 def _noted(step: StepPlan, record: _Record, error: Error) -> bool:
-    """Whether the error found its place; not so where the author has written something else there."""
+    """Whether the error could be noted; False if the author has written something else at its place."""
     try:
         record.scope.write(("state", "_errors", step.ref), error.as_json())
     except TreadleError:
@@ -289,7 +289,7 @@ def _ended(facts: AttemptFacts, error: Error, tries: int = 0) -> TaskOutcome:
 
 
 def _located(error: Error, facts: AttemptFacts, step: str | None = None) -> Error:
-    """The error with its place; `details` are the action's, and the step is added where there is room."""
+    """The error with its place. `details` belong to the action; the step is added if they are an object or absent."""
     details = error.details
     if step is not None and (details is None or isinstance(details, dict)):
         details = {**(details or {}), "step": step}

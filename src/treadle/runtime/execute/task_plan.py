@@ -1,6 +1,6 @@
-"""Task definition → plan: schemas, gates and mappings compiled once, for every attempt of every run.
+"""Task definition → plan: schemas, gates and mappings, compiled once for all attempts of all runs.
 
-Owns what a step's `when` means. Pure; raises `ExpressionError` for a definition that was never checked.
+Owns the meaning of a step's `when`. Pure; raises `ExpressionError` for a definition that was never checked.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ NO_RETRY = Retry(max_attempts=1)
 
 
 class Gate(Struct, frozen=True):
-    """`when`: which of two verbs applies. Unevaluable counts as false (1.10)."""
+    """`when`: chooses one of two verbs. An unevaluable condition counts as false (1.10)."""
 
     condition: CompiledCondition
     then: Verb
     otherwise: Verb
 
     def verb(self, view: View) -> tuple[Verb, str]:
-        """What to do with the step, and why in words. Raises DataTooLarge."""
+        """The verb for the step, and the reason in words. Raises DataTooLarge."""
         verdict = self.condition(view)
         if verdict:
             return self.then, f"{self.condition.text} is true"
@@ -67,13 +67,12 @@ class TaskPlan(Struct, frozen=True):
     hands_on: bool
     """A single step that maps no output: its action's output is the task's (1.3)."""
     sole: StepPlan | None = None
-    """That step, if there is nothing to it but its action: no gate, no mapping, no input schema, no second try of
-    anything."""
+    """The only step, if it is nothing but its action: no gate, no mapping, no input schema, no retries."""
 
 
 _PLANS: dict[int, tuple[Task, TaskPlan]] = {}
-"""By identity: definitions are frozen, but hold dicts, so they have no hash of their own. The task is kept, so that its
-identity is not given to another."""
+"""By identity: definitions are frozen but hold dicts, so they cannot be hashed. The task is kept, so that its id is not
+reused."""
 
 
 def plan_task(task: Task) -> TaskPlan:
@@ -83,7 +82,7 @@ def plan_task(task: Task) -> TaskPlan:
         return known[1]
     plan = _planned(task)
     if len(_PLANS) >= PLANS_MAX:
-        _PLANS.clear()  # who is in use comes back at once
+        _PLANS.clear()  # plans that are in use are made again at once
     _PLANS[id(task)] = (task, plan)
     return plan
 

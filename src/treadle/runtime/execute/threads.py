@@ -1,8 +1,8 @@
 """Blocking work in threads.
 
-Owns a bounded pool of daemon threads. The line before them is kept on the event loop, so that work still in line can be
-withdrawn and its timeout has not begun. Known limit: a thread cannot be killed. Cancelled work ends for its attempt at
-once, its result is dropped, but it keeps its thread until it returns; see `actions/current.py` for what it can do.
+Owns a bounded pool of daemon threads. Waiting work stays on the event loop, so that it can be withdrawn and its timeout
+has not begun. Known limit: a thread cannot be killed. Cancelled work ends for its attempt at once and its result is
+dropped, but it keeps its thread until it returns; `actions/current.py` says how such work can notice.
 
 Not `concurrent.futures`: its threads are joined when the interpreter exits, and one that hangs would keep a closed
 engine's process alive for ever.
@@ -36,7 +36,7 @@ class Threads:
 
     @property
     def busy(self) -> int:
-        """Threads at work, those included whose result nobody wants any more."""
+        """Busy threads, including those whose result is no longer wanted."""
         return self._line.held
 
     def begin(self, work: Callable[[], Any], current: CurrentAttempt, begun: Begun | None, ended: Ended) -> Stoppable:
@@ -47,12 +47,12 @@ class Threads:
         return job
 
     def close(self) -> None:
-        """Lets the idle threads go. Those at work go when they return, or with the process."""
+        """Ends the idle threads. Busy ones end when they return, or with the process."""
         for _ in range(self._started):
             self._jobs.put(None)
 
     def withdraw(self, job: _Job) -> None:
-        """It has not begun, and now it will not."""
+        """Takes a job out of the line before it has begun."""
         self._line.withdraw(job)
 
     def _hand_out(self, job: _Job) -> None:
@@ -93,7 +93,7 @@ class _Job:
         self.begun = begun
 
     def perform(self) -> Done | Failed:
-        """In the thread. Nothing gets out of here but an answer."""
+        """Runs in the thread. Every exception becomes an answer."""
         try:
             self._context.run(CURRENT.set, self._current)
             return checked(self._context.run(self._work))

@@ -1,8 +1,8 @@
-"""The workshop of a process: the room for attempts, threads, processes and coroutines, each with one limit.
+"""The workshop of a process: its room for attempts, threads, processes and coroutines, each with one limit.
 
-Owns the limits. Promises that they hold for the whole process: where queue work is claimed an engine has two executors,
-one for its own runs and one for claims, and both work in the same workshop. Attempts wait for room in one line, first
-come, first served, whichever executor brought them. Must not know runs, queues or reports.
+Owns the limits. Promises that they hold for the whole process: an engine that claims queue work has two executors, one
+for its own runs and one for claims, and both use the same workshop. Attempts of both wait for room in one line, first
+come, first served. Must not know runs, queues or reports.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from treadle.runtime.execute.threads import Threads
 
 CORES = os.cpu_count() or 1
 ATTEMPTS_MAX = 1_000
-"""Mostly coroutines that wait for a network: some 10 kB each, and as many sockets as a process usually may open. Also
-counts attempts that wait for a thread, for a process, or between two tries of an action."""
+"""Most attempts are coroutines that wait for a network: some 10 kB each, and as many sockets as a process may usually
+open. Attempts that wait for a thread, a process or their next try count too."""
 THREADS_MAX = 2 * CORES + 16
-"""Threads are for blocking I/O; those that compute share one interpreter lock: more than a few only cost."""
+"""Threads are for blocking I/O. Threads that compute share one interpreter lock: more than a few only cost."""
 PROCESSES_MAX = CORES
 """Processes are for computing: one per core."""
 
 
 class Workshop:
-    """See the module's docstring. Made on the event loop it serves; who makes it closes it, after its executors."""
+    """See the module's docstring. Made on the event loop it serves. Its maker closes it, after its executors."""
 
     def __init__(
         self,
@@ -47,13 +47,14 @@ class Workshop:
         self.registry = registry
         self.tracebacks = tracebacks
         self.room: Line[Any] = Line(attempts_max)
-        """Places for attempts; who waits for one is an executor's own affair."""
+        """Places for attempts of all executors."""
         self.coroutines = Coroutines(loop)
         self.threads = Threads(loop, threads_max, name)
         self.processes = Processes(loop, processes_max, name)
 
     async def close(self) -> None:
-        """Once no executor works here any more. Ends threads and processes; a thread that does not return stays."""
+        """Called when no executor works here any more. Ends threads and processes; a thread that does not return
+        stays."""
         self.coroutines.close()
         self.threads.close()
         await self.processes.close()
