@@ -67,7 +67,7 @@ HELP = """\
 ./dev sim [SEED | --seeds N | --seconds N] [--store sqlite|postgres]
                                        the simulator: one seed again, or fresh ones
 ./dev bench [NAME] [--json]            measure
-./dev mutants                          plant bugs in the kernel; the suite must catch each
+./dev mutants [--random N --seed S]    plant bugs, listed or random ones; the suite must catch each
 ./dev torture [--kills N] [--minutes M] [--cuts N] [--rot N] [--seed S] [--json]
                                        kill real engines at random, cut the power; nothing may be lost or doubled
 ./dev torture --store postgres [--campaign failover|pgbouncer] [--minutes M] [--seed S] [--json]

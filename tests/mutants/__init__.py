@@ -1,7 +1,10 @@
-"""Planted bugs: the kernel with one mistake at a time, to find out whether the suite would notice.
+"""Planted bugs: one mistake at a time in kernel, runtime or store, to find out whether the suite would notice.
 
-catalogue   the mistakes: a name, a file of the kernel, old text, new text
-suite       the fast suite, run in a process of its own against a patched copy of src/
-hunt        copies, patches, runs, reports; two mutants at a time
-__main__    `python -m tests.mutants [NAME…] [--list] [--jobs N]`, also `./dev mutants`
+bug                what a planted bug is: a name, a file, old text, new text
+catalogue          the mistakes in the kernel
+runtime_catalogue  the mistakes in the runtime
+random_changes     small changes of any line, drawn from a seed; equivalent.toml lists those nobody could notice
+suite              the fast suite of a room, run in a process of its own against a patched copy of src/
+hunt               copies, patches, runs, reports; two mutants at a time
+__main__           `python -m tests.mutants [NAME…] [--random N --seed S] [--in ROOM] …`, also `./dev mutants`
 """

@@ -1,22 +1,11 @@
-"""The mistakes. Each is one small patch whose old text occurs exactly once in its file; a patch that no longer fits is
-an error, so the list cannot rot unnoticed. None of them is exotic: each is a bug somebody could write on a bad day.
+"""The mistakes in the kernel. Each is one small patch whose old text occurs exactly once in its file; a patch that no
+longer fits is an error, so the list cannot rot unnoticed. None of them is exotic: each is a bug somebody could write on
+a bad day. Those of the runtime are in `runtime_catalogue`.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-
-class Mutant(NamedTuple):
-    """One planted bug."""
-
-    name: str
-    """What the engine does with it, in words."""
-    file: str
-    """Below src/treadle/kernel."""
-    old: str
-    new: str
-
+from tests.mutants.bug import Mutant
 
 MUTANTS = [
     Mutant("join-fires-twice", "evolve_groups.py", 'site.status = "fired"', 'site.status = "open"'),

@@ -11,40 +11,33 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from tests.mutants.catalogue import Mutant
+from tests.mutants.bug import DoesNotFit, Mutant, Room
+from tests.mutants.random_changes import Change
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "src"
-KERNEL = Path("treadle") / "kernel"
-SECONDS_MAX = 120
-"""Four times what the whole suite takes on a busy machine: what runs longer goes round in circles."""
+SECONDS_MAX: dict[Room, int] = {"kernel": 180, "runtime": 240, "store": 240}
+"""Several times what a suite takes on a busy machine: what runs longer goes round in circles."""
 
 
 class Finding(NamedTuple):
     """What became of a mutant."""
 
-    mutant: Mutant
+    mutant: Mutant | Change
     verdict: Literal["caught", "survived", "stale"]
     by: str
     seconds: float
 
 
-class DoesNotFit(Exception):
-    """A patch whose old text is not there exactly once: the source has moved on."""
-
-
-def planted(mutant: Mutant, text: str) -> str:
-    """The file's text with the mistake in it."""
-    found = text.count(mutant.old)
-    if found != 1:
-        raise DoesNotFit(f"{mutant.file} has its old text {found} times, not once: {mutant.old.strip()[:80]!r}")
-    return text.replace(mutant.old, mutant.new)
+def place_of(sources: Path, bug: Mutant | Change) -> Path:
+    """The file it changes."""
+    return sources / "treadle" / bug.room / bug.file
 
 
 def check_fits(mutants: Iterable[Mutant]) -> list[str]:
@@ -52,14 +45,14 @@ def check_fits(mutants: Iterable[Mutant]) -> list[str]:
     problems = []
     for mutant in mutants:
         try:
-            planted(mutant, (SOURCES / KERNEL / mutant.file).read_text("utf-8"))
+            mutant.planted(place_of(SOURCES, mutant).read_text("utf-8"))
         except DoesNotFit as problem:
             problems.append(f"{mutant.name}: {problem}")
     return problems
 
 
-def suite(sources: Path, arguments: Iterable[str]) -> subprocess.CompletedProcess[str]:
-    """The fast suite against these sources."""
+def suite(sources: Path, room: Room, arguments: Iterable[str]) -> subprocess.CompletedProcess[str]:
+    """The fast suite of a room against these sources."""
     settings = {
         **os.environ,
         "PYTHONPATH": f"{sources}{os.pathsep}{ROOT}",
@@ -67,13 +60,13 @@ def suite(sources: Path, arguments: Iterable[str]) -> subprocess.CompletedProces
         "TREADLE_PROPERTY_SCALE": "0.3",
         "TREADLE_PROPERTY_QUICK": "1",
     }
-    command = [sys.executable, "-m", "tests.mutants.suite", *arguments]
-    return subprocess.run(command, cwd=ROOT, env=settings, capture_output=True, text=True, timeout=SECONDS_MAX)
+    command = [sys.executable, "-m", "tests.mutants.suite", room, *arguments]
+    return subprocess.run(command, cwd=ROOT, env=settings, capture_output=True, text=True, timeout=SECONDS_MAX[room])
 
 
-def failing_already(sources: Path) -> list[str]:
+def failing_already(sources: Path, room: Room) -> list[str]:
     """What fails without any mutant."""
-    done = suite(sources, ["--all"])
+    done = suite(sources, room, ["--all"])
     return done.stdout.splitlines() + ([done.stderr[-500:]] if done.returncode not in (0, 1) else [])
 
 
@@ -86,24 +79,28 @@ def copied(sources: Path) -> Iterator[Path]:
         yield copy
 
 
-def hunt_one(mutant: Mutant, original: Path, ignored: list[str]) -> Finding:
+def hunt_one(mutant: Mutant | Change, original: Path, ignored: list[str]) -> Finding:
     """Plants one mutant in a copy of its own."""
     began = time.monotonic()
     with copied(original) as sources:
-        file = sources / KERNEL / mutant.file
+        file = place_of(sources, mutant)
         try:
-            file.write_text(planted(mutant, file.read_text("utf-8")), "utf-8")
-            done = suite(sources, ignored)
+            file.write_text(mutant.planted(file.read_text("utf-8")), "utf-8")
+            done = suite(sources, mutant.room, ["--about", mutant.file, *ignored])
         except DoesNotFit as problem:
             return Finding(mutant, "stale", str(problem), time.monotonic() - began)
         except subprocess.TimeoutExpired:
-            return Finding(mutant, "caught", f"the clock: nothing after {SECONDS_MAX} s", time.monotonic() - began)
+            limit = SECONDS_MAX[mutant.room]
+            return Finding(mutant, "caught", f"the clock: no end after {limit} s", time.monotonic() - began)
     by = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else done.stderr.strip()[-200:]
     return Finding(mutant, "caught" if done.returncode else "survived", by, time.monotonic() - began)
 
 
-def hunt(mutants: list[Mutant], original: Path, ignored: list[str], jobs: int) -> Iterator[Finding]:
+def hunt(
+    mutants: Sequence[Mutant | Change], original: Path, ignored: dict[Room, list[str]], jobs: int
+) -> Iterator[Finding]:
     """All of them, as they are done."""
     with ThreadPoolExecutor(jobs) as pool:
-        for future in as_completed([pool.submit(hunt_one, mutant, original, ignored) for mutant in mutants]):
+        begun = [pool.submit(hunt_one, mutant, original, ignored[mutant.room]) for mutant in mutants]
+        for future in as_completed(begun):
             yield future.result()

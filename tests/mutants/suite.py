@@ -1,33 +1,57 @@
-"""The fast suite: tables of decisions, every scenario, a part of the properties; stops at the first thing that fails.
+"""The fast suites, one per room; a suite stops at the first thing that fails, and the likeliest catchers come first.
 
-Run as `python -m tests.mutants.suite [IGNORED…]` with PYTHONPATH showing the sources under test first. Prints the name
-of what failed as its last line and exits 1; exits 0 when everything passed. IGNORED are names that fail without any
-mutant. `--all` goes on after failures and prints every name: the state of the unpatched sources.
+    kernel    tables of decisions, every scenario, a part of the properties, seeds of the simulator
+    runtime   seeds of the simulator, the tests that name the changed module, the core's own tests, more seeds
+    store     the tests that name the changed module, the contract every store keeps, seeds on that store
+
+Run as `python -m tests.mutants.suite ROOM [--about FILE] [IGNORED…]` with PYTHONPATH showing the sources under test
+first; FILE, below the room, is what was changed. Prints the name of what failed as its last line and exits 1; exits 0
+when everything passed. IGNORED are names that fail without any mutant. `--all` goes on after failures and prints every
+name: the state of the unpatched sources.
 """
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import io
 import os
 import resource
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.mutants.bug import ROOMS, Room
 
 TESTS = Path(__file__).parents[1]
 MEMORY_MAX = 2 << 30
 """A mutant may breed tokens without end; it shall not take the machine with it."""
 
+QUICK = ["-m", "not slow"]
+# What was imported before pytest began, for a simulation, shows plainer assertions: nobody reads them here.
+PYTEST = ["-p", "no:cacheprovider", "--tb=no", "-q", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
+
 # Fastest first: most mistakes are found in a second.
-BEFORE_SCENARIOS = [["tests/unit/kernel", "tests/property/test_regressions.py", "-m", "not slow"]]
+BEFORE_SCENARIOS = [["tests/unit/kernel", "tests/property/test_regressions.py", *QUICK]]
 AFTER_SCENARIOS = [
     ["tests/property/test_order.py", "-k", "small_join or merges"],
     ["tests/property/test_invariants.py", "tests/property/test_replay.py", "tests/property/test_idempotence.py"],
     ["tests/property/test_oracle_control_flow.py", "tests/property/test_oracle_scope.py"],
     ["tests/property/test_oracle_compensation.py"],
 ]
+RUNTIME = [
+    *("core", "order", "due", "timers", "recovering", "restart", "claims", "answers", "trying_again", "limits"),
+    *("paused_in_line", "doubt", "crossing", "moving_shards"),
+]
+"""Of tests/runtime: those about the engine itself, in memory or on a file."""
+SEEDS_FROM = 4_000
+SEEDS_FIRST = 60
+SEEDS_MORE = 240
+SEEDS_ON_FILES = 20
+
+Step = Callable[[set[str], bool], list[str]]
 
 
 class Witness:
@@ -56,7 +80,7 @@ def tests(arguments: list[str], ignored: set[str], stop: bool) -> list[str]:
     witness = Witness(ignored, stop)
     said = io.StringIO()
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
-        code = pytest.main(["-p", "no:cacheprovider", "--tb=no", "-q", *arguments], plugins=[witness])
+        code = pytest.main([*PYTEST, *arguments], plugins=[witness])
     if not witness.failed and code not in (0, 1):
         return [f"pytest ended with {code}: {said.getvalue()[-300:]}"]
     return witness.failed
@@ -82,18 +106,81 @@ def scenarios(ignored: set[str], stop: bool) -> list[str]:
     return failed
 
 
+def seeds(first: int, number: int, store: str = "memory") -> Step:
+    """So many seeds of the simulator."""
+
+    def step(ignored: set[str], stop: bool) -> list[str]:
+        from tests.simulator.simulate import simulate
+
+        failed = []
+        for seed in range(first, first + number):
+            failure = simulate(seed, store=store).failure  # type: ignore[arg-type]
+            name = f"./dev sim {seed}" + (f" --store {store}" if store != "memory" else "")
+            if failure is not None and name not in ignored:
+                failed.append(f"{name}: {failure.rule}" if stop else name)
+                if stop:
+                    break
+        return failed
+
+    return step
+
+
+def naming(module: str, *folders: str) -> list[str]:
+    """Test files that import the changed module: likelier than others to say what it does."""
+    found = []
+    for folder in folders:
+        for file in sorted((TESTS / folder).glob("test_*.py")):
+            package, _, last = module.rpartition(".")
+            text = file.read_text("utf-8")
+            if module in text or f"from {package} import {last}\n" in text:
+                found.append(f"tests/{folder}/{file.name}")
+    return found
+
+
+def pytested(arguments: list[str]) -> Step:
+    return lambda ignored, stop: tests(arguments, ignored, stop)
+
+
+def steps_of(room: Room, about: str) -> Iterator[Step]:
+    """The suite of a room, the likeliest catchers first."""
+    module = f"treadle.{room}.{about.removesuffix('.py').replace('/', '.')}".removesuffix(".__init__")
+    if room == "kernel":
+        yield from map(pytested, BEFORE_SCENARIOS)
+        yield scenarios
+        yield from map(pytested, AFTER_SCENARIOS)
+        yield seeds(SEEDS_FROM, SEEDS_FIRST)
+    elif room == "runtime":
+        yield seeds(SEEDS_FROM, SEEDS_FIRST)
+        named = naming(module, "unit/runtime", "runtime") if about else []
+        if named:
+            yield pytested([*named, "-k", "not postgres"])
+        yield pytested([*(f"tests/runtime/test_{name}.py" for name in RUNTIME), "-k", "not postgres", *QUICK])
+        yield seeds(SEEDS_FROM + SEEDS_FIRST, SEEDS_MORE)
+    else:
+        which = about.split("/")[0] if "/" in about else "memory or sqlite"
+        named = naming(module, "unit/store", "contract") if about else []
+        if named:
+            yield pytested([*named, "-k", "not system"])
+        yield pytested(["tests/contract", "-k", f"({which}) and not system", *QUICK])
+        yield pytested(["tests/unit/store", *QUICK])
+        if which != "postgres":
+            yield seeds(SEEDS_FROM, SEEDS_ON_FILES, "sqlite")
+            yield seeds(SEEDS_FROM, SEEDS_FIRST)
+
+
 def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants.suite")
+    parser.add_argument("room", choices=ROOMS)
+    parser.add_argument("ignored", nargs="*")
+    parser.add_argument("--about", default="")
+    parser.add_argument("--all", action="store_true")
+    options = parser.parse_args(arguments)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_MAX, MEMORY_MAX))
     os.chdir(TESTS.parent)
-    stop = "--all" not in arguments
-    ignored = set(arguments)
     failed: list[str] = []
-    steps = [lambda group=group: tests(group, ignored, stop) for group in BEFORE_SCENARIOS]
-    steps.append(lambda: scenarios(ignored, stop))
-    steps += [lambda group=group: tests(group, ignored, stop) for group in AFTER_SCENARIOS]
-    for step in steps:
-        failed += step()
-        if failed and stop:
+    for step in steps_of(options.room, options.about):
+        failed += step(set(options.ignored), not options.all)
+        if failed and not options.all:
             break
     sys.stdout.write("".join(f"{name}\n" for name in failed))
     return 1 if failed else 0

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from tests.driving import TASK, Driven, graph_of
 from treadle.graph.compile import compile_graph
 from treadle.model import commands as c
+from treadle.model import effects as x
 from treadle.model import events as e
 
 Json = Any
@@ -137,6 +138,14 @@ def test_the_clock_of_a_join_starts_with_its_first_arrival_and_is_never_reset() 
     driven.now += 20
     driven.finish("b", 1, output={"v": 0})
     assert [timer.due for timer in driven.state.timers.values()] == due == [driven.now + 30]
+
+
+def test_a_join_whose_clock_has_rung_does_not_stop_that_clock_again() -> None:
+    driven = fan({"timeout_ms": 50, "on_timeout": "proceed_with_available", **merging("append")}).start({"xs": [0, 0]})
+    driven.finish("b", 0)
+    (timer,) = [timer for timer in driven.state.timers.values() if timer.purpose == "sync"]
+    told = driven.fire("sync").effects
+    assert len(driven.tokens("z")) == 1 and x.ClearTimer(timer.id) not in told
 
 
 def test_a_sync_timeout_times_the_waiting_out_and_withdraws_the_live() -> None:

@@ -139,3 +139,32 @@ def test_a_node_join_keeps_one_instance_per_item() -> None:
     assert fired(driven) == 1
     driven.finish("p", 1)
     assert fired(driven) == 3 and driven.state.status == "completed"
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+def test_all_reachable_waits_for_a_loop_until_its_limit_and_no_longer(limit: int) -> None:
+    """From c only the loop leads to j: while it may be followed the join waits, and once it is spent it does not."""
+    driven = Driven(
+        graph_of(
+            {
+                "nodes": {"a": {}, "p": TASK, "b": TASK, "c": TASK, "x": {}, "j": {**TASK, "join": "all_reachable"}},
+                "transitions": [
+                    {"from": "a", "to": "p"},
+                    {"from": "a", "to": "b"},
+                    {"from": "p", "to": "j"},
+                    {"from": "b", "to": "j", "condition": "input.done"},
+                    {"from": "b", "to": "c", "priority": 2},
+                    {"from": "c", "to": "b", "loop": {"max_iterations": limit}},
+                    {"from": "c", "to": "x", "priority": 2},
+                ],
+            }
+        )
+    ).start({"done": False})
+    driven.finish("p")
+    for _ in range(limit):
+        driven.finish("b")
+        assert fired(driven) == 0, "the loop may be followed once more"
+        driven.finish("c")
+        assert fired(driven) == 0, "from b there is a way to j"
+    driven.finish("b")
+    assert fired(driven) == 1, driven.log()

@@ -107,15 +107,15 @@ def test_a_visit_cannot_be_retried_once_compensation_has_begun() -> None:
     assert rejection is not None and rejection.kind == "INVALID_STATE"
 
 
-def with_child() -> Driven:
-    call = {"action": {"kind": "workflow_call", "workflow": "child"}}
+def with_child(compensable: bool = True, **call_more: Json) -> Driven:
+    call = {"action": {"kind": "workflow_call", "workflow": "child"}, **call_more}
     document = {
         "nodes": {"n0": UNDONE, "a": call, "end": TASK},
         "transitions": [{"from": "n0", "to": "a"}, {"from": "a", "to": "end"}],
     }
     driven = Driven(graph_of(document), Shelf(graph_of({"workflow": "child", "nodes": {"x": {}}}))).start()
     driven.finish("n0")
-    driven.do(c.EndChild(2, "run-1.2", "completed", {}, compensable=True))
+    driven.do(c.EndChild(2, "run-1.2", "completed", {}, compensable=compensable))
     return driven
 
 
@@ -131,3 +131,37 @@ def test_a_child_that_reports_its_old_end_again_is_not_yet_undone() -> None:
     driven.fail("end")
     assert not driven.do(c.EndChild(2, "run-1.2", "completed", {}, compensable=True)).events
     assert driven.state.status == "compensating" and undoing(driven) == []
+
+
+def test_a_completed_child_that_has_nothing_to_undo_is_not_asked() -> None:
+    driven = with_child(compensable=False)
+    assert not [told for told in driven.fail("end").effects if isinstance(told, x.CompensateChild)]
+    assert undoing(driven) == ["n0"]
+
+
+@pytest.mark.parametrize("compensable", [True, False])
+def test_a_call_with_a_compensation_of_its_own_is_undone_by_that_and_not_by_the_child(compensable: bool) -> None:
+    driven = with_child(compensable, compensate=TASK)
+    assert [(record.node, record.child) for record in driven.state.records.values()] == [("n0", None), ("a", None)]
+    assert not [told for told in driven.fail("end").effects if isinstance(told, x.CompensateChild)]
+    assert undoing(driven) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("status", "compensable", "is_undone"),
+    [("completed", True, True), ("completed", False, False), ("failed", True, False), ("failed", False, False)],
+)
+def test_a_child_that_ends_after_its_visit_was_cancelled_is_undone_if_it_did_something(
+    status: str, compensable: bool, is_undone: bool
+) -> None:
+    call = {"action": {"kind": "workflow_call", "workflow": "child"}}
+    document = {"nodes": {"s": {}, "a": call, "b": TASK}, "transitions": [{"from": "s", "to": r} for r in "ab"]}
+    driven = Driven(graph_of(document), Shelf(graph_of({"workflow": "child", "nodes": {"x": {}}}))).start()
+    visit = driven.token("a")
+    assert visit.child is not None
+    child = visit.child
+    driven.do(c.CancelToken(visit.id))
+    driven.do(c.EndChild(visit.id, child, status, {}, compensable=compensable))
+    assert [record.child for record in driven.state.records.values()] == ([child] if is_undone else [])
+    told = driven.fail("b").effects
+    assert (x.CompensateChild(child, visit.id) in told) is is_undone, driven.log()

@@ -1,0 +1,199 @@
+"""The mistakes in the runtime, each a patch as in `catalogue`: what a durable engine must never do."""
+
+from __future__ import annotations
+
+from tests.mutants.bug import Mutant
+
+
+def bug(name: str, file: str, old: str, new: str) -> Mutant:
+    return Mutant(name, file, old, new, "runtime")
+
+
+RUNTIME_MUTANTS = [
+    # Coordinator and committer
+    bug(
+        "client-is-told-before-the-decision-is-durable",
+        "coordinate/coordinator.py",
+        "        hot.unsettled += 1\n        commit = Commit(",
+        "        hot.unsettled += 1\n"
+        "        told = answer_to(item, rejection)\n"
+        "        if item.future is not None and told is not None and not item.future.done():\n"
+        "            item.future.set_result(told)\n"
+        "        commit = Commit(",
+    ),
+    bug(
+        "commit-compares-no-fences",
+        "coordinate/committer.py",
+        "self.store.commit(gathered.batch(), *gathered.fences)",
+        "self.store.commit(gathered.batch())",
+    ),
+    bug(
+        "gathered-batch-is-dropped-at-a-conflict",
+        "coordinate/committer.py",
+        "for one in (gathered, *behind) for decided",
+        "for one in (gathered,) for decided",
+    ),
+    bug(
+        "commit-without-an-answer-is-taken-for-done",
+        "coordinate/committer.py",
+        "            if not await self._is_there(commit, entirely=not are_ours):\n                return None\n",
+        "            await self._is_there(commit, entirely=not are_ours)\n",
+    ),
+    bug(
+        "commit-without-an-answer-is-taken-for-lost",
+        "coordinate/committer.py",
+        "            if found is not None:\n                return found\n        else:",
+        "            if found is not None:\n                pass\n        else:",
+    ),
+    bug(
+        "states-ahead-of-the-store-are-kept",
+        "coordinate/coordinator.py",
+        "        self._hots.clear()\n",
+        "",
+    ),
+    bug(
+        "commands-are-decided-again-in-reverse-order",
+        "coordinate/incoming.py",
+        '        """They were decided once, and it does not count."""\n        self._again.extendleft(reversed(items))',
+        '        """They were decided once, and it does not count."""\n        self._again.extendleft(items)',
+    ),
+    bug(
+        "run-at-work-is-not-marked-busy",
+        "coordinate/coordinator.py",
+        "Commit(item.run, seq, events, kept, state.status, busy)",
+        "Commit(item.run, seq, events, kept, state.status, False)",
+    ),
+    bug(
+        "start-does-not-look-for-its-key",
+        "coordinate/coordinator.py",
+        "item.command.idempotency_key is not None and not item.keyed:",
+        "False:",
+    ),
+    bug(
+        "commands-that-waited-for-their-run-come-back-in-reverse",
+        "coordinate/loading.py",
+        "self._requeue(item for item in items if id(item) not in second)",
+        "self._requeue(item for item in reversed(items) if id(item) not in second)",
+    ),
+    # Delivery and courier
+    bug(
+        "outbox-row-is-settled-before-it-is-delivered",
+        "deliver/outgoing.py",
+        "            row = line[0]\n",
+        "            row = line[0]\n            self._coordinator.settle(row.id)\n",
+    ),
+    bug(
+        "delivery-is-given-up-after-one-try",
+        "deliver/outgoing.py",
+        "if attempt == TRIES_MAX:",
+        "if attempt >= 1:",
+    ),
+    bug(
+        "refused-child-start-is-not-told-to-the-parent",
+        "deliver/delivery.py",
+        "                self._coordinator.tell(row.run, ended, row.id)  # a crash before that finds the row again\n",
+        "                self._coordinator.settle(row.id)\n",
+    ),
+    bug(
+        "work-held-by-a-pause-never-begins",
+        "deliver/delivery.py",
+        "            if self._held and one.item.run in self._held:\n                self._let_go_on(one)\n",
+        "",
+    ),
+    # Recovery and inbox
+    bug(
+        "lost-work-is-not-looked-for",
+        "deliver/recovery.py",
+        "            await self._replace_workers(shards, offered, graceful)\n",
+        "",
+    ),
+    bug(
+        "outbox-is-not-read-at-recovery",
+        "deliver/recovery.py",
+        "            offered = await self._redeliver(shards)\n",
+        "            offered: set[tuple[RunId, TokenId]] = set()\n",
+    ),
+    bug(
+        "request-is-taken-up-twice",
+        "deliver/recovery.py",
+        "                self._taken.add(request.id)\n",
+        "",
+    ),
+    bug(
+        "inbox-is-read-out-of-order",
+        "deliver/recovery.py",
+        "        for request in requests:\n            if request.id not in self._taken:",
+        "        for request in reversed(requests):\n            if request.id not in self._taken:",
+    ),
+    bug(
+        "request-of-a-run-that-left-is-never-taken-up-again",
+        "deliver/recovery.py",
+        "        self._taken.discard(request)\n",
+        "        pass\n",
+    ),
+    # Timers
+    bug(
+        "timers-are-forgotten-at-recovery",
+        "deliver/core.py",
+        "        await self._reliably(self.timers.turn_page)\n"
+        "        await self._reliably(lambda: self.recovery.recover(shards, graceful))",
+        "        await self._reliably(lambda: self.recovery.recover(shards, graceful))",
+    ),
+    bug(
+        "committed-timer-is-not-armed",
+        "deliver/delivery.py",
+        "            self._timers.set(run, effect.timer, effect.due)",
+        "            _ = (run, effect.timer, effect.due)",
+    ),
+    bug(
+        "timer-that-was-not-due-after-all-is-forgotten",
+        "deliver/timers.py",
+        "if too_early and self._looking is None and",
+        "if False and",
+    ),
+    # Leases and hand-over
+    bug(
+        "report-is-applied-after-the-shard-was-handed-over",
+        "coordinate/coordinator.py",
+        "if item.epoch and not self.shards.is_current(item.run, item.epoch):",
+        "if False:",
+    ),
+    bug(
+        "tenure-goes-on-although-another-node-had-the-shard",
+        "coordinate/shards.py",
+        "if before is None or fence.epoch - before.epoch not in (0, 1):",
+        "if before is None:",
+    ),
+    bug(
+        "reports-kept-back-in-doubt-are-dropped",
+        "deliver/other_nodes.py",
+        "                put(item)\n",
+        "                pass\n",
+    ),
+    bug(
+        "work-in-hand-stops-at-a-hand-over",
+        "deliver/core.py",
+        "        settle = self.handover.claim(shards)\n",
+        "        settle = self.handover.claim(())\n",
+    ),
+    # Claims
+    bug(
+        "claim-that-ran-out-is-not-noticed",
+        "queue/offers.py",
+        "        self._coordinator.tell(run, c.LoseWorker(token, expired.attempt, expired.recovery))\n",
+        "",
+    ),
+    bug(
+        "result-of-claimed-work-does-not-say-who-did-it",
+        "queue/claimant.py",
+        "entry.post(replace(command, worker=entry.claimed.holder))",
+        "entry.post(command)",
+    ),
+    bug(
+        "work-whose-claim-was-lost-goes-on",
+        "queue/claimant.py",
+        '                log.warning("lost a claim", run=claim.run, visit=claim.token)\n'
+        "                self._forget(entry)\n",
+        '                log.warning("lost a claim", run=claim.run, visit=claim.token)\n',
+    ),
+]
