@@ -1,5 +1,5 @@
 """Decides commands and makes the decisions durable: the coordinator, its queue, states in memory, and the transaction.
 
-Owns the order of decisions. Promises that a decision is durable before anybody hears of it. Must not know what becomes
-of its effects (`deliver`).
+Owns the order of decisions. Promises that a decision is durable before its answer, effects or news leave this package.
+Must not know how effects are carried out (`deliver`).
 """

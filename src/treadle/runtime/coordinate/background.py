@@ -1,6 +1,6 @@
-"""Steps beside the turns of a coordinator, and who waits until nothing is going on any more.
+"""Background tasks of a coordinator, and the futures of callers that wait until the coordinator is quiet.
 
-Owns the tasks. Promises that one that fails is heard of and stops nothing else. Must not know what they do.
+Owns the tasks. Promises that a task that fails is logged and stops nothing else. Must not know what the tasks do.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ class Background:
 
     def __init__(self, is_idle: Callable[[], bool], is_over: Callable[[], bool]) -> None:
         self._is_idle = is_idle
-        """Whether nothing else is going on."""
+        """Returns whether the coordinator itself has nothing to do; background tasks are counted here."""
         self._is_over = is_over
         self._loop = asyncio.get_running_loop()
         self._tasks: dict[asyncio.Task[None], None] = {}
         self.waiting: list[asyncio.Future[None]] = []
-        """Who waits until it is quiet."""
+        """Futures of callers of `wait_quiet`."""
 
     @property
     def is_quiet(self) -> bool:
@@ -42,7 +42,7 @@ class Background:
             await quiet
 
     def look(self) -> None:
-        """It may be quiet now."""
+        """Wakes the callers of `wait_quiet` if the coordinator is quiet, or has stopped."""
         if self.waiting and (self.is_quiet or self._is_over()):
             for quiet in self.waiting:
                 if not quiet.done():

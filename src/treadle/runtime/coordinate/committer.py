@@ -1,20 +1,20 @@
-"""The transaction: gathers decisions while the last batch is being written, writes them together, survives a store
-that does not answer.
+"""The committer: gathers decisions while the last batch is being written, writes them in one transaction, and copes
+with a store that does not answer.
 
-Owns the batch in the making and the one under way. Promises order: batches are written one after the other, and what
-was gathered is reported durable in the order in which it was decided. Must not know what a decision means.
+Owns the batch that gathers and the batch being written. Promises order: batches are written one after the other, and
+decisions are reported durable in the order in which they were made. Must not know what a decision means.
 
     add ─► gathering ─┐
     add ─► gathering  ├─► commit n ─► durable(n)
                       │   (n+1 gathers meanwhile)
-                      ├─► nobody knows whether commit n happened: look; if it did, durable(n)
-                      └─► commit n did not happen: n and n+1 are handed back, to be decided again
+                      ├─► the outcome of commit n is unknown: read the store; if it was written, durable(n)
+                      └─► commit n was not written: the items of n and n+1 are handed back, to be decided again
 
-A batch is written under the fences of the shards it is about. If some are lost the others do not notice, but that what
-was decided is decided again.
+A batch is written under the fences of the shards whose runs it is about. Losing some shards does not affect the others,
+except that their decisions are made again.
 
-A batch the store cannot even take (a value nobody can pack) is written in halves until the decision is found that is to
-blame: it is refused, everything else goes on.
+If a batch holds a value that cannot be packed, the batch is cut in halves again and again, until the decision with
+that value stands alone. That decision is refused; all others are written.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from treadle.runtime.coordinate.shards import Shards
 from treadle.store.port import Batch, Commit, Fence, InboxAnswer, OutboxRow, Store
 
 RETRY_FIRST_S, RETRY_LAST_S = 0.05, 5.0
-"""Waits between tries to reach a store that is unavailable: a full disk is looked at every five seconds."""
+"""Waits between tries to reach a store that is unavailable. A disk that stays full is tried every five seconds."""
 
 log = logger("treadle.committer")
 
@@ -57,26 +57,26 @@ class Committer:
         self._shards = shards
         self._durable = durable
         self._again = again
-        """Items of batches that failed, in their order: decide them on what the store really has."""
+        """Called with the items of failed batches, in order: they are decided again on states read from the store."""
         self._lost = lost
-        """The leases of some shards belong to somebody else, or the store will not take anything any more."""
+        """Called when another node holds the leases of some shards, or the store has failed for good."""
         self._refused = refused
-        """No store could take what was decided about this item."""
+        """Called with an item whose decision cannot be packed, and the exception."""
         self._loop = asyncio.get_running_loop()
         self._gathering = Gathering()
         self._parts: deque[Gathering] = deque()
-        """Of a batch that is written in parts."""
+        """Parts of a batch that was cut in halves, in order. They are written first."""
         self._number, self._settled = 1, 0
-        """Of the batch in the making, and of the last one of which is known what became of it."""
+        """Numbers of the batch that gathers, and of the last batch whose outcome is known."""
         self._settling: list[asyncio.Future[None]] = []
         self._writing: asyncio.Future[list[OutboxRow]] | asyncio.Task[None] | None = None
-        """What is under way: a batch at the store, or coping with one that went wrong."""
+        """The commit under way, or the task that copes with a commit that failed; None: neither."""
         self._stopped = False
         self._written = 0
         self._failures = 0
-        """In a row. A full disk can be asked and not be written: reaching it is no reason to hurry."""
+        """Failed commits in a row. A full disk can be read and not written, so only a successful write resets this."""
         self._last_row = 0
-        """Of the outbox rows this committer has written."""
+        """Id of the newest outbox row this committer has written."""
 
     @property
     def is_idle(self) -> bool:
@@ -84,44 +84,44 @@ class Committer:
 
     @property
     def settled(self) -> int:
-        """How many batches have been dealt with so far, one way or the other."""
+        """How many batches have a known outcome so far: written, or handed back."""
         return self._settled
 
     @property
     def written(self) -> int:
-        """How many batches the store has taken so far: whether there is progress."""
+        """How many batches the store has written so far. It grows as long as there is progress."""
         return self._written
 
     @property
     def waiting(self) -> list[Item]:
-        """Decided, and not under way yet."""
+        """Items that are decided and whose batch has not been sent to the store."""
         return [decided.item for part in (*self._parts, self._gathering) for decided in part.decided]
 
     def add(self, decided: Decided, commit: Commit | None) -> None:
         self._gathering.add(decided, commit)
 
     def settle(self, row: int, parked: str | None = None) -> None:
-        """An outbox row is done with, or given up."""
+        """Removes an outbox row with the next batch, or makes it a dead letter for the reason `parked`."""
         if parked is None:
             self._gathering.done.append(row)
         else:
             self._gathering.parked.append((row, parked))
 
     def revive(self, row: int | None, answer: InboxAnswer | None) -> None:
-        """A parked row is to be tried again."""
+        """Puts a dead letter back into the outbox with the next batch, and answers the request for that."""
         if row is not None:
             self._gathering.revived.append(row)
         if answer is not None:
             self._gathering.answers.append(answer)
 
     def flush(self) -> None:
-        """Writes what was gathered, at once or when the batch under way is done."""
+        """Writes the gathered batch now, or as soon as the batch being written is done."""
         while self._writing is None and (self._parts or self._gathering) and not self._stopped:
             self._write(self._take())
 
     async def drained(self) -> None:
-        """Everything gathered so far is durable, or was handed back. What is gathered later is not waited for: under
-        load there is always more."""
+        """Waits until everything gathered so far is durable or was handed back. Does not wait for decisions gathered
+        later: under load there is always another."""
         last = self._number if self._gathering else self._number - 1
         while self._settled < last and not self._stopped:
             self.flush()
@@ -132,7 +132,7 @@ class Committer:
             await settled
 
     def stop(self) -> None:
-        """Write nothing any more. A batch under way has an unknown outcome."""
+        """Writes nothing from now on. The outcome of a commit under way stays unknown."""
         self._stopped = True
         self._settle()
 
@@ -144,27 +144,27 @@ class Committer:
         return gathered
 
     def _settle(self) -> None:
-        """Whoever waits for a batch looks whether it was this one."""
+        """Wakes the callers of `drained`; each checks whether its batch was the one."""
         settling, self._settling = self._settling, []
         for future in settling:
             if not future.done():
                 future.set_result(None)
 
-    # Called back, not awaited: a task would cost a lone chain two turns of the loop with every commit.
+    # A commit ends in a callback. Awaiting it in a task would cost a lone chain two turns of the loop per commit.
 
     def _write(self, gathered: Gathering) -> None:
         if not gathered.writes and not self._shards.is_shared:
             self._over(gathered, [])
             return
         try:
-            # Also when nothing is written: an answer that rests on a state somebody else has moved on from must not be
-            # given.
+            # The fences are compared even if there is nothing to write: if another node has changed the run since, an
+            # answer from this node's state would be wrong.
             gathered.fences = self._shards.covering(gathered.runs if self._shards.is_shared else ())
             writing = asyncio.ensure_future(self.store.commit(gathered.batch(), *gathered.fences))
         except Exception as problem:
             self._writing = self._loop.create_task(self._cope(gathered, problem))
             return
-        if writing.done():  # a store may be done at once
+        if writing.done():  # some stores write at once
             self._heard(gathered, writing)
         else:
             self._writing = writing
@@ -186,7 +186,7 @@ class Committer:
             self._writing = self._loop.create_task(self._cope(gathered, problem))
 
     def _over(self, gathered: Gathering, rows: list[OutboxRow] | None) -> None:
-        """It is known what became of a batch; None: it has to be decided again, or never."""
+        """Ends a batch whose outcome is known. `rows` is None if it was not written."""
         if rows is not None:
             self._durable(gathered, rows)
         if not self._parts:
@@ -198,14 +198,14 @@ class Committer:
         try:
             rows = await self._after(gathered, problem)
             self._over(gathered, rows)
-        except StoreUnavailable as final:  # for good: nobody may wait for it
+        except StoreUnavailable as final:  # for good: callers must not go on waiting
             self._lost(final)
         finally:
             self._writing = None
         self.flush()
 
     async def _after(self, gathered: Gathering, problem: Exception) -> list[OutboxRow] | None:
-        """What became of a batch the store did not take: its rows if it did, None if it did not."""
+        """Outcome of a failed commit: its rows if it was written after all, else None."""
         if isinstance(problem, StoreConflict):
             if problem.kind == "LEASE_CONFLICT":
                 self._lost(self._shards.still_held(problem, gathered.fences))
@@ -228,9 +228,10 @@ class Committer:
         return None
 
     async def _went_through(self, gathered: Gathering) -> list[OutboxRow] | None:
-        """The rows of a batch nobody heard of any more; None if it did not happen. Comparing its fences first makes
-        sure that it is over. A batch happens as a whole, and under fences that are still ours nobody else writes: one
-        event tells. Else somebody may have decided the same, so every decision is compared."""
+        """The rows of a batch whose outcome is unknown; None if it was not written. An empty commit under its fences
+        comes first, so that the unknown commit is over when the histories are read. A batch is written as a whole. If
+        the fences are still ours, no other node has written, and finding one event of the batch is enough. Otherwise
+        another node may have made similar decisions, so every decision is compared in full."""
         are_ours = await self._until_reachable(gathered.fences)
         decisions = [commit for commit in gathered.commits if commit.events]
         if not decisions or self._stopped:
@@ -251,7 +252,8 @@ class Committer:
         return bool(found) and (not entirely or pack_events(found) == pack_events(list(commit.events)))
 
     async def _isolate(self, gathered: Gathering, problem: Exception) -> None:
-        """One decision is to blame, and those made on it; the others must not notice."""
+        """Cuts a batch that cannot be packed in halves. A batch of one decision is refused, and decisions made after it
+        are made again."""
         if len(gathered.decided) > 1:
             self._parts.extendleft(reversed(gathered.halves()))
             return
@@ -270,7 +272,7 @@ class Committer:
         self._again([decided.item for one in (gathered, *behind) for decided in one.decided])
 
     async def _until_reachable(self, fences: tuple[Fence, ...]) -> bool:
-        """Whether these are still ours."""
+        """Waits until the store answers. Returns whether this node still holds these fences."""
         try:
             await reliably(lambda: self.store.commit(Batch(), *fences), lambda: self._stopped)
         except StoreConflict as conflict:
@@ -280,7 +282,8 @@ class Committer:
 
 
 async def reliably(ask: Callable[[], Awaitable[T]], is_over: Callable[[], bool]) -> T:
-    """Asks a store until it answers. Only for what may be asked again."""
+    """Calls `ask` until the store answers: only for calls that may be repeated. Raises StoreUnavailable if the store
+    has failed for good, or when it fails after `is_over`."""
     delay = RETRY_FIRST_S
     while True:
         try:

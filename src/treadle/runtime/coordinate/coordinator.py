@@ -1,32 +1,33 @@
 """The coordinator: takes commands about the runs it owns, decides them one after the other, commits many together.
 
-Owns the hot states and the order of things. Promises: a decision is durable before anybody hears of it (an answer, an
-effect, news); one that could not be committed never happened; a command is decided exactly once per delivery, and
+Owns the hot states and the order of decisions. Promises: a decision is durable before its answer, effects and news go
+out; a decision that could not be committed has no consequences; a command is decided exactly once per delivery, and
 delivering it again is harmless. Must not know a rule (the kernel has them), a driver, or how work is executed.
 
 Theory of operation
     One event loop, no locks. `tell` and `ask` append to a queue; a turn of the loop takes everything from it, decides
     on hot states and gathers decisions; when no commit is under way the gathered batch is sent to the store, and while
-    it syncs the next one gathers. So a lone chain pays one sync per step, a crowd shares it, and nobody ever waits for
-    a timer to fill a batch.
+    it syncs the next one gathers. So a lone chain pays one sync per step, many runs share one sync, and no decision
+    waits for a timer to fill a batch.
 
         tell/ask ─► queue ─► turn: decide, gather ─► commit n   (n+1 gathers meanwhile)
                       ▲                                 │ durable
                       └── reports, timers, rows ◄── effects delivered, futures answered, news published
 
-    A state in memory may be ahead of the store by what is gathered and being committed. Deciding on such a state is
-    safe because the store takes batches in order and refuses a decision whose predecessor is missing.
+    A state in memory may be ahead of the store by the decisions that are gathered or being committed. Deciding on such
+    a state is safe because the store takes batches in order and refuses a decision whose predecessor is missing.
 
 Failure
-    1. The store is unavailable: the outcome may be unknown. It is asked until it answers; a batch that did happen is
-       durable like any other. One that did not, or was refused: all hot states are dropped; its items and those of the
-       one gathered behind it go back to the front of the queue in their order and are decided on what the store really
-       has, and `recovery` looks for what was left undone.
-    2. The lease of a shard is lost: nothing of it may be written any more. Its states are dropped, its commands go to
-       `other_nodes`, whatever else was in the batch is decided again. A store of one shard has one owner: it stops, and
-       everybody who waits is told.
-    3. Deciding raises: a defect of ours, or of a definition. The run's state is thrown away; the item is tried once
-       more on a fresh one, then refused, and what it came from is parked. Other runs do not notice.
+    1. The store is unavailable: the outcome of a commit may be unknown. The store is asked until it answers. If the
+       batch was written, it is durable like any other. If not, or if it was refused, all hot states are dropped. The
+       items of that batch and of the one gathered behind it go back to the front of the queue, in order, and are
+       decided again on states read from the store. `recovery` then carries out effects that were left undone.
+    2. The lease of a shard is lost: nothing about its runs may be written any more. Their states are dropped, their
+       commands go to `other_nodes`, and the other commands of the batch are decided again. On a store with one shard
+       the coordinator stops, and every waiting caller gets EngineStopped.
+    3. Deciding raises: a defect of Treadle, or of a definition. The run's state is dropped and the item is tried once
+       more on a state read from the store. If that raises too, the command is refused, and the outbox row it came from
+       becomes a dead letter. Other runs are not affected.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ from treadle.runtime.coordinate.shards import Shards
 from treadle.store.port import Commit, InboxAnswer, OutboxRow, Store
 
 TURN_S = 0.005
-"""How long one turn decides before it lets the loop breathe: timers, sockets and people must not wait for an
-avalanche."""
+"""How long one turn decides before other callbacks of the loop get their turn: timers and sockets must not wait until a
+long queue is empty."""
 
 Shape = Callable[[RunState, c.Command, list[Event], list[Effect]], list[Effect]]
 
@@ -79,18 +80,18 @@ class Coordinator:
         self.feed = Feed()
         self._around = around
         self.shape: Shape | None = None
-        """What becomes of a decision's effects before they are kept; set by `offer_work`."""
+        """Rewrites the effects of a decision before they are kept: queue work becomes offers. Set by `offer_work`."""
         self.stopped: BaseException | None = None
         self._loop = asyncio.get_running_loop()
         self._context = copy_context()
-        """Of every turn: what is decided has nothing to do with the variables of whoever asked first."""
+        """Context variables of every turn. Otherwise a turn would run with those of the caller that woke it."""
         self._queue = Incoming()
         self._scheduled = False
         self._background = Background(self._is_idle, self._is_over)
         self.spawn = self._background.spawn
-        """Something that takes a while, after which the coordinator may be quiet again."""
+        """Runs a coroutine in the background. The coordinator is not quiet before it has ended."""
         self.wait_quiet = self._background.wait_quiet
-        """Until there is nothing left to decide without news from outside."""
+        """Waits until there is nothing left to decide, load or write."""
         self._hots = Hots()
         self._asked: dict[asyncio.Future[InboxAnswer], None] = {}
         self._refusals = refusals = Refusals(around.defect, self.settle, self._answer, self.put)
@@ -107,16 +108,16 @@ class Coordinator:
             self._is_over,
         )
 
-    # How things come in
+    # Commands come in
 
     def tell(self, run: RunId, command: c.Command, row: int = 0, source: RunId | None = None) -> None:
-        """A command nobody waits for: a report, a timer, a row of the outbox (of `source`)."""
+        """Queues a command without waiting for its answer: a report, or the command of outbox `row` of run `source`."""
         self.put(Item(run, command, row=row, source=source))
 
     async def ask(
         self, run: RunId, command: c.Command, workflow: str | None = None, fresh: bool = False
     ) -> InboxAnswer:
-        """A command to its durable answer. Raises `Moved` if it must be asked of another node."""
+        """Queues a command and waits for its durable answer. Raises `Moved` if another node owns the run."""
         if self.stopped is not None:
             raise EngineStopped(f"this engine has stopped: {self.stopped}") from self.stopped
         future: asyncio.Future[InboxAnswer] = self._loop.create_future()
@@ -134,42 +135,43 @@ class Coordinator:
                 self._wake()
 
     def settle(self, row: int, parked: str | None = None) -> None:
-        """An outbox row is done with, or given up, without a command."""
+        """Removes an outbox row without a command, or makes it a dead letter for the reason `parked`."""
         self._committer.settle(row, parked)
         self._wake()
 
     def revive(self, row: int | None, run: RunId, request: str = "") -> None:
-        """A parked row is to be tried again; None: there is no such row, and the request for it is refused."""
+        """Takes a dead letter back into the outbox. None: there is no such row, and the request for it is refused."""
         rejection = Rejection("NOT_FOUND", "there is no such dead letter") if row is None else None
         self._committer.revive(row, InboxAnswer(request, rejection, run=run) if request else None)
         self._wake()
 
     def offer_work(self, shape: Shape) -> None:
-        """Queue work of this store is claimed by workers: `shape` makes offers of it, and it is not executed here."""
+        """Workers claim the queue work of this store: `shape` turns it into offers, and it is not executed here."""
         self.shape = shape
         self._hots.are_offered = True
 
     async def drained(self) -> None:
-        """Everything decided so far is durable."""
+        """Waits until everything decided so far is durable or was handed back."""
         await self._committer.drained()
 
     def future(self) -> asyncio.Future[Any]:
-        """One of this coordinator's loop."""
+        """Makes a future on this coordinator's event loop."""
         return self._loop.create_future()
 
     async def state(self, run: RunId) -> RunState | None:
-        """A run's state, for reading at this very moment; None if there is no such run."""
+        """A run's state, None if there is no such run. Only for reading, and only until the next await."""
         hot = self._hots.get(run)
         return hot.state if hot is not None else await self._loading.state(run)
 
     def is_hot(self, run: RunId) -> bool:
-        """Whether it lives, in memory: then its end will be news. One that has ended may have been news already."""
+        """Whether the run is in memory and has not ended: then its end will be published. The end of a run that has
+        ended may have been published already."""
         hot = self._hots.get(run)
         return hot is not None and hot.state.status not in RUN_ENDED
 
     @property
     def written(self) -> int:
-        """How many batches the store has taken: whether there is progress."""
+        """How many batches the store has written so far."""
         return self._committer.written
 
     def has_handed_out(self, run: RunId, token: TokenId) -> bool:
@@ -183,14 +185,14 @@ class Coordinator:
         return self._background.is_quiet
 
     def stop(self, reason: BaseException) -> None:
-        """Decide and write nothing any more."""
+        """Decides and writes nothing from now on. Every waiting caller gets EngineStopped."""
         if self.stopped is not None:
             return
         self.stopped = reason
         self._committer.stop()
         for item in (*self._queue, *self._committer.waiting, *self._loading.waiting):
             refuse(item, reason)
-        for future in self._asked:  # wherever their items are
+        for future in self._asked:  # also those whose items are being written
             unanswered(future, reason)
         self._queue.clear()
         self._background.cancel()
@@ -199,25 +201,26 @@ class Coordinator:
         if isinstance(reason, StoreConflict):
             self._around.fenced()
 
-    # Which runs
+    # Runs owned here
 
     def owns(self, run: RunId) -> bool:
-        """Whether this coordinator decides for it."""
+        """Whether this coordinator decides for the run."""
         return self.shards.owns(run)
 
     def let_go(self) -> None:
-        """Shards were lost or are being handed over: what is known of their runs is forgotten. Commands for them find
-        that out when their turn comes."""
+        """Forgets the states of runs that are not owned any more, because shards were lost or are handed over. Queued
+        commands for them go to `other_nodes` when their turn comes."""
         self._hots.drop_unless(self.shards.owns)
-        self.feed.wake_everybody()  # their ends will be news elsewhere
+        self.feed.wake_everybody()  # from now on another node publishes the ends of these runs
         self._wake()
 
     def hot_runs(self, shards: Collection[int]) -> list[tuple[RunId, Hot]]:
-        """Runs of these shards that are in memory, for looking at."""
+        """Runs of these shards that are in memory. Only for reading."""
         return [(run, hot) for run, hot in self._hots.runs() if self.shards.of(run) in shards]
 
     def decide_now(self, run: RunId, command: c.Command) -> asyncio.Future[InboxAnswer] | None:
-        """Decides before anything else is, if the run is in memory; the durable answer, None if it is not."""
+        """Decides a command at once, ahead of the queue. Returns a future of the durable answer. None: the run is not
+        in memory, and nothing was decided."""
         hot = self._hots.get(run)
         if hot is None or run in self._loading or self.stopped is not None:
             return None
@@ -227,7 +230,7 @@ class Coordinator:
         return told
 
     def _fell(self, problem: StoreConflict | StoreUnavailable) -> None:
-        """The store will not take what is written here, of some shards or at all."""
+        """Some shards belong to another node, or the store has failed for good. Stops if no shard can be left."""
         if isinstance(problem, StoreConflict) and self.shards.is_shared:
             self._around.lost(problem.shards)
         else:
@@ -255,7 +258,7 @@ class Coordinator:
         while (item := queue.take()) is not None:
             try:
                 self._take(item)
-            except Exception as problem:  # a stored definition nobody can read, for instance
+            except Exception as problem:  # for instance a stored definition that cannot be compiled
                 self._could_not_decide(item, problem)
             if self._loop.time() > until:
                 break
@@ -289,14 +292,14 @@ class Coordinator:
         self._answer(item, None, run)
 
     def _born(self, item: Item) -> None:
-        """A run that does not exist yet. It is hot from here on: who speaks of it next finds it."""
+        """Starts a run that does not exist yet. It is hot from here on, so that the next command for it finds it."""
         if not isinstance(item.command, c.StartRun) or item.workflow is None:
             self._answer(item, Rejection("NOT_FOUND", f"there is no run {item.run!r}"))
             return
         try:
             graph = self.library.lookup(item.workflow, item.command.version or None)
         except VersionMissing as missing:
-            self._loading.reload(item.run, [item], missing)  # what comes behind it waits: it may be its end
+            self._loading.reload(item.run, [item], missing)  # later commands for the run wait behind it
             return
         if graph is None:
             self._answer(item, not_deployed(item.workflow, item.command.version))
@@ -318,7 +321,7 @@ class Coordinator:
             return
         events, effects, rejection = decision.events, decision.effects, decision.rejection
         if state.seq == 0:
-            self._hots.drop(item.run)  # refused before it was born
+            self._hots.drop(item.run)  # the start was refused
         if not events and not effects:
             self._answer(item, rejection)
             return
@@ -331,7 +334,7 @@ class Coordinator:
         self._committer.add(Decided(item, hot, local, answer_to(item, rejection)), commit)
 
     def _answer(self, item: Item, rejection: Rejection | None, run: RunId | None = None) -> None:
-        """Nothing was decided: still an answer comes after everything that was decided before it."""
+        """Answers a command that changes nothing. The answer goes out after everything decided before it is durable."""
         hot = self._hots.get(item.run)
         if hot is not None:
             hot.unsettled += 1
@@ -354,22 +357,22 @@ class Coordinator:
                 item.future.set_result(decided.answer)
         self._around.durable(gathered.decided, rows)
         newest = {commit.run: commit for commit in gathered.commits if commit.events}
-        for run, commit in newest.items():  # once for the thousand branches of a fan-out that share a commit
+        for run, commit in newest.items():  # once per run: a thousand branches of a fan-out may share a batch
             self.feed.publish(run, commit.events[-1], commit.status)
         if gathered.answers:
             self._around.answered([answer.run for answer in gathered.answers if answer.run is not None])
         if self._background.waiting:
-            self._wake()  # whoever waits for quiet looks when the committer is done
+            self._wake()  # the turn checks whether the coordinator is quiet
 
     def _decide_again(self, items: list[Item]) -> None:
-        """A batch could not be written, or nobody knows: the states are ahead of the store, so all of them go."""
+        """A batch was not written. The states in memory are ahead of the store, so all of them are dropped."""
         if self.stopped is not None:
             return
         self._hots.clear()
         for item in items:
-            item.fresh = False  # still `keyed`: whoever waits for its key waits for this very item
+            item.fresh = False  # still `keyed`: other starts with its key wait for this very item
         self._queue.put_first(items)
         self._wake()
-        self.feed.wake_everybody()  # what did get through unseen was never news
+        self.feed.wake_everybody()  # events may have been written without being published
         self._around.answered([item.run for item in items if item.request])
         self.spawn(self._around.recover())

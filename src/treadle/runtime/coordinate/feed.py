@@ -1,4 +1,7 @@
-"""Who watches which run. In memory; news are only ever about what is durable."""
+"""The feed: tells watches and listeners of this process that a run has new events.
+
+Owns the watches, in memory. Promises that news are only about durable events. Must not know a store.
+"""
 
 from __future__ import annotations
 
@@ -21,20 +24,20 @@ log = logger("treadle.feed")
 
 
 class News(Struct, frozen=True):
-    """How far a run has come, durably."""
+    """The newest durable event of a run, and its status after it."""
 
     seq: int
     status: RunStatus
     last: Event | None = None
-    """Its newest event, where it was at hand."""
+    """The newest event itself, if the publisher had it."""
 
 
 Listener = Callable[[RunId, int, RunStatus], None]
 
 
 class Watch:
-    """News of one run from now on. Begin to watch before you look at the store, and you miss nothing; what comes while
-    you are busy is kept, the newest only."""
+    """News of one run from now on. A caller that begins to watch before it reads the store misses nothing. Of the news
+    that come while the caller is busy, the newest is kept."""
 
     def __init__(self, feed: Feed, run: RunId) -> None:
         self._feed = feed
@@ -43,7 +46,7 @@ class Watch:
         self._news: News | None = None
         self._has_looked = False
         self.only: frozenset[RunStatus] | None = None
-        """Which statuses are news; None: all. Who waits for an end is not woken for every step."""
+        """Statuses that are news; None: all. A caller that waits for a run's end is not woken for every step."""
         feed.watches.setdefault(run, []).append(self)
 
     def __enter__(self) -> Self:
@@ -57,12 +60,12 @@ class Watch:
             self._feed.watches.pop(self._run, None)
 
     async def news(self) -> News | None:
-        """The next news; None: something may have changed, look yourself. Raises EngineStopped once there will be none
-        any more, after a last look."""
+        """Waits for the next news. None: something may have changed, read the store. When the feed is closed it returns
+        None once, for a last reading, and raises EngineStopped after that."""
         closed = self._feed.closed
         if closed is not None and not self._rung.is_set():
             if self._has_looked:
-                raise EngineStopped(f"this engine has stopped, it will not hear of it: {closed}")
+                raise EngineStopped(f"this engine has stopped and gets no more news of the run: {closed}")
             self._has_looked = True
             return None
         await self._rung.wait()
@@ -72,14 +75,14 @@ class Watch:
         return news
 
     async def look(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """What the store says, asked again for a while if it does not answer. Once there will be no more news here the
-        store is asked once. Raises EngineStopped if it is closed by then, too."""
+        """Reads the store with `ask`, and tries again for a while if it does not answer. If the feed is closed it tries
+        once, and raises EngineStopped if the store does not answer."""
         if self._feed.closed is None:
             return await patiently(ask)
         try:
             return await ask()
         except StoreUnavailable as problem:
-            raise EngineStopped(f"nothing can be asked here any more: {self._feed.closed}") from problem
+            raise EngineStopped(f"this engine has stopped and its store is closed: {self._feed.closed}") from problem
 
     def ring(self, news: News | None) -> None:
         self._news = news
@@ -87,7 +90,7 @@ class Watch:
 
 
 class Feed:
-    """Tells watches and listeners that a run has got new events."""
+    """See the module's docstring."""
 
     def __init__(self) -> None:
         self.watches: dict[RunId, list[Watch]] = {}
@@ -95,7 +98,7 @@ class Feed:
         self._listeners: list[Listener] = []
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Calls `listener` for every run that has changed; returns how to stop that."""
+        """Calls `listener` for every run that has changed. Returns a function that ends this."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
@@ -103,7 +106,7 @@ class Feed:
         return Watch(self, run)
 
     def publish(self, run: RunId, last: Event, status: RunStatus) -> None:
-        """Events up to `last` are durable."""
+        """Tells watches and listeners of the run that its events up to `last` are durable."""
         watches = self.watches.get(run)
         if watches is not None:
             for watch in watches:
@@ -112,24 +115,24 @@ class Feed:
         for listener in tuple(self._listeners):
             try:
                 listener(run, last.seq, status)
-            except BaseException as problem:  # a listener must not keep others from hearing it, whatever it raises
+            except BaseException as problem:  # one listener must not keep the others from being called
                 if is_interrupt(problem):
                     raise
                 log.error("a listener failed", run=run, exc_info=problem)
 
     def close(self, reason: BaseException) -> None:
-        """There will be no more news here."""
+        """Wakes every watch for the last time; there will be no more news."""
         self.closed = reason
         self.wake_everybody()
 
     def wake(self, run: RunId, *, ended: bool = False) -> None:
-        """This run has changed where nobody here saw it, or has `ended`."""
+        """Wakes the watches of a run that another process has changed, or that has `ended` there."""
         for watch in self.watches.get(run, ()):
             if ended or watch.only is None:
                 watch.ring(None)
 
     def wake_everybody(self) -> None:
-        """Something may have changed that nobody here saw."""
+        """Wakes every watch: another process may have changed its run."""
         for watches in self.watches.values():
             for watch in watches:
                 watch.ring(None)

@@ -1,7 +1,7 @@
-"""A run's state out of what the store has of its history: all of it, or only how it began and ended.
+"""Folds a run's state from its stored history, which may be whole or shortened to its first and last event.
 
-Owns what a shortened history means: a run that is over and has no visits, so whatever is asked of it is refused as it
-would be of any finished run.
+Owns the meaning of a shortened history: the run has ended and has no visits, so the kernel refuses commands for it like
+those for any finished run.
 """
 
 from __future__ import annotations

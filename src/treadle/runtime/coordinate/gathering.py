@@ -1,7 +1,7 @@
-"""What the next transaction will write, while the last one is still being written.
+"""The batch that gathers for the next transaction while the last one is being written, and the items in it.
 
-Owns the order: decisions are committed in the order in which they were made, and what has to happen when they are
-durable happens in that order too.
+Owns the order: decisions are committed in the order in which they were made, and their answers, effects and news go out
+in that order, too.
 """
 
 from __future__ import annotations
@@ -21,30 +21,31 @@ from treadle.store.port import Batch, Commit, Fence, InboxAnswer
 
 
 class Item(Struct):
-    """A command on its way, and who wants to know what becomes of it."""
+    """A command on its way to a decision, and where it came from."""
 
     run: RunId
     command: Command
     workflow: str | None = None
-    """Of a run to be started."""
+    """Workflow of a run to be started; None for every other command."""
     future: asyncio.Future[InboxAnswer] | None = None
+    """Gets the durable answer; None: no caller waits for it."""
     row: int = 0
-    """The outbox row that asked for it: done with when the decision is."""
+    """Outbox row the command came from, 0: none. The row is removed in the transaction of the decision."""
     keeps_row: bool = False
-    """If it is refused the row stays: what is made of the refusal will settle it."""
+    """A refusal leaves the row in the outbox: the command that follows from the refusal removes it."""
     source: RunId | None = None
-    """The run of that row, where it is another one: only while that is owned here, the row is ours to settle."""
+    """Run whose outbox has the row, if it is another run. This node may remove the row only while it owns that run."""
     request: str = ""
-    """The inbox request it came from."""
+    """Inbox request the command came from; empty: none."""
     fresh: bool = False
-    """A run id made just now: nobody has to look whether it exists."""
+    """The run id was made just now, so the store need not be asked whether it exists."""
     keyed: bool = False
-    """Its idempotency key has been looked up: nobody was first."""
+    """The idempotency key has been looked up, and no run has it."""
     tries: int = 0
-    """How often deciding it has raised."""
+    """How often deciding the command has raised."""
     epoch: int = 0
-    """Lease epoch the work ran under; 0: it does not matter. If another node has held the shard since then, the work
-    was handed out anew and the report is stale, even if the shard has come back."""
+    """Lease epoch the work ran under; 0: any. If another node has held the shard since then, the work was handed out
+    anew and the report is stale, even if the shard has come back."""
 
 
 class Decided(Struct):
@@ -53,9 +54,9 @@ class Decided(Struct):
     item: Item
     hot: Hot | None
     local: list[f.Effect]
-    """What is done in this process as soon as the decision is durable."""
+    """Effects that this process carries out as soon as the decision is durable."""
     answer: InboxAnswer | None
-    """None: nobody asked, and it was not refused."""
+    """None: no caller waits for an answer, and the command was not refused."""
     commit: Commit | None = None
 
 
@@ -69,7 +70,7 @@ class Gathering(Struct):
     revived: list[int] = []
     answers: list[InboxAnswer] = []
     fences: tuple[Fence, ...] = ()
-    """Under which it was written."""
+    """Fences the batch was written under."""
 
     def __bool__(self) -> bool:
         return bool(self.decided or self.writes)
@@ -88,21 +89,22 @@ class Gathering(Struct):
 
     @property
     def writes(self) -> bool:
-        """Whether the store has to be asked at all."""
+        """Whether the batch has anything to write."""
         return bool(self.commits or self.done or self.parked or self.revived or self.answers)
 
     @property
     def runs(self) -> set[RunId]:
-        """Those it says something about."""
+        """Runs the batch is about."""
         runs = {decided.item.run for decided in self.decided}
         return runs | {answer.run for answer in self.answers if answer.run is not None}
 
     def keep_answers(self, is_kept: Callable[[RunId], bool]) -> None:
-        """The others are somebody else's to give."""
+        """Drops answers for runs this node no longer owns."""
         self.answers = [answer for answer in self.answers if answer.run is None or is_kept(answer.run)]
 
     def rest(self, *others: Gathering) -> Gathering:
-        """What belongs to no item, of this and of those behind it."""
+        """The writes of these batches that belong to no item: rows and answers that would be lost if only the items
+        were decided again."""
         every = (self, *others)
         rows = {decided.item.row for one in every for decided in one.decided}
         requests = {decided.item.request for one in every for decided in one.decided}
@@ -114,7 +116,7 @@ class Gathering(Struct):
         )
 
     def halves(self) -> tuple[Gathering, Gathering]:
-        """The same as two batches, in order."""
+        """Cuts the batch in two, in order."""
         first, second, middle = self.rest(), Gathering(), len(self.decided) // 2
         for number, decided in enumerate(self.decided):
             (first if number < middle else second).add(decided, decided.commit)
@@ -125,28 +127,28 @@ class Gathering(Struct):
 
 
 def answer_to(item: Item, rejection: Rejection | None = None, run: RunId | None = None) -> InboxAnswer | None:
-    """What the sender of an item is told: the run it is about, or why not. None for a report, which nobody waits for:
-    most items are one."""
+    """The answer to an item: its run, or the rejection. None if no caller waits and it was not refused: most items are
+    reports of work."""
     if rejection is None and item.future is None and not item.request:
         return None
     return InboxAnswer(item.request, rejection, None if rejection is not None else run or item.run, item.run)
 
 
 def refuse(item: Item, reason: BaseException) -> None:
-    """Its sender is told that nobody will say."""
+    """Fails the item's future: the outcome is unknown."""
     if item.future is not None:
         unanswered(item.future, reason)
 
 
 def unanswered(future: asyncio.Future[InboxAnswer], reason: BaseException) -> None:
-    """Whoever waits for it need not wait any longer."""
+    """Fails a future that will not get its answer. Raises nothing if it has one."""
     if not future.done():
         future.set_exception(EngineStopped(f"the engine has stopped, the outcome is unknown: {reason}"))
 
 
 def sort_effects(effects: list[f.Effect]) -> tuple[list[f.Effect], list[f.Effect]]:
-    """(for the store, for this process). Work that begins here at once needs no row: `busy` marks the run, and recovery
-    finds it. Timers are both: durable rows, and alarms."""
+    """Returns (effects for the store, effects for this process). Work that begins here at once needs no row: the store
+    marks the run `busy`, and recovery finds it by that mark. Timers go to both, as durable rows and as alarms."""
     kept: list[f.Effect] = []
     local: list[f.Effect] = []
     for effect in effects:

@@ -1,7 +1,8 @@
-"""Runs in memory: the state the next decision is made on.
+"""Hot runs: the states in memory on which the next decisions are made.
 
-Owns which runs are hot. A state here may be ahead of the store by what is being committed; it is never behind. A run
-that sleeps, ends or is many decisions old goes cold and is folded from its history when something happens to it.
+Owns which runs are hot. A state here may be ahead of the store by the decisions being committed; it is never behind. A
+run that has ended, or that has had no decision for long while memory is short, goes cold: it is folded from its history
+when the next command for it comes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from treadle.model.ids import RunId, TokenId
 from treadle.model.states import RUN_ENDED, Mode, TokenState
 
 HOT_MAX = 2_000
-"""States kept although nothing is going on in them. A small run is some 10 KiB, so this is about 20 MiB."""
+"""Runs kept in memory while they only wait. A small run takes some 10 KiB, so this is about 20 MiB."""
 
 
 class Hot(Struct):
@@ -25,21 +26,22 @@ class Hot(Struct):
 
     state: RunState
     attempts: set[TokenId]
-    """Visits somebody executes without a lease of their own: lost if this process dies."""
+    """Visits being executed without a lease of their own: their work is lost if this process dies."""
     unsettled: int = 0
-    """Decisions that are not durable yet."""
+    """Number of decisions that are not durable yet."""
     handed_out: set[TokenId] = set()
-    """Those of `attempts` that were handed out on this very state: begun in this process, or about to be. Recovery must
-    not take them for lost ones, although an executor may not have them in hand yet."""
+    """Visits of `attempts` that a decision on this very state handed out: begun in this process, or about to be.
+    Recovery must not take them for lost, although an executor may not have them in hand yet."""
     is_left: bool = False
-    """Its run became somebody else's. If it comes back, recovery finds what was decided on this state."""
+    """The run was given up to another node. If it comes back, recovery finds the work decided on this state."""
 
     def note(self, command: c.Command, effects: list[f.Effect]) -> bool:
-        """Keeps `attempts` after a decision; whether anybody is at work. A visit too many costs a look at recovery."""
+        """Updates `attempts` after a decision. Returns whether any visit is being executed. An extra entry only costs
+        one lookup at recovery."""
         state, attempts = self.state, self.attempts
         if isinstance(command, (c.FinishAttempt, c.FailAttempt)):
             token = state.tokens.get(command.token)
-            if token is None or token.attempt == command.attempt:  # else it was late, and a newer attempt is at work
+            if token is None or token.attempt == command.attempt:  # else it came late, and a newer attempt is at work
                 attempts.discard(command.token)
                 self.handed_out.discard(command.token)
         for effect in effects:
@@ -62,9 +64,9 @@ class Hots:
         self.by_run: dict[RunId, Hot] = {}
         self._max = hot_max
         self.are_offered = False
-        """Whether queue work is claimed by workers, each with a lease of its own."""
+        """Whether workers claim queue work, each under a lease of its own."""
         self.forgotten = 0
-        """How often states were forgotten because somebody else may have written: what was read before is old."""
+        """How often states were dropped because another node may have written. A history read before that is stale."""
 
     def __len__(self) -> int:
         return len(self.by_run)
@@ -73,7 +75,7 @@ class Hots:
         return self.by_run.get(run)
 
     def keep(self, run: RunId, state: RunState) -> Hot:
-        """A state that was just folded or is about to be born."""
+        """Makes a run hot, with a state that was just folded, or an empty one of a run about to start."""
         attempts = {
             token.id
             for token in state.tokens.values()
@@ -84,7 +86,7 @@ class Hots:
         return hot
 
     def drop(self, run: RunId) -> None:
-        """Forget it; the store knows better."""
+        """Forgets the state of a run; the next command folds it from the store."""
         self.by_run.pop(run, None)
 
     def clear(self) -> None:
@@ -92,7 +94,7 @@ class Hots:
         self.by_run.clear()
 
     def drop_unless(self, is_kept: Callable[[RunId], bool]) -> None:
-        """Forget the others."""
+        """Forgets the states of all other runs."""
         self.forgotten += 1
         for run in [run for run in self.by_run if not is_kept(run)]:
             self.by_run.pop(run).is_left = True
@@ -101,7 +103,7 @@ class Hots:
         return list(self.by_run.items())
 
     def cool(self, run: RunId, hot: Hot) -> None:
-        """After a commit: an ended run goes at once, others while there is room."""
+        """Called after a commit: an ended run goes cold at once; any other run stays as long as there is room."""
         if hot.unsettled or self.by_run.get(run) is not hot:
             return
         if hot.state.status in RUN_ENDED:
@@ -111,8 +113,8 @@ class Hots:
             self._evict_one()
 
     def _evict_one(self) -> None:
-        """The oldest that nothing is going on in. Busy ones met on the way move to the end: they are looked at once per
-        round, not once per commit."""
+        """Drops the oldest run that only waits. Busy runs met on the way move to the end, so that each is visited once
+        per round and not once per commit."""
         for _ in range(8):
             run = next(iter(self.by_run))
             hot = self.by_run.pop(run)
@@ -122,7 +124,7 @@ class Hots:
 
 
 def is_executed_here(state: RunState, token: Token) -> bool:
-    """Whether an engine's own process is, or was, at work for this visit."""
+    """Whether the process of an engine is, or was, executing this visit."""
     if token.state not in (TokenState.DISPATCHED, TokenState.EXECUTING):
         return False
     if token.mode is Mode.COMPENSATION:
@@ -132,6 +134,6 @@ def is_executed_here(state: RunState, token: Token) -> bool:
 
 
 def is_on_a_queue(state: RunState, token: Token) -> bool:
-    """Whether the visit's work may have to wait for somebody to take it up."""
+    """Whether the visit's work waits in a queue, or for its turn under a concurrency limit."""
     node = state.graph.nodes[token.node].definition
     return token.mode is Mode.FORWARD and (node.queue is not None or node.concurrency is not None)

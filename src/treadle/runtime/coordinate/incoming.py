@@ -1,8 +1,8 @@
-"""Commands on their way to a decision, in the order in which they are taken.
+"""The coordinator's queue: commands on their way to a decision, in the order in which they are taken.
 
-Owns the order: what has to be decided again comes first, then what waited for its run to be folded, in the order in
-which those became ready, then everything else as it came. So commands about one run keep their order, and children
-that were asked for together are started as they were asked for.
+Owns the order. First come commands whose decision was not committed, then commands that waited for their run to be
+folded, in the order in which the runs became ready, then all others as they came. So commands about one run keep their
+order, and children that were asked for together are started in that order.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Incoming:
         yield from self._came
 
     def give_back(self, items: Iterable[Item]) -> None:
-        """They were taken once, and had to wait. What is to be decided again may hold some of the same run that came
-        after them: those had no turn yet."""
+        """Requeues items that were taken and had to wait for their run. If commands of the same runs are to be decided
+        again, they came after these items, so these items go in front of them."""
         items = list(items)
         runs = {item.run for item in items}
         if any(item.run in runs for item in self._again):
@@ -43,11 +43,11 @@ class Incoming:
             self._returned.extend(items)
 
     def put_first(self, items: list[Item]) -> None:
-        """They were decided once, and it does not count."""
+        """Requeues items whose decision was not committed."""
         self._again.extendleft(reversed(items))
 
     def take(self) -> Item | None:
-        """Whose turn it is; None if there is nobody."""
+        """Takes the next item; None if the queue is empty."""
         if self._again:
             return self._again.popleft()
         if self._returned:

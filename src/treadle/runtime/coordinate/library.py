@@ -1,11 +1,11 @@
 """The deployed workflows: documents of the store, compiled when they are first needed.
 
-Owns the graphs. Promises the kernel's catalog port: the newest version of every name is known without waiting, an older
-one after `graph`. A version is immutable, so nothing here ever goes stale except which version is the newest, and
-`refresh` says that.
+Owns the graphs. Implements the kernel's catalog port: the newest version of every name is found without waiting, an
+older one once `graph` has read it. A version is immutable, so only the number of the newest version can become stale;
+`refresh` reads it anew.
 
-What is for the eye, a workflow's `canvas`, is its drawing: a document of its own beside the version, which may change
-without a new one. No graph holds it, and no engine reads it.
+A workflow's `canvas` is its drawing, the layout that an editor shows. It is a document of its own beside the version
+and may change without a new version. No graph holds it, and no engine reads it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from treadle.store.port import Store, StoredDocument
 Json = Any
 KIND = "workflow"
 DRAWING = "_drawing"
-"""Named `<workflow>@<version>`, which no workflow can be called; only the newest state of each is kept."""
+"""Kind of the documents with drawings. Their names are `<workflow>@<version>`; only the newest drawing is kept."""
 
 
 class VersionMissing(Exception):
-    """The kernel asked for a version that is not in memory, or for the newest of a name nobody here has heard of: read
-    it, then decide again."""
+    """The kernel asked for a version that is not in memory, or for the newest version of an unknown name. The
+    coordinator reads it from the store and decides again."""
 
     def __init__(self, name: str, version: int | None) -> None:
         super().__init__(f"{name} version {version or 'unknown'}")
@@ -48,24 +48,24 @@ class Library:
         self._graphs: dict[tuple[str, int], ExecutionGraph] = {}
         self._absent: set[tuple[str, int]] = set()
         self._given: dict[str, tuple[Workflow, ExecutionGraph]] = {}
-        """What was last deployed under each name: people start runs with the definition in hand, again and again."""
+        """By name: the object last deployed, and its graph. Many programs deploy the same object before every run."""
         self._drawn: dict[str, Workflow] = {}
-        """Whose drawing was last put here under each name."""
+        """By name: the object whose drawing was last kept."""
         self._deployed = 0
         self.cel_bytes_max = CEL_BYTES_MAX
-        """How much data an expression may read: an operator's setting. Holds for graphs compiled from now on."""
+        """How much data an expression may read, as set by the operator. Applies to graphs compiled from now on."""
 
     async def refresh(self) -> None:
-        """Learns which versions are the newest."""
+        """Reads the newest version of every workflow."""
         deployed = -1
-        while deployed != self._deployed:  # else the list may be older than what was deployed here meanwhile
+        while deployed != self._deployed:  # a version deployed here meanwhile may not be in the list
             deployed = self._deployed
             documents = await self._store.documents(KIND)
         self._newest = {document.name: document for document in documents}
         self._absent.clear()
 
     async def refresh_some(self, names: Iterable[str]) -> None:
-        """The same of a few: there may be thousands, and each is a whole definition."""
+        """Reads the newest version of these workflows only: there may be thousands, and each is a whole definition."""
         for name in names:
             for document in await self._store.documents(KIND, name):
                 known = self._newest.get(name)
@@ -74,11 +74,12 @@ class Library:
         self._absent.clear()
 
     def names(self) -> list[str]:
-        """Every deployed workflow."""
+        """Names of all deployed workflows, sorted."""
         return sorted(self._newest)
 
     async def deploy(self, workflow: Workflow) -> ExecutionGraph:
-        """Makes a version of it; deploying the newest again changes nothing, and the same object costs nothing."""
+        """Deploys a workflow as a new version. Deploying the newest version again changes nothing; deploying the same
+        object again does not even ask the store."""
         same = self._given.get(workflow.workflow)
         if same is not None and same[0] is workflow and same[1].version == self.newest(workflow.workflow):
             return same[1]
@@ -94,7 +95,7 @@ class Library:
         return self._graphs[key]
 
     async def drawing(self, name: str, version: int) -> Json:
-        """What a version looks like; None if nobody has drawn it. Version 0.1 kept it in the definition."""
+        """The drawing of a version; None if it has none. Version 0.1 of Treadle kept it in the definition."""
         kept = await self._store.documents(DRAWING, _drawing_name(name, version))
         if kept:
             return kept[0].body
@@ -102,7 +103,7 @@ class Library:
         return documents[0].body.get("canvas") if documents else None
 
     async def draw(self, name: str, version: int, drawing: Json) -> bool:
-        """Keeps what a version looks like from now on; whether that has changed anything."""
+        """Keeps the drawing of a version. Returns whether it has changed."""
         if await self.drawing(name, version) == drawing:
             return False
         hash = hashlib.sha256(msgspec.json.encode(drawing, order="sorted")).hexdigest()
@@ -110,8 +111,8 @@ class Library:
         return True
 
     async def draw_deployed(self, workflow: Workflow, version: int) -> bool:
-        """The same with what a definition brings along. One without a drawing leaves the drawing as it is, and the same
-        object costs nothing."""
+        """Keeps the drawing in a definition; a definition without one leaves the kept drawing alone. Returns whether it
+        has changed. The same object given again does not ask the store."""
         if workflow.canvas is None or self._drawn.get(workflow.workflow) is workflow:
             return False
         changed = await self.draw(workflow.workflow, version, workflow.canvas)
@@ -119,12 +120,12 @@ class Library:
         return changed
 
     def newest(self, name: str) -> int | None:
-        """Which version is the newest, as far as is known here."""
+        """Number of the newest version known in this process; None: the name is unknown."""
         document = self._newest.get(name)
         return document.version if document is not None else None
 
     async def graph(self, name: str, version: int | None = None) -> ExecutionGraph | None:
-        """The graph of a version, the newest for None; read from the store if need be."""
+        """The graph of a version, None for the newest. Reads the store if need be. Returns None if there is none."""
         try:
             found = self.lookup(name, version)
         except VersionMissing:
@@ -143,8 +144,8 @@ class Library:
         return found
 
     def lookup(self, name: str, version: int | None) -> ExecutionGraph | None:
-        """The kernel's question. That there is no such name is only said when the store was asked: whoever deployed it
-        may have been quicker than the word of it."""
+        """The graph of a version for the kernel, which cannot wait. Returns None only after the store was asked:
+        another process may have deployed the workflow a moment ago. Raises VersionMissing if the store must be read."""
         if version is None:
             document = self._newest.get(name)
             if document is not None:
@@ -178,13 +179,13 @@ class Library:
 
 
 def not_deployed(workflow: str, version: int) -> Rejection:
-    """The refusal of a start whose workflow, or that version of it, was never deployed. Version 0: any."""
+    """The rejection of a start whose workflow, or that version of it, was never deployed. Version 0: any."""
     which = f"version {version} of it" if version else "it"
     return Rejection("NOT_FOUND", f"there is no workflow {workflow!r}: deploy {which} first")
 
 
 def _bare(workflow: Workflow) -> Workflow:
-    """Without its drawing."""
+    """The workflow without its drawing."""
     return workflow if workflow.canvas is None else msgspec.structs.replace(workflow, canvas=None)
 
 

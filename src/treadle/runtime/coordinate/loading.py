@@ -1,8 +1,8 @@
-"""Runs that are not in memory, and starts that have to look first.
+"""Loads runs that are not in memory, and looks up the idempotency keys of starts.
 
-Owns the waiting lines: commands for a run that is being folded, and starts by an idempotency key that is being looked
-up. Promises that commands keep their order per run, and that of several starts with one key one is decided and the
-others find its run. Must not decide.
+Owns the commands that wait: for a run that is being folded, or for a key that is being looked up. Promises that
+commands keep their order per run, and that of several starts with one key one is decided and the others get its run.
+Must not decide.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from treadle.runtime.coordinate.library import Library, VersionMissing
 from treadle.store.port import InboxAnswer, RunQuery
 
 UNREADABLE_S = 1.0
-"""So long a run that could not be read is not read again, and whoever asks is told the same: asked for sixty times a
-second it slowed its neighbours by 5 %, most of it for reading, failing and saying so."""
+"""For this long a run that could not be read is not read again, and every command for it gets the same refusal. A run
+asked for sixty times a second slowed the others by 5 %, mostly by being read, failing and being logged."""
 UNREADABLE_MAX = 1_000
 FOLD_IN_THREAD = 5_000
-"""Events from which on folding a history is done beside the loop: it takes some 10 µs per event."""
+"""Histories of at least so many events are folded in a thread: folding takes some 10 µs per event."""
 
 
 log = logger("treadle.loading")
@@ -56,20 +56,20 @@ class Loading:
         self._hots = hots
         self._spawn = spawn
         self._requeue = requeue
-        """Puts items back, before those that came later."""
+        """Puts items back into the queue, before those that came later."""
         self._failed = failed
-        """What an item needs to know cannot be read, now or ever."""
+        """Called with an item whose run or key cannot be read, and the exception."""
         self._found = found
-        """A run with the key of this start exists."""
+        """Called with a start whose idempotency key belongs to a run already, and that run."""
         self._owns = owns
         self._is_over = is_over
         self.by_run: dict[RunId, list[Item]] = {}
-        """What waits for a run that is being folded."""
+        """Items that wait for a run that is being folded."""
         self._keys: dict[tuple[str, str], list[Item]] = {}
         self._reading: dict[RunId, tuple[int, asyncio.Future[RunState | None]]] = {}
-        """Histories being folded for readers, with how much had been written when that began."""
+        """Folds under way for readers, with the number of batches settled when each began."""
         self._unreadable: dict[RunId, tuple[float, Exception]] = {}
-        """Runs that could not be read a moment ago: until when that is believed, and why."""
+        """Runs that could not be read a moment ago: when to try again, and the exception."""
 
     def __contains__(self, run: RunId) -> bool:
         return run in self.by_run
@@ -82,7 +82,7 @@ class Loading:
         return [item for items in (*self.by_run.values(), *self._keys.values()) for item in items]
 
     def load(self, item: Item) -> None:
-        """The item comes back when its run is hot, or `fresh` if there is no such run."""
+        """Requeues the item when its run is hot, or as `fresh` if there is no such run."""
         waiting = self.by_run.get(item.run)
         if waiting is not None:
             waiting.append(item)
@@ -95,7 +95,8 @@ class Loading:
         self._spawn(self._loaded(item.run))
 
     def reload(self, run: RunId, items: list[Item], missing: VersionMissing | None = None) -> None:
-        """A state was changed half-way: fold it anew, once everything decided on it before is durable."""
+        """Folds a run anew, once everything decided on it before is durable: a decision that raised has left its state
+        half changed."""
         self.by_run.setdefault(run, []).extend(items)
 
         async def again() -> None:
@@ -106,8 +107,8 @@ class Loading:
         self._spawn(again())
 
     def look_up(self, item: Item, key: str) -> None:
-        """Whether a run with this key exists: `found`, or the item comes back `keyed`. Others with the same key wait
-        for what becomes of it."""
+        """Looks for a run with this key. If there is one, `found` is called; else the item is requeued as `keyed`.
+        Other starts with the same key wait until this one is answered."""
         assert item.workflow is not None
         place = (item.workflow, key)
         waiting = self._keys.get(place)
@@ -118,8 +119,8 @@ class Loading:
         self._spawn(self._looked_up(item, place))
 
     async def state(self, run: RunId) -> RunState | None:
-        """A run's state for reading, None if there is no such run. A thousand who ask at once, as the rows of a wide
-        fan-out do after a restart, share one fold, as long as nothing was written meanwhile."""
+        """A run's state for reading, None if there is no such run. A thousand callers at once, like the rows of a wide
+        fan-out after a restart, share one fold as long as nothing was written meanwhile."""
         written, reading = self._reading.get(run, (-1, None))
         if reading is None or written != self._committer.settled:
             reading = asyncio.ensure_future(self._read(run))
@@ -139,7 +140,7 @@ class Loading:
         try:
             if missing is not None:
                 await reliably(lambda: self._library.graph(missing.name, missing.version or None), self._is_over)
-            state = await self._current(run)  # one of its own: it will be changed
+            state = await self._current(run)  # not shared with readers: decisions change it
             second = await self._second(self.by_run[run]) if state is None else {}
         except Exception as problem:
             log.error("a run cannot be read", run=run, exc_info=problem)
@@ -168,7 +169,7 @@ class Loading:
         return await asyncio.to_thread(fold, graph, history)
 
     async def _current(self, run: RunId) -> RunState | None:
-        """As the store has it; not as it was before somebody else may have written."""
+        """The state as the store has it. Reads again if another node may have written during the reading."""
         while True:
             forgotten = self._hots.forgotten
             state = await self._read(run)
@@ -176,7 +177,7 @@ class Loading:
                 return state
 
     async def _second(self, items: list[Item]) -> dict[int, RunId]:
-        """Starts whose key was free when they were decided, and is not any more: another node was first."""
+        """Runs of starts whose key was free when it was looked up and is taken now: another node was first."""
         keyed = [item for item in items if item.keyed]
         runs = {id(item): await self._with_key((item.workflow or "", _key(item))) for item in keyed}
         return {item: run for item, run in runs.items() if run is not None}
@@ -199,7 +200,7 @@ class Loading:
         return rows[0].run if rows else None
 
     async def _first(self, item: Item) -> None:
-        """Until the item that came first has been answered durably."""
+        """Requeues the first start with a key and waits for its durable answer, so that later ones find its run."""
         decided: asyncio.Future[InboxAnswer] = asyncio.get_running_loop().create_future()
         outer, item.future = item.future, decided
         item.keyed = True

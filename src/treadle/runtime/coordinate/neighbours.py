@@ -1,4 +1,4 @@
-"""The engine around a coordinator, as the coordinator sees it: `deliver.core.Core` in production."""
+"""The port through which a coordinator calls the engine around it; `deliver.core.Core` implements it."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ class Neighbours(Protocol):
         """Requests of these runs in the inbox have been answered."""
 
     async def recover(self) -> None:
-        """The outcome of a commit was unknown and the store answers again: delivers what was left undone."""
+        """A commit failed and the store answers again: carries out effects that may have been left undone."""
 
     def not_here(self, item: Item) -> None:
-        """Takes an item whose run is not, or no longer, decided for by this coordinator."""
+        """Takes an item whose run this coordinator does not own, or owns no longer."""
 
     def lost(self, shards: Collection[int]) -> None:
         """The store says that these shards belong to another node."""
 
     def fenced(self) -> None:
-        """The coordinator has stopped because its runs belong to another process: their work is executed there, too."""
+        """The coordinator has stopped because its runs belong to another process: stops their work here, since that
+        process executes it."""
 
     def defect(self, problem: Exception) -> None:
-        """Deciding has raised. Production logs it and goes on with other runs; a test must not."""
+        """Deciding has raised. Production goes on with other runs; a test fails."""

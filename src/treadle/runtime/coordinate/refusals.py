@@ -1,7 +1,8 @@
-"""Commands nobody can carry out: deciding raises, the run cannot be read, what was decided cannot be written.
+"""Refuses commands that cannot be carried out: deciding raises, the run cannot be read, or the decision cannot be
+written.
 
-Owns what becomes of them: whoever asked is told, an outbox row that asked is parked where people find it, an attempt is
-not left at work for ever. Promises that other commands do not notice. Must not touch a state.
+Owns the consequences: the caller gets a rejection, the outbox row of the command becomes a dead letter, and an attempt
+whose result cannot be written fails. Promises that other commands are not affected. Must not touch a state.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ class Refusals:
         put: Callable[[Item], None],
     ) -> None:
         self._defect = defect
-        """Called with what deciding has raised."""
+        """Called with the exception that deciding has raised."""
         self._park = park
         self._answer = answer
         self._put = put
 
     def undecidable(self, item: Item, problem: Exception) -> bool:
-        """Deciding has raised: a defect of ours, or of a definition. Whether it is worth another try, on a fresh state;
-        there is one."""
+        """Deciding has raised: a defect of Treadle, or of a definition. Returns whether to try again on a state read
+        from the store, which is done once; then the command is refused."""
         command = type(item.command).__name__
         log.error("deciding failed", run=item.run, command=command, exc_info=problem)
         self._defect(problem)
@@ -48,14 +49,14 @@ class Refusals:
         return False
 
     def unreadable(self, item: Item, problem: Exception) -> None:
-        """Its run, or its key, cannot be looked up."""
+        """Refuses an item whose run or idempotency key cannot be read."""
         text = f"{item.run} cannot be read: {type(problem).__name__}: {problem}"
         self._give_up(item, Rejection("INVALID_STATE", f"{text}. `treadle fsck` says more; nothing was changed"))
 
     def unwritable(self, item: Item, problem: Exception) -> None:
-        """What was decided cannot be packed: a value in it is to blame."""
+        """Refuses an item whose decision holds a value that cannot be packed."""
         command = item.command
-        text = f"what follows from {type(command).__name__} cannot be written: {type(problem).__name__}: {problem}"
+        text = f"the events of {type(command).__name__} cannot be written: {type(problem).__name__}: {problem}"
         if isinstance(command, c.FinishAttempt):
             failed = c.FailAttempt(command.token, command.attempt, Error("SCHEMA", text), command.tries, command.worker)
             self._put(Item(item.run, failed))

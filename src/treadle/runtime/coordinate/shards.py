@@ -1,11 +1,14 @@
-"""Which shards of the runs this node may decide for, and with which fences it writes.
+"""The shards this node owns, and the fences it writes under.
 
-Owns the set of shards. Two rights, and the second outlives the first by a moment: to decide (`owns`), and to write what
-has been decided (`fences`). Handing a shard over takes the first away at once and the second when everything decided is
-durable. A shard is in doubt when its lease may have run out and nobody has said yet who has it: it has neither right,
-but what is executed for it goes on. If it comes back and nobody had it meanwhile, its tenure goes on: reports of work
-that was begun before count. A store of one shard is owned whole: nobody has to compute where a run belongs. Must not
-know how shards are come by (`membership`) nor what else has to go when one is lost (`core`).
+Owns the set of shards. There are two rights: to decide (`owns`), and to write decisions (`fences`). Handing a shard
+over takes the first right away at once, and the second when everything decided is durable.
+
+A shard is in doubt when its lease may have run out and the store has not yet said which node holds it. Then this node
+has neither right, but work for the shard's runs goes on. If the shard comes back and no other node has held it
+meanwhile, its tenure goes on: reports of work that was begun before are accepted.
+
+On a store of one shard this node owns all runs, and no shard of a run has to be computed. Must not know how shards are
+gained (`membership`) nor what else must stop when one is lost (`core`).
 """
 
 from __future__ import annotations
@@ -19,8 +22,8 @@ from treadle.store.rows import shard_of
 
 
 class Moved(Exception):
-    """The run belongs, or belongs by now, to another node. What was asked was surely not written: ask there. Never
-    leaves this room."""
+    """Another node owns the run, or owns it by now. The command was surely not written: send it to that node. This
+    exception never reaches a user."""
 
     def __init__(self, run: RunId) -> None:
         super().__init__(f"run {run} is coordinated by another node")
@@ -33,7 +36,7 @@ class Shards:
     def __init__(self, count: int) -> None:
         self.count = count
         self.fences: dict[int, Fence] = {}
-        """By shard. What may be written."""
+        """By shard: the fence under which its decisions may be written."""
         self.doubted: dict[int, Fence] = {}
         """By shard in doubt: the fence it had."""
         self._since: dict[int, int] = {}
@@ -42,25 +45,25 @@ class Shards:
 
     @property
     def is_shared(self) -> bool:
-        """Whether other nodes may own a part of the runs."""
+        """Whether other nodes may own some of the runs."""
         return self.count > 1
 
     @property
     def owned(self) -> tuple[int, ...]:
-        """What is decided for here, in order."""
+        """The shards this node decides for, in order."""
         return tuple(sorted(self._owned))
 
     def of(self, name: str) -> int:
-        """Where a run, or anything else with a name, belongs."""
+        """The shard of a run, or of anything else with a name."""
         return shard_of(RunId(name), self.count)
 
     def owns(self, name: str) -> bool:
-        """Whether decisions about it are made here."""
+        """Whether this node decides for the run or name."""
         return shard_of(RunId(name), self.count) in self._owned
 
     def epoch_of(self, name: str) -> int:
-        """Of the lease its shard is held by, or was before it came into doubt; 0: by none, or nobody else can have held
-        it meanwhile."""
+        """Epoch of the lease under which this node holds the shard, or held it before it came into doubt. 0: it does
+        not hold it, or the store has one shard and epochs need not be compared."""
         if self.count == 1:
             return 0
         shard = shard_of(RunId(name), self.count)
@@ -68,20 +71,20 @@ class Shards:
         return fence.epoch if fence is not None else 0
 
     def is_current(self, name: str, epoch: int) -> bool:
-        """Whether nobody else has held its shard since it was held here with that epoch."""
+        """Whether this node holds the shard, and no other has held it since it was held here with that epoch."""
         shard = shard_of(RunId(name), self.count)
         fence = self.fences.get(shard)
         return fence is not None and self._since[shard] <= epoch <= fence.epoch
 
     def is_in_doubt(self, name: str, epoch: int) -> bool:
-        """Whether it may turn out that nobody else has held its shard since then."""
+        """Whether the shard is in doubt, and may turn out to have been held by no other node since that epoch."""
         shard = shard_of(RunId(name), self.count)
         fence = self.doubted.get(shard)
         return fence is not None and self._since[shard] <= epoch <= fence.epoch
 
     def gain(self, fences: Collection[Fence]) -> list[int]:
-        """Returns the shards whose tenure begins anew. A lease that is taken after it has run out has the next epoch;
-        if the epoch is further on, somebody else has had the shard."""
+        """Adds shards with their new fences. Returns those whose tenure begins anew. A node that takes its own lease
+        again after it ran out gets the next epoch; if the epoch is further on, another node has had the shard."""
         anew = []
         for fence in fences:
             before = self.fences.get(fence.shard) or self.doubted.pop(fence.shard, None)
@@ -93,36 +96,36 @@ class Shards:
         return anew
 
     def doubt(self, shards: Collection[int]) -> None:
-        """Nothing is decided for them nor written before it is known who has them."""
+        """Takes both rights away until the store has said which node holds these shards."""
         self.leave(shards)
         for shard in shards:
             self.doubted[shard] = self.fences.pop(shard)
 
     def leave(self, shards: Collection[int]) -> None:
-        """Nothing more is decided for them; what has been may still be written."""
+        """Takes the right to decide away. Decisions made before may still be written."""
         self._owned -= frozenset(shards)
 
     def lose(self, shards: Collection[int]) -> None:
-        """Nothing more is decided for them nor written."""
+        """Takes both rights away for good."""
         self.leave(shards)
         for shard in shards:
             self.fences.pop(shard, None)
             self.doubted.pop(shard, None)
 
     def holds(self, name: str) -> bool:
-        """Whether what has been decided about it may be written."""
+        """Whether decisions about the run may be written."""
         return shard_of(RunId(name), self.count) in self.fences
 
     def still_held(self, conflict: StoreConflict, fences: tuple[Fence, ...]) -> StoreConflict:
-        """A refusal of a batch under these fences, about those shards only that are held by one of them: a shard that
-        has come back with a new lease since then, or was given up here, is not lost by it."""
+        """The store refused a batch under these fences. Returns that conflict, with only those shards that are still
+        held under one of the fences. A shard that came back with a new lease, or was given up, is not lost by it."""
         if not self.is_shared:
             return conflict
         held = [shard for shard in conflict.shards if self.fences.get(shard) in fences]
         return StoreConflict(conflict.kind, "another node has taken them over", held)
 
     def covering(self, runs: Iterable[RunId]) -> tuple[Fence, ...]:
-        """The fences a batch about these runs needs. Raises StoreConflict, as the store would, where there is none."""
+        """The fences a batch about these runs needs. Raises StoreConflict, as the store would, if one is missing."""
         if self.count == 1:
             return tuple(self.fences.values())
         touched = {self.of(run) for run in runs}
