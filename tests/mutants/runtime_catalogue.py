@@ -89,15 +89,9 @@ RUNTIME_MUTANTS = [
         "if attempt >= 1:",
     ),
     bug(
-        "refused-child-start-is-not-told-to-the-parent",
-        "deliver/delivery.py",
-        "                self._coordinator.tell(row.run, ended, row.id)  # a crash before that finds the row again\n",
-        "                self._coordinator.settle(row.id)\n",
-    ),
-    bug(
         "work-held-by-a-pause-never-begins",
         "deliver/delivery.py",
-        "            if self._held and one.item.run in self._held:\n                self._let_go_on(one)\n",
+        "            self._own_work.decided(one)\n",
         "",
     ),
     # Recovery and inbox
@@ -115,19 +109,19 @@ RUNTIME_MUTANTS = [
     ),
     bug(
         "request-is-taken-up-twice",
-        "deliver/recovery.py",
+        "deliver/inbox.py",
         "                self._taken.add(request.id)\n",
         "",
     ),
     bug(
         "inbox-is-read-out-of-order",
-        "deliver/recovery.py",
+        "deliver/inbox.py",
         "        for request in requests:\n            if request.id not in self._taken:",
         "        for request in reversed(requests):\n            if request.id not in self._taken:",
     ),
     bug(
         "request-of-a-run-that-left-is-never-taken-up-again",
-        "deliver/recovery.py",
+        "deliver/inbox.py",
         "        self._taken.discard(request)\n",
         "        pass\n",
     ),
@@ -136,8 +130,8 @@ RUNTIME_MUTANTS = [
         "timers-are-forgotten-at-recovery",
         "deliver/core.py",
         "        await self._reliably(self.timers.turn_page)\n"
-        "        await self._reliably(lambda: self.recovery.recover(shards, graceful))",
-        "        await self._reliably(lambda: self.recovery.recover(shards, graceful))",
+        "        await self._reliably(lambda: self._make_up(shards, graceful))",
+        "        await self._reliably(lambda: self._make_up(shards, graceful))",
     ),
     bug(
         "committed-timer-is-not-armed",
