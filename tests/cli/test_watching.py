@@ -120,7 +120,7 @@ def test_a_store_that_does_not_answer_is_told_once(
 
 def test_who_only_asks_sees_no_log(capsys: pytest.CaptureFixture[str]) -> None:
     async def verb() -> int:
-        structlog.get_logger("treadle.store").info("no notices for now, only slow looks")
+        structlog.get_logger("treadle.store").info("no notices for now: the store is polled instead")
         structlog.get_logger("treadle.store").warning("a heartbeat failed")
         return 0
 

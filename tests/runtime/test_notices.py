@@ -184,7 +184,7 @@ async def test_no_password_is_logged_while_there_is_no_server(
         await channel.close()
     shown = capsys.readouterr()
     said = caplog.text + shown.out + shown.err + str(logs)
-    assert "only slow looks" in said
+    assert "the store is polled instead" in said
     assert password not in said
 
 

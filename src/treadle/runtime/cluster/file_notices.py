@@ -1,7 +1,7 @@
-"""Notices between the processes on one file: Unix datagram sockets.
+"""Notices between the processes on one file, sent over Unix datagram sockets.
 
-Owns the two ends. The owner of a store listens at a bell; others ring it after they have put something into the inbox,
-and may leave an address of their own to be told when something was committed. See `store.notices` for what is said.
+Owns both ends. The owner of a store listens on a socket. Other processes send to it after they have put something into
+the inbox, and may leave an address of their own to be told when something was committed. `store.notices` has the kinds.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from pathlib import Path
 from treadle.store.notices import AWAIT, EVERY_S, NEWS, WANT, Heard
 
 HOME_MAX = 90
-"""The address of a Unix socket has some hundred bytes; a temporary directory may be deeper than that."""
+"""The address of a Unix socket has at most some hundred bytes; a temporary directory may be deeper."""
 SUBSCRIBERS_MAX = 256
 
 
 class FileNotices:
-    """Between the processes on a file. They ring its owner, and leave an address of their own to be told when there are
-    news: of which run is not said, one machine has few watchers. `owner`: where the owner listens by now; None for the
-    owner itself."""
+    """Notices between the processes on a file. They send to its owner, and leave an address of their own to be told of
+    news. News do not name the run: one machine has few watchers. `owner` gives the current address of the owner; None
+    for the owner itself."""
 
     def __init__(self, owner: Callable[[], str | None] | None = None) -> None:
         self._owner = owner
@@ -57,7 +57,7 @@ class FileNotices:
 
 
 class NoticeSocket:
-    """One listening end. `rung` is called on the event loop with the datagram."""
+    """One listening socket. `rung` is called on the event loop with each datagram."""
 
     def __init__(self, rung: Callable[[bytes], None]) -> None:
         self._rung = rung
@@ -73,7 +73,8 @@ class NoticeSocket:
         self._loop.add_reader(self._socket, self._read)
 
     def send(self, address: str, message: bytes) -> bool:
-        """Whether somebody may have heard it. A full buffer means that they have not read the last one yet."""
+        """Whether the message may have been heard. A full buffer means that the receiver has not read the last one
+        yet."""
         try:
             self._socket.sendto(message, address)
         except BlockingIOError:
@@ -97,7 +98,7 @@ class NoticeSocket:
 
 
 def clear_away(address: str) -> None:
-    """Removes what a bell that was killed has left behind."""
+    """Removes the socket file that a killed process has left behind."""
     with contextlib.suppress(OSError):
         Path(address).unlink()
         Path(address).parent.rmdir()
@@ -113,7 +114,8 @@ class Subscribers:
         self._pending = False
 
     def add(self, address: str) -> None:
-        """Whoever subscribes last stays longest. A new one looks once more: only now it is sure to be told."""
+        """Adds a subscriber; the oldest is dropped if there are too many. A new subscriber is told at once, because
+        news before now may have been missed."""
         if address in self._addresses:
             return
         if len(self._addresses) >= SUBSCRIBERS_MAX:
@@ -122,7 +124,7 @@ class Subscribers:
         self._bell.send(address, NEWS.encode())
 
     def tell(self) -> None:
-        """There are news; free while nobody listens."""
+        """Tells the subscribers that there are news. Costs nothing while there are none."""
         if self._addresses and not self._pending:
             self._pending = True
             self._loop.call_later(EVERY_S, self._send)

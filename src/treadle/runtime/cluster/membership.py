@@ -1,23 +1,23 @@
-"""A node among others on one store: says that it is alive, takes its share of the shards, gives back what is too much.
+"""The membership of a node on a shared store: sends heartbeats, takes its share of the shards, gives back the surplus.
 
-Owns the heartbeat and which shards this node reaches for. Promises that what a dead node held is taken over after its
-lease (`ttl_ms`) and a beat, or with the next beat of a node on its machine, which sees that its process is gone; that a
-node nobody has heard of for as long stops writing by itself, although fencing would refuse it anyway; that shards move
-only as `balance` says, and in good order (`Core.hand_over`). Everything is compared by the store's clock; durations by
-one that nobody can set. Must not know runs.
+Owns the heartbeat and the choice of shards. Promises that the shards of a dead node are taken over one beat after its
+lease (`ttl_ms`) has run out, or with the next beat of a node on the same machine, which sees that the process is gone;
+that a node whose beats fail for a whole lease stops writing by itself, although fencing would refuse its writes anyway;
+that shards move only as `balance` says, and in good order (`Core.hand_over`). Instants are compared by the store's
+clock, durations by a clock that cannot be set. Must not know runs.
 
     beat ─► standing ─► lost: mine no longer        ─► core.lose
       ▲          │────► too many: above my share    ─► core.hand_over ─► others are nudged
       │          └────► free: dealt to me           ─► lease ─► core.gain
-      └── every ttl/4, or when somebody says that something has changed
+      └── every ttl/4, or when a notice says that something has changed
 
 Failure
-    a beat fails              tried again soon; the leases live on until a ttl after the last one that succeeded
-    it fails for a ttl        everything is in doubt: nothing is decided or written, work in hand goes on. The next beat
-                              that succeeds shows what others have taken; the rest is taken back, and if nobody had it
-                              meanwhile its work is still this node's own
-    the answer gets lost      the store may hold leases for this node that it does not know: the next beat shows them,
-                              and they are taken up like others
+    a beat fails              it is tried again soon; the leases last until a ttl after the last successful beat
+    it fails for a ttl        all shards are in doubt: nothing is decided or written, work in hand goes on. The next
+                              successful beat shows which shards others have taken. The rest is taken back; if no other
+                              node had a shard meanwhile, its work is still this node's own
+    the answer gets lost      the store may hold leases for this node that it does not know of: the next beat shows
+                              them, and they are taken up like others
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from treadle.store.members import Member, Members, Standing
 from treadle.store.port import Fence
 
 TTL_MS = 10_000
-"""Longer than a pause of the garbage collector, a busy machine or a restart of the database; not so long that somebody
-who waits for a run whose node has died begins to wonder."""
+"""Longer than a pause of the garbage collector, a busy machine or a restart of the database; short enough for a user
+who waits for a run whose node has died."""
 BEATS = 4
-"""Per ttl: three may be lost or late."""
+"""Beats per ttl: three in a row may be lost or late."""
 LOOKS = 40
-"""At most so many beats per ttl, however often somebody says that something has changed."""
+"""The most beats per ttl, however many notices of changes arrive."""
 TRY_AGAIN = 16
 """A beat that failed is tried again after this part of the ttl."""
 
@@ -65,22 +65,22 @@ class Membership:
         self._random = random
         self._ttl_ms = ttl_ms
         self.nudge: Callable[[], None] = lambda: None
-        """Called when shards have become free: others should look."""
+        """Called when shards have become free, so that other nodes look."""
         self.lacks: Callable[[], dict[str, tuple[str, ...]]] = dict
-        """What work that waits in queues needs and is not here: with every beat others are told."""
+        """The functions that waiting queue work needs and this node lacks; sent with every beat."""
         self.heard: Callable[[Standing, int], None] = lambda _standing, _took_ms: None
-        """Called with every standing, and how long it took: for a clock that follows the store's."""
+        """Called with every standing and its round trip: for a clock that follows the store's."""
         self._beating = asyncio.Lock()
         self._next: Alarm | None = None
         self._doubt: Alarm | None = None
         self._began = 0
-        """When the last beat did."""
+        """When the last beat succeeded."""
         self._leaving: set[int] = set()
-        """Being handed over."""
+        """Shards that are being handed over."""
         self._neighbours: dict[str, Member] = {}
         """Owner → node, as last seen."""
         self._given_back = 0
-        """How often something was: what was seen before that is not news."""
+        """How often shards were given back: a standing read before that is outdated."""
         self._closed = False
 
     @property
@@ -88,7 +88,7 @@ class Membership:
         return self._node.owner
 
     async def open(self) -> None:
-        """Joins, and takes what is free and its share. Raises StoreUnavailable."""
+        """Joins, and takes its share of the free shards. Raises StoreUnavailable."""
         async with self._beating:
             gained = await self._beat()
         if gained:
@@ -96,15 +96,15 @@ class Membership:
         self._again_in(self._ttl_ms // BEATS)
 
     def look(self) -> None:
-        """Something may have changed among the nodes: sooner than at the next beat."""
+        """Beats soon: something may have changed among the nodes."""
         if not self._closed and not self._beating.locked():
             self._again_in(max(0, self._began + self._ttl_ms // LOOKS - self._clock.elapsed()))
 
     async def close(self, grace_ms: int = 0) -> None:
-        """Hands everything over, lets work in hand end for so long, leaves."""
+        """Hands all shards over, lets work in hand go on for `grace_ms`, and leaves."""
         self._node = replace(self._node, coordinates=False)
         try:
-            async with self._beating:  # what is being taken comes to its end first
+            async with self._beating:  # shards that are being taken are taken first
                 await self._members.beat(self._node, self._ttl_ms)
         except StoreUnavailable as problem:
             log.warning("others could not be told that this node leaves", error=str(problem))
@@ -135,9 +135,9 @@ class Membership:
         self._core.coordinator.spawn(self._go_on())
 
     async def _go_on(self) -> None:
-        """One beat and what follows from it; then the next one is due, whatever became of this one."""
+        """One beat and its consequences; then the next one is scheduled, even if this one failed."""
         if self._beating.locked():
-            return  # whoever beats goes on
+            return  # the heartbeat must go on
         pause = self._ttl_ms // TRY_AGAIN
         try:
             async with self._beating:
@@ -151,7 +151,7 @@ class Membership:
             self._again_in(pause)
 
     async def _beat(self) -> list[Fence]:
-        """What was gained."""
+        """The shards that were gained."""
         self._began, given_back = self._clock.elapsed(), self._given_back
         standing = await self._members.beat(self._node, self._ttl_ms)
         OUTAGE.answered()
@@ -162,8 +162,8 @@ class Membership:
         return await self._follow(standing, is_fresh=given_back == self._given_back)
 
     async def _bury_dead(self, standing: Standing) -> bool:
-        """Whether there were nodes whose process is known to be dead: killed, on this machine. Nobody has to wait for
-        their leases."""
+        """Removes nodes of this machine whose process is dead; True if there were any. Nobody has to wait for their
+        leases."""
         dead = [node for node in standing.nodes if node.owner != self._node.owner and is_dead(node.process)]
         for node in dead:
             await self._members.bury(node.owner)
@@ -177,12 +177,12 @@ class Membership:
         self._doubt = self._clock.call_after(max(0, instant - self._clock.elapsed()), self._give_up)
 
     def _give_up(self) -> None:
-        """Others may have taken everything over."""
+        """All shards are in doubt: other nodes may have taken them over."""
         self._doubt = None
-        self._neighbours.clear()  # whoever is missed after this was perhaps only as lonely
+        self._neighbours.clear()  # a node that missed its beat may itself have lost the store; wait one more beat
         self._core.doubt(tuple(self._core.shards.fences), f"no heartbeat has succeeded for {self._ttl_ms} ms")
 
-    # What follows from how things stand
+    # Consequences of a standing
 
     async def _follow(self, standing: Standing, is_fresh: bool) -> list[Fence]:
         me, shards = self._node.owner, self._core.shards
@@ -200,13 +200,13 @@ class Membership:
         found = [mine[shard] for shard in mine.keys() - shards.fences.keys() - self._leaving - set(planned.release)]
         gained = (found if is_fresh else []) + await self._take(planned.take)
         if gained:
-            self._core.accept(gained)  # before anybody looks again
+            self._core.accept(gained)  # before the next look
         self._tell(standing, gained)
         return gained
 
     def _tell(self, standing: Standing, gained: list[Fence]) -> None:
-        """In the log: who has come and gone, and what this node has now. One that has left was heard of a moment
-        before, one that has died was not."""
+        """Logs which nodes have come and gone, and the shards of this node. A node that left had sent a beat a moment
+        before; one that died had not."""
         before, taken = self._neighbours, ranges(sorted(fence.shard for fence in gained))
         self._neighbours = {node.owner: node for node in standing.nodes if node.owner != self._node.owner}
         for owner in before.keys() - self._neighbours.keys():
@@ -220,7 +220,8 @@ class Membership:
             log.info("shards were taken", shards=taken, all=len(self._core.shards.fences))
 
     async def _take(self, wanted: tuple[int, ...]) -> list[Fence]:
-        """Side by side: a database syncs many at once. One whose answer gets lost is found at the next beat."""
+        """Takes shards concurrently, because a database syncs many commits at once. A lease whose answer gets lost is
+        found at the next beat."""
         lease = self._core.coordinator.store.lease
         asked = (lease(shard, self._node.owner, None, self._ttl_ms) for shard in wanted if shard not in self._leaving)
         answers = await asyncio.gather(*asked, return_exceptions=True)

@@ -1,8 +1,8 @@
-"""What a node hears of the others, and what it sees without hearing.
+"""The notices a node hears from the others, and slow polling in case a notice is lost.
 
-Owns a node's side of the notices on a shared store, and the slow look that makes them dispensable: the inbox of its
-shards every second, workflows and schedules every few. A store of one process needs no look: its owner is rung or
-nobody is there. Must not know what is done about it.
+Owns a node's side of the notices on a shared store, and the polling that makes notices dispensable: the inbox of its
+shards every second, workflows and schedules every ten. A store of one process needs no polling: nobody else writes to
+it without sending a notice. Must not know how the news are handled.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from treadle.runtime.deliver.core import Core
 from treadle.store.notices import AWAIT, CHANGED, END, INBOX, MISSED, NEWS, WANT, Notices
 
 INBOX_S = 1.0
-"""How late a request may be noticed whose notice was lost."""
+"""Seconds until a request is noticed whose notice was lost."""
 BESIDE_EVERY = 10
-"""Every so many looks also at what is beside the runs: it changes rarely, and is more to read."""
+"""Every so many looks, workflows and schedules are read too: they change rarely and are more to read."""
 
 log = logger("treadle.notices")
 
@@ -29,7 +29,7 @@ Look = Callable[[], Coroutine[Any, Any, None]]
 
 
 class NoticesHeard:
-    """See the module's docstring. Hears from the moment it is made; `open` begins to look, too."""
+    """See the module's docstring. It hears notices from the moment it is made; `open` starts the polling."""
 
     def __init__(self, core: Core, notices: Notices, beside: Look) -> None:
         self._core = core
@@ -51,7 +51,8 @@ class NoticesHeard:
         coordinator.feed.listen(self._happened)
 
     def open(self, *, is_shared: bool) -> None:
-        """From now on; before, opening reads everything itself."""
+        """Starts to act on notices, and to poll a shared store. Before that, opening the engine reads everything
+        itself."""
         self._is_open = True
         if is_shared:
             self._looking = asyncio.get_running_loop().create_task(self._look_again())
@@ -62,7 +63,7 @@ class NoticesHeard:
             self._looking.cancel()
 
     def _ask(self, run: RunId) -> None:
-        """Something was left in the inbox of another node."""
+        """Tells another node that its inbox has a request."""
         self._notices.say(WANT, run)
         self._notices.say(INBOX, str(self._core.shards.of(run)))
 
@@ -72,7 +73,7 @@ class NoticesHeard:
 
     def _asked(self, shard: str) -> None:
         if self._is_open and (not shard or shard in map(str, self._core.shards.owned)) and not self._is_about_to_look:
-            self._is_about_to_look = True  # one look sees everything that was asked before it
+            self._is_about_to_look = True  # one look sees every request made before it
             self._coordinator.spawn(self._look_inside())
 
     def _changed(self, _name: str) -> None:
@@ -85,7 +86,7 @@ class NoticesHeard:
             self._notices.say(END, run)
 
     def _wanted(self, run: str, kind: str) -> None:
-        """Whoever has begun to wait may have missed the last news."""
+        """A process has begun to wait for a run and may have missed the last news: they are sent again."""
         if self._coordinator.shards.owns(run):
             self._notices.say(kind, run)
 
@@ -111,5 +112,5 @@ class NoticesHeard:
                     await self._beside()
             except StoreUnavailable as problem:
                 log.info("could not look", error=str(problem))
-            except Exception as problem:  # whatever it is: who does not look any more hears of nothing
+            except Exception as problem:  # polling must go on, whatever the problem is
                 log.error("looking failed", exc_info=problem)

@@ -1,10 +1,10 @@
-"""Proof that a process is dead: what a node writes about its own process, and what another on its machine makes of it.
+"""Proof that a process is dead: a node describes its own process, and another node on the same machine checks it.
 
-Owns the text in `Node.process`: host, boot, pid namespace, pid and start time, enough to tell a process from any other
-that this machine has run. Promises to call a process dead only when the operating system says so: on another machine,
-after another boot, in another namespace, or without /proc nothing is proved and its lease has to run out. A wrong proof
-(two machines restored from one snapshot, under one host name) does not break anything: every write is fenced.
-Must not know leases.
+Owns the text in `Node.process`: host, boot, pid namespace, pid and start time, which tell a process from every other
+that this machine has run. Promises to call a process dead only when the operating system says so. For another machine,
+after another boot, in another namespace or without /proc nothing is proved, and the lease has to run out. A wrong proof
+(two machines restored from one snapshot, under one host name) breaks nothing: every write is fenced. Must not know
+leases.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from pathlib import Path
 
 PROC = Path("/proc")
 ENDED = "ZX"
-"""States of a process that has ended and that its parent has not asked about yet."""
+"""States of a process that has ended and that its parent has not waited for yet."""
 
 
 def this_process() -> str:
-    """For `Node.process`; empty where the operating system does not tell."""
+    """The text for `Node.process`; empty if the operating system does not tell."""
     try:
         return " ".join((*_machine(), str(os.getpid()), _start(os.getpid())))
     except (OSError, ValueError):
@@ -27,7 +27,7 @@ def this_process() -> str:
 
 
 def is_dead(process: str) -> bool:
-    """Whether the process that wrote this is known to be gone."""
+    """Whether the process described by this text is known to be gone."""
     try:
         *machine, number, start = process.split(" ")
         if tuple(machine) != _machine():
@@ -37,29 +37,29 @@ def is_dead(process: str) -> bool:
     except ProcessLookupError:
         return True
     except PermissionError:
-        pass  # there is one, of another user: its start time tells which
+        pass  # the pid is in use, by another user: its start time tells which process
     except (OSError, ValueError):
         return False
     try:
         return _start(pid) != start or _has_ended(pid)
     except (OSError, ValueError):
-        return False  # it is there and hidden, or has just gone: the next look tells
+        return False  # hidden, or just gone: the next look tells
 
 
 def _machine() -> tuple[str, str, str]:
-    """Where pids mean what they mean here. A namespace's number may be given to a new one when it is gone, and with it
-    all its processes: then they are not found here, which is true."""
+    """Host, boot and pid namespace: the scope in which a pid is unique. The number of a namespace may be reused after
+    all its processes are gone; then they are not found here, which is true."""
     boot = (PROC / "sys/kernel/random/boot_id").read_text().strip()
     return socket.gethostname().replace(" ", "-"), boot, str((PROC / "self/ns/pid").readlink())
 
 
 def _start(pid: int) -> str:
-    """In clock ticks since the boot."""
+    """The start time of a process in clock ticks since the boot."""
     return _stat(pid)[19]
 
 
 def _has_ended(pid: int) -> bool:
-    """Also if only its first thread has, others may still be at work."""
+    """Whether the process has ended. If only its first thread has, others may still be at work."""
     return _stat(pid)[0] in ENDED and len(list((PROC / str(pid) / "task").iterdir())) <= 1
 
 

@@ -1,7 +1,8 @@
-"""How an engine comes by its store: alone, or together with others.
+"""Opens the store of an engine and takes the right to coordinate it, alone or together with other engines.
 
-Part of the composition root: it knows the concrete stores. A file has one coordinating process, which an operating
-system's lock names; a database any number of them, which share its runs by leases; memory has nobody else.
+Part of the composition root: it knows the concrete stores. A file has one coordinating process, which holds a lock of
+the operating system; a database has any number of them, which share its runs by leases; a store in memory belongs to
+its process.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
     from treadle.store.postgres import PostgresStore
 
 Closing = list[Callable[[], Awaitable[None]]]
-"""What is to be undone, in reverse order."""
+"""Actions that undo the opening, to be run in reverse order."""
 DAMAGES_MAX = 1_000
-"""Said by one engine: a store with more of them is not worth going on with, and `fsck` lists them all."""
+"""Damaged rows logged by one engine. A store with more is beyond use, and `fsck` lists them all."""
 EXTRA = "it needs the extra `postgres`: pip install 'treadle[postgres]'"
 
 
@@ -36,11 +37,11 @@ class OpenStore(NamedTuple):
     store: Store
     notices: Notices
     members: Members | None = None
-    """Of a store that other engines may coordinate, too."""
+    """Set if other engines may coordinate the store, too."""
 
 
 class DamageLog:
-    """Says in the log which rows were left out because they are damaged, each once: they are met at every look."""
+    """Logs which damaged rows were left out, each once: they are met at every look."""
 
     def __init__(self) -> None:
         self._said: set[str] = set()
@@ -55,8 +56,8 @@ class DamageLog:
 async def open_as_owner(
     place: StoreLocation, name: str, closing: Closing, *, wait: bool, payload_max: int
 ) -> OpenStore:
-    """The store at a place, and the right to coordinate it; `closing` learns how to give both back. Raises
-    OwnedElsewhere, StorePlaceError, StoreUnavailable."""
+    """Opens the store at a place and takes the right to coordinate it; `closing` gets the actions that give both back.
+    Raises OwnedElsewhere, StorePlaceError, StoreUnavailable."""
     if place.dsn is not None:
         store = await open_database(place.dsn, payload_max=payload_max)
         store.tell = DamageLog()
@@ -77,7 +78,7 @@ async def open_as_owner(
 async def _own_file(path: Path, name: str, wake: str, closing: Closing, wait: bool, payload_max: int) -> Store:
     from treadle.store.sqlite import Ownership, SqliteStore
 
-    SqliteStore.check(path)  # before a lock is put beside somebody else's file
+    SqliteStore.check(path)  # before a lock file is put beside a file that is not a store
     ownership = Ownership(str(path), owner=name, wake=wake)
     other = ownership.try_take()
     if other is not None and not wait:
@@ -95,7 +96,7 @@ async def _own_file(path: Path, name: str, wake: str, closing: Closing, wait: bo
 
 
 def later(action: Callable[[], None]) -> Callable[[], Awaitable[None]]:
-    """For `Closing`: something that nobody has to wait for."""
+    """A plain function as an action for `Closing`."""
 
     async def act() -> None:
         action()
@@ -104,8 +105,8 @@ def later(action: Callable[[], None]) -> Callable[[], Awaitable[None]]:
 
 
 async def open_database(dsn: str, payload_max: int | None = None, *, make: bool = True) -> PostgresStore:
-    """The store in a database; who is to `make` it makes its tables, or brings older ones up to date. Raises
-    StorePlaceError, also where the driver is not installed."""
+    """The store in a database. `make`: create its tables, or bring older ones up to date. Raises StorePlaceError, also
+    if the driver is not installed."""
     require_driver(dsn)
     from treadle.store.postgres import PostgresStore
     from treadle.store.postgres.hosts import way_to
@@ -122,12 +123,13 @@ def open_channel(dsn: str) -> Notices:
 
     place = StoreLocation(dsn)
     return Channel(
-        dsn, lambda problem: log.info("no notices for now, only slow looks", place=str(place), error=problem)
+        dsn,
+        lambda problem: log.info("no notices for now: the store is polled instead", place=str(place), error=problem),
     )
 
 
 def require_driver(dsn: str) -> None:
-    """Raises StorePlaceError where it is not installed."""
+    """Raises StorePlaceError if the driver is not installed."""
     from importlib.util import find_spec
 
     if find_spec("asyncpg") is None:

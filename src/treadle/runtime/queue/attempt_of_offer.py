@@ -1,6 +1,7 @@
-"""OfferWork → Attempt: what an executor has to know, out of an offer and the deployed version; nobody folds the run.
+"""OfferWork → Attempt: makes an attempt from an offer and the deployed version, without folding the run.
 
-Owns how claimed work sees its artifacts: only who asks for one has the run read. Must not execute.
+Owns the view that claimed work has of its artifacts: the run is read only when the work asks for an artifact. Must not
+execute.
 """
 
 from __future__ import annotations
@@ -26,14 +27,15 @@ from treadle.store.work import Claimed
 async def attempt_of(
     claimed: Claimed, commander: Commander, emit: Callable[[str, Any], None], random: Random | None
 ) -> Attempt | FailAttempt:
-    """The attempt a claim is for. One whose version cannot be had, or read, has failed. Raises StoreUnavailable."""
+    """The attempt a claim is for; a FailAttempt if its version is not deployed or cannot be read here. Raises
+    StoreUnavailable."""
     run, offer = claimed.run, claimed.offer
     text = f"{offer.workflow} version {offer.version}"
     try:
         graph = await commander.library.graph(offer.workflow, offer.version)
     except StoreUnavailable:
         raise
-    except Exception as problem:  # written by another Treadle, for instance: a worker may be older than its engines
+    except Exception as problem:  # for instance, a newer Treadle wrote it: a worker may be older than its engines
         return _failed(offer, f"{text} cannot be read here: {type(problem).__name__}: {problem}")
     if graph is None:
         return _failed(offer, f"{text} is not deployed on this store")
@@ -54,7 +56,7 @@ async def attempt_of(
         jitter=None if random is None else lambda: random.uniform(-1.0, 1.0),
         emit=emit,
     )
-    # No queue and no slot: the claim has seen to both.
+    # No queue and no slot: the claim already holds both.
     return Attempt(run, offer.token, offer.attempt, offer.node, task, offer.input, facts=facts)
 
 
@@ -63,7 +65,7 @@ def _failed(offer: OfferWork, why: str) -> FailAttempt:
 
 
 class OfferedArtifacts(StoredArtifacts, eq=False):
-    """Reads the run when somebody asks for a name."""
+    """Artifacts of a run that is read when the work first asks for a name."""
 
     def _lineage(self) -> list[dict[str, Any]]:
         return [bound for _run, bound in self._wait(self._read())]

@@ -1,14 +1,14 @@
-"""Claimed work that this process cannot carry out: it lacks a function, or an action kind.
+"""Claimed work that this process cannot execute, because it lacks a function or an action kind.
 
-Owns what is given back unbegun, how soon its queue is looked at again, and the warning. Promises that such work is
-never counted against its run, is open to others at once, and that a process which lacks something neither spins nor
-keeps the work behind it waiting. Must not know how work is claimed or begun.
+Owns the giving back of such work, the pause before its queue is looked at again, and the warning. Promises that such
+work never counts against its run and is open to other workers at once; and that a process which lacks something neither
+spins nor delays the work behind it. Must not know how work is claimed or begun.
 
     claim ──► can it be done here? ──► begun
                     │ no
                     └─► set aside, look behind it ──► all given back together; the queue rests: 1 s, 2 s, … 30 s
 
-A queue rests only if nothing in it could be begun; who is told of new work there looks after the first of these pauses.
+A queue rests only if none of its work could be begun. A notice of new work shortens the rest to the first pause.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from treadle.runtime.base.logs import logger
 from treadle.store.work import Claim, Claimed
 
 ASIDE_MAX = 256
-"""Of one look into a queue: what lies behind so much is left to others, or to the next look."""
+"""Offers set aside by one look into a queue. Work behind so many is left to other workers, or to the next look."""
 REST_FIRST_S, REST_LAST_S = 1.0, 30.0
-"""An operator who has started another worker, or this one with more functions, should not wait long; nor should the
-database be asked every second for what cannot be done."""
+"""An operator who has started another worker, or this one with more functions, should not wait long. The database
+should not be asked every second for work that cannot be done."""
 
 FORGOTTEN_S = 3 * REST_LAST_S
-"""Work that still waits is met again at every look, at most one pause later."""
+"""A missing function is forgotten after this time: waiting work is met again at every look, at most one pause later."""
 NAMED_MAX = 8
-"""Of one queue: who has to be told more has another problem."""
+"""Missing functions listed for one queue. More of them point to another problem."""
 
 log = logger("treadle.claims")
 
@@ -44,8 +44,8 @@ async def begin_claimed(
     begin: Callable[[Claimed], Awaitable[bool]],
     aside: list[Claim],
 ) -> int:
-    """How much of what was claimed has begun; what has to be given back is put `aside`. Behind what cannot be begun
-    here it goes on looking: nobody else may ever take that."""
+    """Claims and begins up to `free` offers; returns how many have begun. Offers that cannot be begun here are put
+    `aside`, to be given back, and the look goes on behind them: perhaps no other worker can take those either."""
     begun, limit = 0, min(free, at_once)
     while begun < free and len(aside) < ASIDE_MAX:
         before = len(aside)
@@ -61,7 +61,7 @@ async def begin_claimed(
 
 
 class _Rest(Struct):
-    """Of one queue."""
+    """The rest of one queue."""
 
     since: float
     pause: float
@@ -69,8 +69,8 @@ class _Rest(Struct):
 
 
 class CannotExecute:
-    """See the module's docstring. `missing`: what a task needs that is not here; `name`: of this process;
-    `offered`: tells others that there is work on a queue."""
+    """See the module's docstring. `missing` says what a task needs that this process lacks; `name` is the name of this
+    process; `offered` tells other workers that a queue has work."""
 
     def __init__(
         self,
@@ -85,29 +85,30 @@ class CannotExecute:
         self._elapsed = elapsed or asyncio.get_running_loop().time
         self._rests: dict[str, _Rest] = {}
         self._met: dict[str, dict[str, float]] = {}
-        """Queue → what was lacking there, and when that was last seen."""
+        """Queue → missing function → when work that needs it was last seen."""
 
     @property
     def lacks(self) -> dict[str, tuple[str, ...]]:
-        """Queue → what work that waits there needs and is not here. What was not met for a while waits no longer."""
+        """Queue → the functions that waiting work needs and this process lacks. Functions not met for a while are left
+        out: that work no longer waits."""
         since = self._elapsed() - FORGOTTEN_S
         recent = {queue: sorted(what for what, at in met.items() if at >= since) for queue, met in self._met.items()}
         return {queue: tuple(names[:NAMED_MAX]) for queue, names in recent.items() if names}
 
     def may_look(self, queue: str) -> bool:
-        """Whether it is time to look into a queue."""
+        """Whether the queue may be looked at now, or still rests."""
         rest = self._rests.get(queue)
         if rest is None:
             return True
         return self._elapsed() >= rest.since + (REST_FIRST_S if rest.woken else rest.pause)
 
     def woken(self, queue: str) -> None:
-        """There is new work in it, which may be of another kind."""
+        """A queue has new work, perhaps of another kind: its rest becomes shorter."""
         if queue in self._rests:
             self._rests[queue].woken = True
 
     def is_beyond(self, claimed: Claimed, task: Task) -> bool:
-        """Whether this cannot be done here; the first time, that is said."""
+        """Whether this process cannot execute the task; the first time, the log says why."""
         missing = self._missing(task)
         if missing is None:
             return False
@@ -125,8 +126,9 @@ class CannotExecute:
         return True
 
     def looked(self, queue: str, aside: int, begun: int) -> None:
-        """After a look that has given so much back. Others are told: they may have looked while it was in hand here.
-        Not when the queue has just rested, or two that cannot do it would wake each other for ever."""
+        """Called after a look into a queue: `aside` offers were given back, `begun` have begun. Other workers are told,
+        because they may have looked while the offers were held here. They are not told if the queue has just rested, or
+        two workers that cannot execute the work would wake each other for ever."""
         rest = self._rests.pop(queue, None)
         if not aside:
             return

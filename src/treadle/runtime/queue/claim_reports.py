@@ -1,7 +1,7 @@
-"""What a worker says about one claim, in order, each report when the one before was answered.
+"""The reports of a worker about one claim, sent in order, each after the one before was answered.
 
-Owns the order and the asking again: until the run's owner has answered, wherever it is by then. Must not know what is
-executed, nor what follows from an answer.
+Owns the order and the repetition: a report is sent again until the run's owner has answered, even if the owner changes.
+Must not know what is executed, nor what follows from an answer.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Identity = tuple[RunId, TokenId, int]
 
 
 class ClaimReports:
-    """See the module's docstring. `answered` is called once: with the last report, or the one that was refused.
-    Progress may be refused, and nobody minds."""
+    """See the module's docstring. `answered` is called once: with the last report, or with the one that was refused.
+    Refused progress is ignored."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class ClaimReports:
     ) -> None:
         self.claimed = claimed
         self.finished = False
-        """Its last report is among them."""
+        """The last report has been posted."""
         self._commander = commander
         self._answered = answered
         self._waiting: deque[c.Command] = deque()
@@ -57,7 +57,7 @@ class ClaimReports:
         self._more.set()
 
     def stop(self) -> None:
-        """Nobody listens any more."""
+        """Stops sending: the answers are no longer needed."""
         if self.sending is not asyncio.current_task():
             self.sending.cancel()
 
@@ -74,7 +74,7 @@ class ClaimReports:
                     return
 
     async def _ask(self, report: c.Command) -> InboxAnswer:
-        """Asking again under the same id is how one looks for the answer."""
+        """Sends a report until it is answered. Sending it again under the same id finds the answer if there is one."""
         self._asked += 1
         request = f"{self.claimed.holder}:{self.claimed.run}:{self.claimed.offer.token}:{self._asked}"
         while True:
@@ -86,7 +86,7 @@ class ClaimReports:
 
 
 async def ended(*tasks: asyncio.Task[None]) -> None:
-    """Cancelled until they are gone: whoever they wait for may have swallowed it once."""
+    """Cancels tasks until they have ended: code inside a task may swallow one cancellation."""
     left = set(tasks)
     while left:
         for task in left:

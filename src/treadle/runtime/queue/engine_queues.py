@@ -1,7 +1,7 @@
-"""Queue work in an engine on a shared store: offers are made, claims that ran out are noticed, and it claims like any
-worker.
+"""Queue work in an engine on a shared store: makes offers, notices expired claims, and claims work like any worker.
 
-Owns the putting together. `Core` knows nothing of it: on a store without claims, queue work is an engine's own.
+Owns how these parts are put together. `Core` knows nothing of it: on a store without claims, an engine executes its
+queue work itself.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class EngineQueues:
         listen(notices, self.claimant)
 
     def open(self) -> None:
-        """Begins to claim, and to look for claims that ran out."""
+        """Begins to claim work and to look for expired claims."""
         moved = self._core.on_moved
 
         def on_moved() -> None:
@@ -68,11 +68,11 @@ class EngineQueues:
 
         self._core.on_moved = on_moved
         self.sweep.open()
-        self.sweep.soon()  # of shards taken before this: their last owner may be dead, and its claims over
+        self.sweep.soon()  # shards taken before this may have claims that expired with their last owner
         self.claimant.open()
 
     async def close(self, grace_ms: int) -> None:
-        """While the runs are still owned here: what it gives back is told to them."""
+        """Called while the runs are still owned here, so that they hear of the work that is given back."""
         self.sweep.close()
         await self.claimant.close(grace_ms)
 
@@ -82,7 +82,7 @@ class EngineQueues:
 
 
 def listen(notices: Notices, claimant: Claimant) -> None:
-    """What others say wakes it."""
+    """Wakes the claimant when other processes announce work or changed rules."""
     notices.hear(WORK, claimant.wake)
     for kind in (CHANGED, MISSED):
         notices.hear(kind, _ignoring_name(claimant.changed))

@@ -1,7 +1,7 @@
-"""The owner's side of queue work: what decisions say about offers, and what becomes of claims that ran out.
+"""The owner's side of queue work: makes offers from decisions, and reports expired claims as lost workers.
 
-Owns the translation of effects on a store whose workers claim rows (`store.work`). Promises that an offer is there
-exactly as long as the run wants the attempt, in the transaction of the decision; that a claim which ran out becomes
+Owns the translation of effects on a store whose workers claim rows (`store.work`). Promises that an offer exists only
+as long as the run wants the attempt, written in the transaction of the decision; and that an expired claim becomes
 `LoseWorker`, once for each offer. Must not know who claims, nor how.
 
     kernel says                          becomes
@@ -9,7 +9,7 @@ exactly as long as the run wants the attempt, in the transaction of the decision
     across runs
     StopTask, a result, a worker given   WithdrawWork
     up for good
-    run paused, resumed                  HoldWork: nothing of it can be claimed meanwhile
+    run paused, resumed                  HoldWork: nothing of the run can be claimed while it is paused
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from treadle.runtime.coordinate.hot import is_on_a_queue
 from treadle.store.work import ExpiredClaim, WorkStore
 
 ENGINES = ""
-"""The queue of work that is the engines' own but observes a limit across runs: any of them may execute it."""
+"""The queue of work without a queue that observes a limit across runs: any engine may execute it."""
 KEY_MAX = 200
-"""Characters of a key; a longer one is known by its digest. An index takes some 2,700 bytes."""
+"""Characters of a key; a longer key is replaced by its digest. An index takes some 2,700 bytes."""
 PAUSING = (c.PauseRun, c.ResumeRun, c.ExtendTimeout, c.FireTimer)
 AT_WORK = (TokenState.DISPATCHED, TokenState.EXECUTING)
 
@@ -53,7 +53,7 @@ log = logger("treadle.claims")
 def with_offers(
     state: RunState, command: c.Command, events: Sequence[e.Event], effects: list[f.Effect]
 ) -> list[f.Effect]:
-    """A decision's effects for a store whose workers claim rows; `state` is the one after it."""
+    """A decision's effects for a store whose workers claim rows; `state` is the state after the decision."""
     if not state.graph.has_queue:
         return effects
     shaped: list[f.Effect] = []
@@ -77,12 +77,12 @@ def with_offers(
 
 
 def _is_still_wanted(state: RunState, effect: f.RunTask) -> bool:
-    """False if the same decision went on to cancel the visit: a sibling that needed no work may have ended the run."""
+    """False if the same decision went on to cancel the visit: a sibling without work may have ended the run."""
     return is_wanted(state, effect.token) and state.tokens[effect.token].attempt == effect.attempt
 
 
 def _may_be_offered(state: RunState, token_id: TokenId) -> bool:
-    """A visit that has ended is not asked where it was."""
+    """Whether a visit may have an offer. Ended visits are assumed to have been offered."""
     token = state.tokens.get(token_id)
     return token is None or is_on_a_queue(state, token)
 
@@ -91,13 +91,13 @@ _STANDING = (e.RunPaused, e.RunResumed)
 
 
 def is_wanted(state: RunState, token_id: TokenId) -> bool:
-    """Whether somebody is to execute this visit, or does."""
+    """Whether the run wants this visit to be executed, now or still."""
     token = state.tokens.get(token_id)
     return token is not None and token.state in AT_WORK and token_id not in state.deferred
 
 
 def offer_of(state: RunState, effect: f.RunTask) -> f.OfferWork:
-    """What a worker needs to know of an attempt."""
+    """An attempt as an offer, with everything a worker needs."""
     token = state.tokens[effect.token]
     branch = branch_of(state, token.frames)
     node = state.graph.nodes[effect.node]
@@ -122,7 +122,8 @@ def offer_of(state: RunState, effect: f.RunTask) -> f.OfferWork:
 
 
 def key_of(workflow: str, slot: f.Slot | None, key: Json = None) -> str:
-    """What shares turns and limits: the node's `concurrency` with its key; else the queue's key, else the workflow."""
+    """Work with the same key shares turns and limits. The key is the node's `concurrency` with its key, else the
+    queue's key, else the workflow."""
     if slot is not None:
         name = slot.name if slot.key is None else f"{slot.name}:{_text(slot.key)}"
     else:
@@ -136,7 +137,7 @@ def _text(key: Json) -> str:
 
 
 def _key_in(state: RunState, token: Token) -> Json:
-    """Of the node's queue, in the visit's scope. Without a value it has none: the workflow's name stands in."""
+    """The key of the node's queue in the visit's scope; None if it has no value, and the workflow's name stands in."""
     source = state.graph.nodes[token.node].queue_key
     if source is None:
         return None
@@ -148,8 +149,8 @@ def _key_in(state: RunState, token: Token) -> Json:
 
 
 class ClaimSweep:
-    """Looks for claims that ran out, of the runs owned here: three times in the length of a lease, and when runs were
-    taken over."""
+    """Looks for expired claims of the runs owned here: three times in the length of a lease, and when runs were taken
+    over."""
 
     def __init__(self, coordinator: Coordinator, work: WorkStore, clock: Clock, lease_ms: int) -> None:
         self._coordinator = coordinator
@@ -166,7 +167,7 @@ class ClaimSweep:
         self._later()
 
     def soon(self) -> None:
-        """Runs were taken over: so may have been claims that ran out meanwhile."""
+        """Looks now: runs were taken over, and their claims may have expired meanwhile."""
         if not self._closed:
             self._coordinator.spawn(self._reliably())
 
@@ -185,8 +186,8 @@ class ClaimSweep:
             self._coordinator.spawn(self._reliably())
 
     async def _reliably(self) -> None:
-        """While the store did not answer nobody could renew either: workers get their time again before they are
-        taken for dead."""
+        """Looks, unless the store failed within the last lease: workers could not renew their claims either, and get
+        their full time again before they are presumed dead."""
         if self._clock.now() < self._not_before:
             return
         try:
@@ -196,7 +197,7 @@ class ClaimSweep:
             log.info("could not look for claims that ran out", error=str(problem))
 
     async def sweep(self) -> None:
-        """Everything that has run out by now. Saying it twice is harmless."""
+        """Reports every claim that has expired by now. Reporting one twice is harmless."""
         async with self._looking:
             shards = self._coordinator.shards.owned
             if not shards:
@@ -207,7 +208,7 @@ class ClaimSweep:
     async def _lose(self, expired: ExpiredClaim) -> None:
         run, token = expired.claim.run, expired.claim.token
         if not await self._is_wanted(expired):
-            await self._coordinator.drained()  # what was decided may still be undone; an offer that is gone may not
+            await self._coordinator.drained()  # a decision may still be undone, a dropped offer may not
             if self._coordinator.owns(run) and not await self._is_wanted(expired):
                 await self._work.drop_offers([expired.claim])
             return
@@ -215,7 +216,7 @@ class ClaimSweep:
         self._coordinator.tell(run, c.LoseWorker(token, expired.attempt, expired.recovery))
 
     async def _is_wanted(self, expired: ExpiredClaim) -> bool:
-        """Whether the run still waits for what was offered, by this very offer."""
+        """Whether the run still waits for this very offer."""
         state = await self._coordinator.state(expired.claim.run)
         if state is None or not is_wanted(state, expired.claim.token):
             return False

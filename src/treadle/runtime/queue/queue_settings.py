@@ -1,7 +1,7 @@
-"""What operators decide about queues: limits, rates, weights. Kept as documents, one for each queue.
+"""The settings of queues: limits, rates, weights. Kept as documents, one for each queue.
 
-Owns their form and where they are kept. Promises that every worker on the store goes by them a few seconds after they
-were changed. Must not enforce them: a store does, claim by claim (`store.work`).
+Owns their form and their place in the store. Promises that every worker on the store follows a change within a few
+seconds. Must not enforce them: the store does, claim by claim (`store.work`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from treadle.store.work import QueueRules as QueueRules
 
 KIND = "queue"
 BELIEVED_S = 2.0
-"""How long rules are believed before a worker looks again: a change is rare, a claim is not."""
+"""Seconds that a worker trusts the rules before it reads them again: changes are rare, claims are not."""
 _PER_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -59,7 +59,7 @@ def check_rules(rules: QueueRules) -> None:
 
 
 async def put_rules(store: Store, queue: str, rules: QueueRules) -> None:
-    """Replaces what is decided about a queue; nothing at all ends it. Raises CommandRefused."""
+    """Replaces the rules of a queue; empty rules remove them. Raises CommandRefused."""
     check_rules(rules)
     body: Any = msgspec.to_builtins(rules) or None
     packed = msgspec.json.encode(body, order="deterministic")
@@ -67,36 +67,36 @@ async def put_rules(store: Store, queue: str, rules: QueueRules) -> None:
 
 
 async def all_rules(store: Store) -> dict[str, QueueRules]:
-    """By queue; one without a document has no limits."""
+    """Queue → rules. A queue without a document has no limits."""
     documents = await store.documents(KIND)
     return {document.name: msgspec.convert(document.body, QueueRules) for document in documents}
 
 
 class QueueView(Struct, frozen=True):
-    """A queue as people see it: how it is doing, who works for it, what is decided about it."""
+    """A queue for display: its figures, its workers and its rules."""
 
     queue: str
-    """"" is the engines' own: work without a queue that observes a `concurrency` limit."""
+    """"" is the engines' own queue: work without a queue that observes a `concurrency` limit."""
     waiting: int
     claimed: int
     held: int
-    """Of paused runs: not claimed until those go on."""
+    """Offers of paused runs: they cannot be claimed until the runs go on."""
     oldest_ms: int
-    """How long what waits longest has waited."""
+    """How long the oldest waiting offer has waited, in milliseconds."""
     workers: tuple[str, ...]
     """Nodes that claim from it."""
     rules: QueueRules
     lacks: dict[str, tuple[str, ...]] = {}
-    """Of those nodes, what each would need for work that waits there and does not have."""
+    """Node → functions it lacks for work that waits in the queue."""
 
     @property
     def is_left_alone(self) -> bool:
-        """Whether nobody works for it, or nobody who does has all that its work needs."""
+        """Whether the queue has no worker, or no worker with all that its work needs."""
         return all(worker in self.lacks for worker in self.workers)
 
 
 async def queues_of(store: Store, nodes: Sequence[NodeRow]) -> list[QueueView]:
-    """Every queue with work, rules, or somebody who works for it by name. Raises CommandRefused where nobody claims."""
+    """Every queue that has work, rules or a worker that names it. Raises CommandRefused if the store has no claims."""
     work = work_of(store)
     rules, rows = await all_rules(store), {row.queue: row for row in await work.queue_rows()}
     served = {queue for node in nodes for queue in node.queues or ()}
@@ -104,7 +104,9 @@ async def queues_of(store: Store, nodes: Sequence[NodeRow]) -> list[QueueView]:
     for queue in sorted(rules.keys() | rows.keys() | served):
         row = rows.get(queue, QueueRow(queue, 0, 0, 0, 0))
         serving = [node for node in nodes if _serves(node, queue)]
-        able = {node.node for node in serving if queue not in node.lacks}  # of two with one name, one may be
+        able = {
+            node.node for node in serving if queue not in node.lacks
+        }  # of two nodes with the same name, one may be able
         views.append(
             QueueView(
                 queue,
@@ -127,7 +129,7 @@ def _serves(node: NodeRow, queue: str) -> bool:
 
 
 def work_of(store: Store) -> WorkStore:
-    """The store's claims. Raises CommandRefused if it has none."""
+    """The store as a store of claims. Raises CommandRefused if it has none."""
     if not isinstance(store, WorkStore):
         text = "this store has one engine, which executes all queue work itself: workers and limits need PostgreSQL"
         raise CommandRefused("INVALID_STATE", text)
@@ -135,7 +137,7 @@ def work_of(store: Store) -> WorkStore:
 
 
 class Rulebook:
-    """The rules, as they were a moment ago."""
+    """The rules of all queues, at most BELIEVED_S old."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -149,5 +151,5 @@ class Rulebook:
         return self._rules.get(queue, NO_RULES)
 
     def forget(self) -> None:
-        """Something was changed: look at the next question."""
+        """Reads the rules again at the next question."""
         self._until = 0.0
