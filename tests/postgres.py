@@ -19,7 +19,7 @@ from tests.postgres_server import Server, of_the_system
 from treadle.store.postgres import PostgresStore
 from treadle.store.postgres.connect import migrate
 from treadle.store.postgres.hosts import way_to
-from treadle.testing.world.postgres import run_all
+from treadle.testing.world.postgres import run_all as run_all
 from treadle.testing.world.postgres import server as found
 from treadle.testing.world.store_names import NoPostgres
 

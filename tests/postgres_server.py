@@ -106,7 +106,7 @@ class Server:
         self.restarts += 1
 
     def _stop(self) -> None:
-        subprocess.run(self._command("pg_ctl", "-D", str(self._data), "-m", "immediate", "stop"), **self._kwargs())
+        subprocess.run(self._command("pg_ctl", "-D", str(self._data), "-m", "immediate", "stop"), **self._kwargs())  # type: ignore[call-overload]
 
     def close(self) -> None:
         self._stop()
@@ -116,7 +116,7 @@ class Server:
         self._run("pg_ctl", verb, "-D", str(self._data), "-w", "-t", "60", *options)
 
     def _run(self, program: str, *arguments: str) -> None:
-        done = subprocess.run(self._command(program, *arguments), **self._kwargs())
+        done = subprocess.run(self._command(program, *arguments), **self._kwargs())  # type: ignore[call-overload]
         if done.returncode:
             log = self._home / "log"
             text = log.read_text(errors="replace")[-2_000:] if log.exists() else ""

@@ -33,10 +33,12 @@ class Stage(NamedTuple):
     remedy: str = ""
 
 
+MYPY_TESTS = [PYTHON, "-m", "mypy", "--strict", "--explicit-package-bases", "tests"]
 CHECK = [
     Stage("format", [*RUFF, "format", "--check", "."], "./dev fmt"),
     Stage("lint", [*RUFF, "check", "."], "./dev fmt fixes some of it"),
     Stage("types", [PYTHON, "-m", "mypy", "--strict", "src/treadle", "tools"]),
+    Stage("types of the tests", ["env", "MYPYPATH=src:.", *MYPY_TESTS]),
     Stage("tidy", [*PYTEST, "tests/arch"]),
 ]
 

@@ -34,7 +34,7 @@ ANY_NUMBER = {
 """Functions that take a list without brackets."""
 
 
-def calls(file: source.Path) -> Iterator[ast.Call]:
+def calls(file: source.Path) -> Iterator[ast.Call]:  # type: ignore[name-defined]
     return (node for node in ast.walk(source.tree(file)) if isinstance(node, ast.Call))
 
 

@@ -70,7 +70,7 @@ def say(names: frozenset[str]) -> str:
     return ", ".join(sorted(names)) or "nothing"
 
 
-def python_files() -> list[source.Path]:
+def python_files() -> list[source.Path]:  # type: ignore[name-defined]
     return source.files(f"src/{source.PACKAGE}", suffix=".py")
 
 

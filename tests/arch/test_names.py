@@ -14,7 +14,7 @@ def words(name: str) -> set[str]:
     return {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+", name)}
 
 
-def names(file: source.Path) -> Iterator[tuple[int, str]]:
+def names(file: source.Path) -> Iterator[tuple[int, str]]:  # type: ignore[name-defined]
     """Everything the file gives a name to: itself, classes, functions, parameters, variables."""
     yield 1, file.stem
     for node in ast.walk(source.tree(file)):

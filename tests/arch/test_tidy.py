@@ -18,7 +18,7 @@ CREDENTIAL = re.compile(r"://[^/\s:@\"'{}]+:[^/\s:@\"'{}]+@|-----BEGIN [A-Z ]*PR
 CODE = (".py", ".sql", ".ts", ".tsx", ".css", ".toml", "dev", "run")
 
 
-def found(pattern: re.Pattern[str], files: list[source.Path]) -> list[str]:
+def found(pattern: re.Pattern[str], files: list[source.Path]) -> list[str]:  # type: ignore[name-defined]
     return [
         f"{source.shown(file)}:{number} {line.strip()[:100]}"
         for file in files

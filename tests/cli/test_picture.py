@@ -125,7 +125,7 @@ def test_a_quorum_out_of_reach_says_what_its_branches_died_of() -> None:
 
 
 def test_a_large_graph_is_cut_to_what_goes_on() -> None:
-    nodes = {f"n{number}": {} for number in range(100)}
+    nodes = {f"n{number}": {} for number in range(100)}  # type: ignore[var-annotated]
     chain = [{"from": f"n{number}", "to": f"n{number + 1}"} for number in range(99)]
     workflow = load_value({"workflow": "long", "nodes": nodes, "transitions": chain}).require()
     shown = text_of(picture.picture(Overview(workflow), 0)).splitlines()

@@ -116,7 +116,7 @@ def test_a_commit_is_one_round_trip_whatever_is_in_it(
     made = [commit(0, started(run, key=run, tags=("t",)), run=run, effects=effects) for run in NAMES]
     rows = spread.commit(Batch(made, answers=[InboxAnswer("q")]), *fences)
     assert len(asked) == 1
-    effects = (f.ClearTimer(ONE), f.CloseGate(TOKEN), WORK, f.Publish("x", {"big": "x" * 100_000}))
+    effects = (f.ClearTimer(ONE), f.CloseGate(TOKEN), WORK, f.Publish("x", {"big": "x" * 100_000}))  # type: ignore[assignment]
     moved = [commit(1, e.Custom(2, 1, "x"), run=run, effects=effects) for run in NAMES]
     ids = [row.id for row in rows]
     spread.commit(Batch(moved, done=ids[:100], parked=[(id, "no") for id in ids[100:]], revived=ids[150:]), *fences)

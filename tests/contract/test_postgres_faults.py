@@ -158,7 +158,7 @@ def test_a_closed_store_says_so(database: Database, runner: asyncio.Runner) -> N
     made.close()
     for ask in (lambda: made.history(RUN), lambda: made.put_blob(RUN, b"x")):
         with pytest.raises(StoreUnavailable, match="closed"):
-            ask()
+            ask()  # type: ignore[no-untyped-call]
 
 
 def test_a_process_that_stands_still_in_a_transaction_loses_it(

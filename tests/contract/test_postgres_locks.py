@@ -30,7 +30,7 @@ class World:
         self.dsn = dsn
         self.run = runner.run
         self.store: Any = Spoken(runner.run(PostgresStore.open(dsn, shards=1, connections_max=4)), runner)
-        self.verbs: PostgresStore = self.store.store
+        self.verbs: PostgresStore = self.store.store  # type: ignore[assignment]
 
     @asynccontextmanager
     async def somebody(self, *statements: str) -> AsyncIterator[asyncpg.Connection]:

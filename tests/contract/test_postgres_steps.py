@@ -59,7 +59,7 @@ def test_a_step_alone_writes_what_a_shared_one_writes(
         connection = await asyncpg.connect(database.dsn)
         try:
             columns = "status, busy, seq, changed, first_day, last_day"
-            return await connection.fetch(f"SELECT {columns} FROM runs WHERE run <> $1 ORDER BY run", str(BESIDE))
+            return await connection.fetch(f"SELECT {columns} FROM runs WHERE run <> $1 ORDER BY run", str(BESIDE))  # type: ignore[no-any-return]
         finally:
             await connection.close()
 

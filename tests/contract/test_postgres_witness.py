@@ -77,7 +77,7 @@ def test_a_process_that_has_seen_nothing_takes_the_newest_timeline() -> None:
 
 
 def test_a_refused_server_is_told_once() -> None:
-    way, told = Way("postgresql://red,blue/shop"), []
+    way, told = Way("postgresql://red,blue/shop"), []  # type: ignore[var-annotated]
     way.told = told.append
     for _ in range(3):
         way.refused(ServerHost("red"), "it is old")

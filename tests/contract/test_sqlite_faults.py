@@ -41,7 +41,7 @@ def frail(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, runner: asyncio.Runne
 
 def _error(kind: type[apsw.Error], extended: int) -> apsw.Error:
     error = kind("it broke")
-    error.extendedresult = extended
+    error.extendedresult = extended  # type: ignore[attr-defined]
     return error
 
 

@@ -154,7 +154,7 @@ def test_a_closed_store_says_so(opened: Opener) -> None:
     store.close()
     for ask in (lambda: store.runs(run=RUN), lambda: store.runs(), lambda: store.held()):
         with pytest.raises(StoreUnavailable, match="closed"):
-            ask()
+            ask()  # type: ignore[no-untyped-call]
 
 
 def test_a_backup_is_one_moment_of_a_running_store(opened: Opener, tmp_path: Path, runner: asyncio.Runner) -> None:

@@ -42,7 +42,7 @@ def test_another_program_s_file_is_refused_and_stays_as_it_was(tmp_path: Path, m
     before = everything(tmp_path)
     for attempt in (opened(place), SqliteStore.open(place), examine(place), check_everything(place)):
         with pytest.raises(StorePlaceError, match="another program's database"):
-            asyncio.run(attempt)  # type: ignore[arg-type]
+            asyncio.run(attempt)
     assert everything(tmp_path) == before
 
 
@@ -148,7 +148,7 @@ def test_what_is_not_a_file_is_refused_at_once(
     place = Path("t.db")
     for attempt in (opened(place), check_everything(place), examine(place), back_up(place, tmp_path / "b.db")):
         with pytest.raises(StorePlaceError, match=f"it is {what}, not a file"):
-            asyncio.run(asyncio.wait_for(attempt, 10))  # type: ignore[arg-type]
+            asyncio.run(asyncio.wait_for(attempt, 10))
     assert [file.name for file in tmp_path.iterdir()] == ["t.db"]
 
 

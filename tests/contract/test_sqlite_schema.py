@@ -19,7 +19,7 @@ from treadle.store.statements import parse
 
 def _schema(connection: apsw.Connection) -> list[tuple[str, str, str]]:
     rows = connection.execute("SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
-    return sorted((kind, name, _plain(sql)) for kind, name, sql in rows)
+    return sorted((kind, name, _plain(sql)) for kind, name, sql in rows)  # type: ignore[arg-type, misc]
 
 
 def _plain(sql: str) -> str:

@@ -11,6 +11,7 @@ import apsw
 import pytest
 
 from tests.contract.making import OTHER, RUN, begin
+from treadle.model.ids import RunId
 from treadle.store.port import Batch, Commit, Fence
 from treadle.store.sqlite import SqliteStore
 from treadle.store.sqlite import threads as t
@@ -74,7 +75,7 @@ def test_whoever_finds_the_writer_at_work_waits_in_line(tmp_path: Path, committe
 def test_a_crowd_leaves_the_loop_free(tmp_path: Path, committed_on: list[str]) -> None:
     async def whole() -> None:
         store, fence = await held(tmp_path / "t.db")
-        crowd: list[Commit] = [commit for n in range(BRIEF + 1) for commit in begin(f"run-{n}").commits]
+        crowd: list[Commit] = [commit for n in range(BRIEF + 1) for commit in begin(RunId(f"run-{n}")).commits]
         written = asyncio.ensure_future(store.commit(Batch(crowd), fence))
         assert not written.done()
         await written

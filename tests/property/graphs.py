@@ -73,7 +73,7 @@ def block(s: Sketch, depth: int) -> Ends:
     """Any block; deeper ones hold others."""
     if depth <= 0:
         return leaf(s)
-    return s.pick(
+    return s.pick(  # type: ignore[no-any-return]
         leaf,
         sequence,
         replicated,

@@ -15,6 +15,7 @@ from treadle.kernel.lifecycle import LIVE
 from treadle.kernel.state import RunState, Token
 from treadle.model import commands as c
 from treadle.model.errors import Error
+from treadle.model.ids import TokenId
 from treadle.model.requests import AnyRequest, ChangeGroup, Emit, Send, WriteArtifact
 from treadle.model.states import ExternalState, GateState, Mode, RunStatus, TokenState, Waiting
 
@@ -63,7 +64,7 @@ def _requests(state: RunState, random: Random) -> tuple[AnyRequest, ...]:
         return ()
     names = [group.names[0].split(":", 1)[1] for group in state.groups.values()] or ["nobody"]
     name = random.choice(names)
-    return (
+    return (  # type: ignore[return-value]
         random.choice([Emit("note"), Send("s", "k", 1), WriteArtifact("report", "d1", 3)]),
         random.choice([ChangeGroup("cancel_group", name), ChangeGroup("add_siblings", name, [1]), Emit("note")]),
     )
@@ -136,7 +137,7 @@ def operators(driven: Driven, random: Random) -> list[c.Command]:
 
 def endings(driven: Driven, _random: Random) -> list[c.Command]:
     """What ends a run from outside, or undoes it afterwards."""
-    return [c.CancelRun(), c.AbortRun(), c.CompensateRun(driven.state.parent.token if driven.state.parent else 1)]
+    return [c.CancelRun(), c.AbortRun(), c.CompensateRun(driven.state.parent.token if driven.state.parent else 1)]  # type: ignore[arg-type]
 
 
 def stale(driven: Driven, random: Random) -> list[c.Command]:
@@ -145,11 +146,11 @@ def stale(driven: Driven, random: Random) -> list[c.Command]:
     token = random.randrange(driven.state.last_token + 1) + 1
     attempt = random.randrange(1, 4)
     wrong = [
-        c.FinishAttempt(token, attempt, {"v": 9}),
-        c.FailAttempt(token, attempt, RETRYABLE),
-        c.ReceiveCallback(token, attempt, {"v": 9}),
-        c.CompleteGate(token, {"v": 9}),
-        c.LoseWorker(token, attempt, random.randrange(2)),
+        c.FinishAttempt(TokenId(token), attempt, {"v": 9}),
+        c.FailAttempt(TokenId(token), attempt, RETRYABLE),
+        c.ReceiveCallback(TokenId(token), attempt, {"v": 9}),
+        c.CompleteGate(TokenId(token), {"v": 9}),
+        c.LoseWorker(TokenId(token), attempt, random.randrange(2)),
     ]
     if _is_current(driven.state, token, attempt):
         wrong = wrong[2:]
@@ -157,7 +158,7 @@ def stale(driven: Driven, random: Random) -> list[c.Command]:
 
 
 def _is_current(state: RunState, token_id: int, attempt: int) -> bool:
-    token = state.tokens.get(token_id)
+    token = state.tokens.get(token_id)  # type: ignore[call-overload]
     return token is not None and token.attempt == attempt
 
 

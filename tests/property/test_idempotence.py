@@ -20,6 +20,7 @@ from treadle.model import effects as x
 from treadle.model.codec import unpack_events
 from treadle.model.decision import Decision
 from treadle.model.errors import Error
+from treadle.model.ids import TokenId
 
 randoms = st.randoms(use_true_random=False)
 
@@ -45,7 +46,7 @@ def changes(decision: Decision) -> list[str]:
 
 
 def _has_failed(driven: Driven, token: int) -> bool:
-    kept = driven.state.tokens.get(token)
+    kept = driven.state.tokens.get(token)  # type: ignore[call-overload]
     return kept is not None and kept.state not in LIVE
 
 
@@ -98,7 +99,7 @@ def test_a_message_that_comes_again_much_later_changes_nothing() -> None:
     for seed in seeds(700):
         random = Random(seed)
         driven = started(random)
-        disturb(driven, random, lambda driven, _command, random=random: much_later(driven, random))
+        disturb(driven, random, lambda driven, _command, random=random: much_later(driven, random))  # type: ignore[misc]
 
 
 ONCE = {"nodes": {"a": TASK, "b": {}}, "transitions": [{"from": "a", "to": "b"}]}
@@ -109,15 +110,17 @@ def test_a_late_result_is_recorded_as_ignored_only_once() -> None:
     driven.do(c.CancelToken(driven.token("a").id))
     counts = []
     for _ in range(3):
-        driven.do(c.FinishAttempt(1, 1, {}))
+        driven.do(c.FinishAttempt(TokenId(1), 1, {}))
         counts.append(driven.count("result.ignored"))
     assert counts == [1, 1, 1], driven.log()
 
 
-@pytest.mark.parametrize("answer", [c.FinishAttempt(1, 1, {"v": 1}), c.FailAttempt(1, 1, Error("TASK_FAILED", "no"))])
+@pytest.mark.parametrize(
+    "answer", [c.FinishAttempt(TokenId(1), 1, {"v": 1}), c.FailAttempt(TokenId(1), 1, Error("TASK_FAILED", "no"))]
+)
 def test_an_answer_after_an_answer_is_no_event(answer: c.Command) -> None:
     driven = Driven(graph_of(ONCE)).start()
-    driven.do(c.FinishAttempt(1, 1, {"v": 0}))
+    driven.do(c.FinishAttempt(TokenId(1), 1, {"v": 0}))
     assert not driven.do(answer).events
 
 

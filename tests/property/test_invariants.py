@@ -55,7 +55,7 @@ def test_large_runs_keep_every_invariant_and_end() -> None:
 def audit(driven: Driven) -> list[str]:
     """What a whole history must show, read from the events alone."""
     found = [f"event {n} has number {event.seq}" for n, event in enumerate(driven.history, 1) if event.seq != n]
-    joins = Counter((event.group, event.target) for event in driven.history if event.type in DECIDED and event.group)
+    joins = Counter((event.group, event.target) for event in driven.history if event.type in DECIDED and event.group)  # type: ignore[attr-defined]
     joins.subtract((event.group, event.target) for event in driven.history if isinstance(event, e.JoinReopened))
     found += [
         f"the join of group {group} at {target} was decided {n} times" for (group, target), n in joins.items() if n > 1

@@ -39,7 +39,7 @@ class Hall:
     def __init__(self, places: dict[str, int] | None, limits: dict[str, int] | None = None, **functions: Any) -> None:
         self.now = 1_000_000
         self.store = QueueMemoryStore(now=lambda: self.now)
-        settings = EngineSettings(queues=places, grace_ms=0, **(limits or {}))
+        settings = EngineSettings(queues=places, grace_ms=0, **(limits or {}))  # type: ignore[arg-type]
         self.engine = Engine(self.store, functions=functions, settings=settings)
 
     async def claim(self, worker: str = "hand", limit: int = 10, ttl_ms: int = 1_000) -> list[Claimed]:
@@ -59,7 +59,7 @@ class Hall:
     async def lose(self) -> None:
         """Claims run out, and the owner looks."""
         self.now += 60_000
-        await self.engine._queues.sweep.sweep()
+        await self.engine._queues.sweep.sweep()  # type: ignore[union-attr]
         await self.engine._core.wait_quiet()
 
 

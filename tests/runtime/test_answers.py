@@ -82,7 +82,7 @@ async def test_whoever_asks_is_told_when_the_lease_is_lost_while_the_store_is_aw
     class Taken(FaultyStore):
         takes = False
 
-        async def commit(self, batch: Batch, fence: Fence) -> list[OutboxRow]:
+        async def commit(self, batch: Batch, fence: Fence) -> list[OutboxRow]:  # type: ignore[override]
             if self.takes:
                 self.takes = False
                 await self.lease(SHARD, "other", 0, 1 << 50, evict=True)
@@ -90,7 +90,7 @@ async def test_whoever_asks_is_told_when_the_lease_is_lost_while_the_store_is_aw
             return await super().commit(batch, fence)
 
     store = Taken()
-    async with running(store, {"a": hangs}) as here:
+    async with running(store, {"a": hangs}) as here:  # type: ignore[arg-type]
         run = await here.client.start(chain("a"))
         await here.core.coordinator.wait_quiet()
         store.takes = True
@@ -252,13 +252,13 @@ async def test_an_engine_whose_store_is_broken_for_good_stops_and_tells_everybod
     class Broken(FaultyStore):
         broken = False
 
-        async def commit(self, batch: Batch, fence: Fence) -> list[OutboxRow]:
+        async def commit(self, batch: Batch, fence: Fence) -> list[OutboxRow]:  # type: ignore[override]
             if self.broken:
                 raise StoreUnavailable("a sync failed: restart", outcome_unknown=True, final=True)
             return await super().commit(batch, fence)
 
     store = Broken()
-    async with running(store, {"a": hangs}) as here:
+    async with running(store, {"a": hangs}) as here:  # type: ignore[arg-type]
         run = await here.client.start(chain("a"))
         store.broken = True
         with pytest.raises(EngineStopped, match="a sync failed"):

@@ -68,7 +68,7 @@ def spoil(place: Path, table: str) -> None:
     """In a copy of the file; the last byte of a value is one more than it was."""
     column = {"history": "block", "outbox": "effect", "blobs": "content"}.get(table, "''")
     connection = apsw.Connection(str(place))
-    connection.create_scalar_function("spoilt", lambda kept: kept[:-1] + bytes([kept[-1] ^ 1]))
+    connection.create_scalar_function("spoilt", lambda kept: kept[:-1] + bytes([kept[-1] ^ 1]))  # type: ignore[arg-type, misc]
     connection.execute(VALUES[table].format(changed=f"spoilt({column})"))
     connection.close()
 
@@ -85,7 +85,7 @@ def test_a_checksum_stands_with_every_value_a_run_depends_on(sound: Path, tmp_pa
 def without_seals(place: Path) -> None:
     """As a Treadle before checksums has written it."""
     connection = apsw.Connection(str(place))
-    connection.create_scalar_function("bare", lambda kept: kept[5:] if kept and kept[0] == seals.MARK else kept)
+    connection.create_scalar_function("bare", lambda kept: kept[5:] if kept and kept[0] == seals.MARK else kept)  # type: ignore[arg-type, misc]
     for table, column in (
         ("history", "block"),
         ("outbox", "effect"),
@@ -121,7 +121,7 @@ async def test_a_damaged_run_is_refused_and_the_others_go_on(tmp_path: Path) -> 
         await engine.deploy(ASKS)
         bad, good = await engine.start("asks"), await engine.start("asks")
     connection = apsw.Connection(str(place))
-    connection.create_scalar_function("spoilt", lambda kept: kept[:-1] + bytes([kept[-1] ^ 1]))
+    connection.create_scalar_function("spoilt", lambda kept: kept[:-1] + bytes([kept[-1] ^ 1]))  # type: ignore[arg-type, misc]
     connection.execute(
         "UPDATE history SET block = spoilt(block) WHERE run = (SELECT id FROM runs WHERE run = ?)", (bad.id,)
     )

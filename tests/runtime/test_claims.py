@@ -118,7 +118,7 @@ async def test_a_paused_runs_work_waits_and_its_results_are_kept() -> None:
 async def test_what_a_paused_run_refuses_to_begin_begins_when_it_goes_on() -> None:
     async with hall(work=nothing) as here:
         held = await here.engine.start(queued(queue="later"))
-        claims = here.engine._queues.claimant
+        claims = here.engine._queues.claimant  # type: ignore[union-attr]
         await held.pause()
         here.store._offers[held.id, TokenId(1)].held = False  # as if it had been claimed a moment before the pause
         claims._queues = {"later": 1}
@@ -148,15 +148,15 @@ async def test_a_lost_claim_stops_the_work() -> None:
         run = await here.engine.start(queued())
         await begun.wait()
         await run.cancel()
-        await here.engine._queues.claimant.renew()
+        await here.engine._queues.claimant.renew()  # type: ignore[union-attr]
         await stopped.wait()
-        assert here.engine._queues.claimant.executing == 0
+        assert here.engine._queues.claimant.executing == 0  # type: ignore[union-attr]
 
 
 @on_loop
 async def test_what_an_attempt_says_comes_before_its_result() -> None:
     async def work(facts: AttemptFacts) -> str:
-        facts.emit("progress", {"done": 1})
+        facts.emit("progress", {"done": 1})  # type: ignore[misc]
         return "end"
 
     async with hall(work=work) as here:

@@ -36,7 +36,7 @@ async def test_when_the_answer_to_a_claim_got_lost_nobody_waits_for_it_to_run_ou
     store = Forgetful()
     async with Engine(store, functions={"work": nothing}, settings=EngineSettings(queues=HERE)) as engine:
         run = await engine.start(queued())
-        claims = engine._queues.claimant
+        claims = engine._queues.claimant  # type: ignore[union-attr]
         while store.lost:
             await turns()
         claims.wake()

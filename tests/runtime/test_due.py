@@ -92,11 +92,11 @@ async def test_a_schedule_that_was_paused_goes_on_with_what_comes(first_paused: 
         scheduler = Scheduler(store, clock, client, coordinator.feed, coordinator.spawn)
         await client.deploy(chain("a"))
         for paused in (first_paused, True):
-            await client.put_schedule(Schedule(**TICK, paused=paused))
+            await client.put_schedule(Schedule(**TICK, paused=paused))  # type: ignore[arg-type]
             await scheduler.refresh()
             before = await later(client, clock, 2)
         assert before == (0 if first_paused else 2)
-        await client.put_schedule(Schedule(**TICK))
+        await client.put_schedule(Schedule(**TICK))  # type: ignore[arg-type]
         await scheduler.refresh()
         assert await later(client, clock, 3) == before + 3
         scheduler.close()
@@ -120,7 +120,7 @@ async def test_a_schedule_survives_a_store_that_was_away_when_it_was_due() -> No
         coordinator = here.core.coordinator
         scheduler = Scheduler(store, clock, here.client, coordinator.feed, coordinator.spawn)
         await here.client.deploy(chain("a"))
-        await here.client.put_schedule(Schedule(**TICK))
+        await here.client.put_schedule(Schedule(**TICK))  # type: ignore[arg-type]
         await scheduler.refresh()
         store.away = 1
         await later(here.client, clock, 1)

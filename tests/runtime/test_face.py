@@ -153,7 +153,7 @@ async def opened_gate(engine: Engine, run: Any) -> Any:
     child = engine.run(children[0].run)
     async for event in child.events():
         if event.type == "gate.opened":
-            return child, event.token
+            return child, event.token  # type: ignore[attr-defined]
     return None
 
 

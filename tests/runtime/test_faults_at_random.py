@@ -37,7 +37,7 @@ class Moody(FaultyStore):
         super().__init__()
         self._random = random
 
-    async def commit(self, batch: Batch, fence: Fence) -> list[OutboxRow]:
+    async def commit(self, batch: Batch, fence: Fence) -> list[OutboxRow]:  # type: ignore[override]
         await turns(self._random.randrange(4))
         if batch.commits and self._random.random() < 0.15:
             self.faults = [self._random.choice(["lost", "unseen"])]
@@ -86,7 +86,7 @@ async def test_everything_is_done_once_whatever_becomes_of_commits(seed: int, mo
         await turns(random.randrange(3))
         return {}
 
-    async with running(store, {"f": works, "g": works}) as here:
+    async with running(store, {"f": works, "g": works}) as here:  # type: ignore[arg-type]
         await here.client.deploy(chain("f", "g", name="child"))
         await here.client.deploy(mixed())
         store.faults = [random.choice(["lost", "unseen"])]  # one for certain, others as they come

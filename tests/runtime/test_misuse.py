@@ -118,7 +118,7 @@ async def test_what_a_run_is_told_is_json_too() -> None:
         with pytest.raises(CommandRefused, match=r"data.box is of type object"):
             await run.signal("go", {"box": object()})
         with pytest.raises(CommandRefused, match=r"data\[0\] is of type object"):
-            await run.complete_gate(1, [object()])  # type: ignore[arg-type]
+            await run.complete_gate(1, [object()])
 
 
 @on_loop

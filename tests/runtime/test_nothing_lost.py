@@ -165,13 +165,13 @@ async def test_an_engine_can_be_closed_while_its_store_takes_nothing(monkeypatch
     class Full(FaultyStore):
         full = False
 
-        async def commit(self, batch: Batch, fence: Fence) -> list[OutboxRow]:
+        async def commit(self, batch: Batch, fence: Fence) -> list[OutboxRow]:  # type: ignore[override]
             if self.full:
                 raise StoreUnavailable("disk full")
             return await super().commit(batch, fence)
 
     store = Full()
-    async with running(store, {"a": hangs}) as here:
+    async with running(store, {"a": hangs}) as here:  # type: ignore[arg-type]
         run = await here.client.start(chain("a"))
         store.full = True
         cancelling = asyncio.create_task(run.cancel())

@@ -58,7 +58,7 @@ async def test_threads_of_own_runs_and_of_queues_share_one_limit() -> None:
     crowd = AtWorkInThreads()
     async with hall({"q": EACH}, {"threads_max": 2}, work=crowd.work) as here:
         run = await here.engine.start(crowd_of(EACH, EACH))
-        while here.engine._queues.claimant.executing < EACH or crowd.now < 2:
+        while here.engine._queues.claimant.executing < EACH or crowd.now < 2:  # type: ignore[union-attr]
             await turns()
         await turns(50)
         crowd.go_on.set()
@@ -78,11 +78,11 @@ async def test_an_engine_whose_room_is_full_claims_one_and_leaves_the_rest_to_ot
         while here.engine._core.executor.places > 0:
             await turns()
         queued = await here.engine.start(crowd_of(0, EACH))
-        while here.engine._queues.claimant.executing == 0:
+        while here.engine._queues.claimant.executing == 0:  # type: ignore[union-attr]
             await turns()
-        here.engine._queues.claimant.wake()
+        here.engine._queues.claimant.wake()  # type: ignore[union-attr]
         await turns(50)
-        assert here.engine._queues.claimant.executing == 1
+        assert here.engine._queues.claimant.executing == 1  # type: ignore[union-attr]
         left = await here.claim("another")
         assert len(left) == EACH - 1
         for one in left:

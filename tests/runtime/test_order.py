@@ -51,7 +51,7 @@ def test_what_waited_for_its_run_comes_before_later_commands_that_are_to_be_deci
     incoming.put_first([first, second, third, other])
     waiting = [incoming.take(), incoming.take()]
     incoming.give_back([later])
-    incoming.give_back(waiting)
+    incoming.give_back(waiting)  # type: ignore[arg-type]
     order = [incoming.take() for _ in range(5)]
     assert [item is expected for item, expected in zip(order, [first, second, third, other, later], strict=True)] == (
         [True] * 5

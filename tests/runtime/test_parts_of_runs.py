@@ -67,7 +67,7 @@ async def test_an_open_group_grows_by_items_or_a_number_and_is_closed() -> None:
         await run.add_siblings("fan", ["d"], id="once")
         for both_or_none in ({"items": ["e"], "count": 1}, {}):
             with pytest.raises(ValueError, match="items or a count"):
-                await run.add_siblings("fan", **both_or_none)
+                await run.add_siblings("fan", **both_or_none)  # type: ignore[arg-type]
         await run.close_group("fan")
         for number, gate in enumerate(await engine.gates()):
             await engine.complete_gate(run.id, gate.visit, {"v": number})
@@ -83,7 +83,7 @@ async def test_a_run_is_about_an_entity_and_knows_what_started_it() -> None:
         state = await run.state()
         assert state.entity is not None
         assert (state.entity.type, state.entity.id) == ("order", "42/a")
-        assert (await run.history(0, 1))[0].trigger == {"hook": "paid"}
+        assert (await run.history(0, 1))[0].trigger == {"hook": "paid"}  # type: ignore[attr-defined]
         assert [row.run for row in await engine.runs(entity="42/a")] == [run.id]
         for wrong in ("order", "/42", "order/"):
             with pytest.raises(CommandRefused, match="TYPE/ID"):

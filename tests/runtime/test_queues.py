@@ -21,7 +21,7 @@ async def test_rules_are_kept_and_obeyed() -> None:
         await here.engine.set_queue("q", QueueRules(concurrency=2, weights={"w": 3.0}))
         (view,) = await here.engine.queues()
         assert view.rules == QueueRules(concurrency=2, weights={"w": 3.0})
-        here.engine._queues.claimant.changed()
+        here.engine._queues.claimant.changed()  # type: ignore[union-attr]
         runs = [await here.engine.start(queued()) for _ in range(10)]
         for run in runs:
             await run.wait()

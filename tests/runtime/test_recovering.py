@@ -35,7 +35,7 @@ async def turns(count: int) -> None:
 class SlowStore(FaultyStore):
     """Commits take their time, and so does looking for busy runs: much is decided meanwhile."""
 
-    async def commit(self, batch: Batch, fence: Fence) -> list[OutboxRow]:
+    async def commit(self, batch: Batch, fence: Fence) -> list[OutboxRow]:  # type: ignore[override]
         await turns(40)
         return await super().commit(batch, fence)
 
@@ -58,19 +58,19 @@ async def test_recovery_does_not_take_work_for_lost_that_is_about_to_begin() -> 
     join = {"from": "body", "to": "end", "synchronization": {"sibling_group": "fan"}}
 
     async def hangs_or_fails(facts: AttemptFacts) -> None:
-        if facts.branch["index"] == 0:
+        if facts.branch["index"] == 0:  # type: ignore[index]
             await asyncio.Event().wait()
         raise Retryable("once")
 
-    async with running(store, {"x": hangs_or_fails}) as first:
+    async with running(store, {"x": hangs_or_fails}) as first:  # type: ignore[arg-type]
         run = await first.client.start(workflow({"begin": {}, "body": body, "end": {}}, [fan, join]))
         while not await store.timers(0):
             await turns(1)
 
     async def counts(facts: AttemptFacts) -> None:
-        ran[f"{facts.branch['index']}, attempt {facts.attempt}"] += 1
+        ran[f"{facts.branch['index']}, attempt {facts.attempt}"] += 1  # type: ignore[index]
 
-    async with running(store, {"x": counts}, _Later(), owner="next") as second:
+    async with running(store, {"x": counts}, _Later(), owner="next") as second:  # type: ignore[arg-type]
         assert (await second.client.run(run.id).wait(10)).status is RunStatus.COMPLETED
     assert ran == {"0, attempt 1": 1, "1, attempt 2": 1}
     assert [event.type for event in await store.history(run.id)].count("token.dispatched") == 4, "one was lost"
@@ -136,7 +136,7 @@ async def test_recovery_is_begun_again_when_the_store_cannot_be_read() -> None:
     class Unreadable(FaultyStore):
         refusals = 0
 
-        async def outbox(self, shard: int, after: int = 0, limit: int = 1_000, parked: bool = False) -> list[OutboxRow]:
+        async def outbox(self, shard: int, after: int = 0, limit: int = 1_000, parked: bool = False) -> list[OutboxRow]:  # type: ignore[override]
             if self.refusals:
                 self.refusals -= 1
                 raise StoreUnavailable("disk asleep")
@@ -147,7 +147,7 @@ async def test_recovery_is_begun_again_when_the_store_cannot_be_read() -> None:
     async def function() -> None:
         ran["a"] += 1
 
-    async with running(store, {"a": function}) as here:
+    async with running(store, {"a": function}) as here:  # type: ignore[arg-type]
         store.faults, store.refusals = ["unseen"], 2  # the work it hands out is found by recovery, or never
         run = await here.client.start(workflow({"a": calls("a")}))
         assert (await run.wait(10)).status is RunStatus.COMPLETED
@@ -165,7 +165,7 @@ async def test_a_bell_that_rings_while_an_engine_opens_harms_nobody() -> None:
 
     class Opening(Engine):
         async def _hold(self) -> OpenStore:
-            return (await super()._hold())._replace(notices=Ringing())
+            return (await super()._hold())._replace(notices=Ringing())  # type: ignore[misc, no-any-return]
 
     async with Opening(":memory:") as engine:
         assert await engine.workflows() == []
@@ -178,7 +178,7 @@ async def test_a_disk_that_is_full_is_not_tried_without_a_pause() -> None:
     class Full(FaultyStore):
         refusals = 0
 
-        async def commit(self, batch: Batch, fence: Fence) -> list[OutboxRow]:
+        async def commit(self, batch: Batch, fence: Fence) -> list[OutboxRow]:  # type: ignore[override]
             if batch.commits and self.refusals < 4:
                 self.refusals += 1
                 raise StoreUnavailable("disk full")
@@ -186,7 +186,7 @@ async def test_a_disk_that_is_full_is_not_tried_without_a_pause() -> None:
 
     store = Full()
     loop = asyncio.get_running_loop()
-    async with running(store, {}) as here:
+    async with running(store, {}) as here:  # type: ignore[arg-type]
         began = loop.time()
         await here.client.start(workflow({"ask": {"action": {"kind": "human"}}}))
         assert store.refusals == 4

@@ -82,7 +82,7 @@ async def test_history_is_shortened_to_how_a_run_began_and_ended(place: Path | N
         await kept.pass_ms(1)
         assert await kept.store.history(RunId(run)) == [whole[0], whole[-1]]
         ended = await kept.here.client.run(run).wait()
-        assert (ended.status, ended.output) == (RunStatus.COMPLETED, whole[-1].output)  # type: ignore[attr-defined]
+        assert (ended.status, ended.output) == (RunStatus.COMPLETED, whole[-1].output)
 
 
 @on_loop

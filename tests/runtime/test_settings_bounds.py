@@ -14,8 +14,8 @@ from treadle import EngineSettings
 def test_a_lease_too_short_to_be_kept_is_refused(name: str) -> None:
     for value in (0, 100, 999):
         with pytest.raises(ValueError, match=f"{name} must be at least 1000"):
-            EngineSettings(**{name: value})
-    assert getattr(EngineSettings(**{name: 1_000}), name) == 1_000
+            EngineSettings(**{name: value})  # type: ignore[arg-type]
+    assert getattr(EngineSettings(**{name: 1_000}), name) == 1_000  # type: ignore[arg-type]
 
 
 def test_the_command_line_says_so_too(tmp_path: Path) -> None:

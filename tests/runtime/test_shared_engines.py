@@ -59,7 +59,7 @@ async def engines(place: str, count: int) -> AsyncIterator[list[Engine]]:
         moved = asyncio.Event()
         for engine in opened:
             told = engine._core.on_moved
-            engine._core.on_moved = lambda told=told: (told(), moved.set())  # type: ignore[misc]
+            engine._core.on_moved = lambda told=told: (told(), moved.set())  # type: ignore[assignment, func-returns-value, misc]
         while not all(len(engine._core.shards.owned) == 64 // count for engine in opened):
             await moved.wait()
             moved.clear()

@@ -64,7 +64,7 @@ async def test_a_request_is_decided_knowing_what_was_deployed_before_it() -> Non
     class Meanwhile(FaultyStore):
         happens: Callable[[], Awaitable[Any]] | None = None
 
-        async def inbox(self, shard: int, limit: int = 1_000) -> list[InboxRequest]:
+        async def inbox(self, shard: int, limit: int = 1_000) -> list[InboxRequest]:  # type: ignore[override]
             happens, self.happens = self.happens, None
             if happens is not None:
                 await happens()
@@ -74,10 +74,10 @@ async def test_a_request_is_decided_knowing_what_was_deployed_before_it() -> Non
     asks = InboxRequest("q", RunId("r"), c.StartRun(RunId("r"), version=0), 0, "chain")
 
     async def deploys_and_asks() -> None:
-        await Library(store).deploy(chain("a"))
+        await Library(store).deploy(chain("a"))  # type: ignore[arg-type]
         await store.submit(asks)
 
-    async with running(store, {"a": works}) as here:
+    async with running(store, {"a": works}) as here:  # type: ignore[arg-type]
         store.happens = deploys_and_asks
         await here.core.look()
         await here.core.coordinator.wait_quiet()
@@ -91,14 +91,14 @@ async def test_a_request_for_a_dead_letter_is_answered_although_the_store_was_aw
     class Away(FaultyStore):
         away = 0
 
-        async def outbox(self, shard: int, after: int = 0, limit: int = 1_000, parked: bool = False) -> list[OutboxRow]:
+        async def outbox(self, shard: int, after: int = 0, limit: int = 1_000, parked: bool = False) -> list[OutboxRow]:  # type: ignore[override]
             if parked and self.away:
                 self.away -= 1
                 raise StoreUnavailable("busy")
             return await super().outbox(shard, after, limit, parked)
 
     store = Away()
-    async with running(store, {}) as here:
+    async with running(store, {}) as here:  # type: ignore[arg-type]
         asks = InboxRequest("q", RunId("r"), None, 0, None, 5)
         await store.submit(asks)
         store.away = 1
@@ -154,7 +154,7 @@ async def test_a_client_does_not_refuse_what_a_version_deployed_elsewhere_takes(
 @on_loop
 async def test_work_that_cannot_be_begun_fails_and_the_rest_of_its_batch_begins() -> None:
     async with running(FaultyStore(), {"a": works}) as here:
-        real, asked = here.core.own_work._facts.attempt, list[Any]()
+        real, asked = here.core.own_work._attempts.attempt, list[Any]()
 
         def breaks_once(state: RunState, effect: Any) -> Any:
             asked.append(effect)
@@ -162,7 +162,7 @@ async def test_work_that_cannot_be_begun_fails_and_the_rest_of_its_batch_begins(
                 raise RuntimeError("a defect")
             return real(state, effect)
 
-        here.core.own_work._facts.attempt = breaks_once  # type: ignore[method-assign]
+        here.core.own_work._attempts.attempt = breaks_once  # type: ignore[method-assign]
         await here.client.deploy(chain("a"))
         runs = await asyncio.gather(*(here.client.start("chain") for _ in range(5)))
         ended = [await run.wait(5) for run in runs]

@@ -144,8 +144,8 @@ async def test_what_failed_in_an_engine_that_is_gone_is_retried_from_another_pro
 def id_owned_by(engine: Engine, fits: Callable[[RunId], bool]) -> RunId:
     while True:
         run = Client.new_run_id()
-        if engine._core.shards.owns(run) and fits(run):
-            return run
+        if engine._core.shards.owns(run) and fits(RunId(run)):
+            return run  # type: ignore[return-value]
 
 
 @on_loop

@@ -97,7 +97,7 @@ async def test_the_run_fails_and_the_engine_goes_on(tmp_path: Path) -> None:
     good = Flow("good")
     good.node("n", fine)
     async with Engine(tmp_path / "t.db") as engine:
-        engine.listen(stop)  # type: ignore[arg-type]
+        engine.listen(stop)
         run = await engine.start(flow)
         with pytest.raises(RunFailed, match="Stop: told to"):
             await run.result()

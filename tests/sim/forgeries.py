@@ -77,7 +77,7 @@ def started(document: dict[str, Json], forge: Forgery) -> Watching:
 
 def forked() -> dict[str, Json]:
     transitions = [{"from": "a", "to": "b"}, {"from": "a", "to": "c"}]
-    transitions += [{"from": x, "to": "z", "synchronization": {"sibling_group": "a"}} for x in ("b", "c")]
+    transitions += [{"from": x, "to": "z", "synchronization": {"sibling_group": "a"}} for x in ("b", "c")]  # type: ignore[dict-item]
     return {"nodes": {"a": {}, "b": TASK, "c": TASK, "z": TASK}, "transitions": transitions}
 
 

@@ -18,7 +18,7 @@ from treadle.model import commands as c
 from treadle.model import effects as x
 from treadle.model import events as e
 from treadle.model.errors import Error, Rejection
-from treadle.model.events import EntityRef
+from treadle.model.events import EntityRef  # type: ignore[attr-defined]
 from treadle.model.ids import RunId, TimerId, TokenId
 
 JOINED: dict[str, Any] = {

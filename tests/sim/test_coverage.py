@@ -57,7 +57,7 @@ def structs(module: object, root: type) -> list[type]:
 
 def choices(struct: type, field: str) -> Iterable[str]:
     """The values a definition's field may have."""
-    return inspect.get_annotations(struct, eval_str=True)[field].__args__
+    return inspect.get_annotations(struct, eval_str=True)[field].__args__  # type: ignore[no-any-return]
 
 
 def missing(wanted: Iterable[str], cells: Iterable[str]) -> list[str]:

@@ -41,7 +41,7 @@ WAYS = [
 def decisions(seed: int, patch: pytest.MonkeyPatch) -> list[tuple[bytes, str, str]]:
     """Everything decided while a seed is played, in order."""
     found: list[tuple[bytes, str, str]] = []
-    honest = world.decide
+    honest = world.decide  # type: ignore[attr-defined]
 
     def decide(*args: Any) -> Any:
         decision = honest(*args)

@@ -27,7 +27,7 @@ def listening() -> Iterator[None]:
     before = structlog.get_config() if structlog.is_configured() else None
     ERRORS.clear()
     structlog.configure(
-        processors=[_keep],
+        processors=[_keep],  # type: ignore[list-item]
         wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
         cache_logger_on_first_use=False,
     )

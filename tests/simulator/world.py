@@ -185,8 +185,8 @@ class World:
 
     def live(self) -> bool:
         """Both phases, and the final audit. Raises Violation or KernelRaised. False: it had to be thinned out."""
-        honest = coordinator.decide, library.compile_graph
-        coordinator.decide, library.compile_graph = self.decide, self.catalog.compile
+        honest = coordinator.decide, library.compile_graph  # type: ignore[attr-defined]
+        coordinator.decide, library.compile_graph = self.decide, self.catalog.compile  # type: ignore[attr-defined]
         try:
             with listening():
                 try:
@@ -195,7 +195,7 @@ class World:
                     self._thin_out()
                     return False
         finally:
-            coordinator.decide, library.compile_graph = honest
+            coordinator.decide, library.compile_graph = honest  # type: ignore[attr-defined]
         return True
 
     def _live(self) -> None:

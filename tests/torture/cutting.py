@@ -21,6 +21,7 @@ from tests.torture.engine import DATABASE
 from tests.torture.inside import play
 from tests.torture.journeys import KINDS
 from tests.torture.power import Disk, Op, Recorder
+from treadle.model.ids import RunId
 from treadle.runtime.operate.fsck import check_store
 from treadle.store.port import Batch, Fence, Json, OutboxRow, RunQuery, StoredDocument
 from treadle.store.sqlite import SqliteStore
@@ -46,7 +47,7 @@ class TellingStore(SqliteStore):
 
     recorder: Recorder
 
-    async def commit(self, batch: Batch, fence: Fence) -> list[OutboxRow]:
+    async def commit(self, batch: Batch, fence: Fence) -> list[OutboxRow]:  # type: ignore[override]
         rows = await super().commit(batch, fence)
         self.recorder.told({commit.run: commit.events[-1].seq for commit in batch.commits if commit.events})
         return rows
@@ -110,11 +111,11 @@ async def _losses(database: Path, promised: dict[str, int]) -> list[str]:
     try:
         found = {row.run: row.seq for row in await store.find_runs(RunQuery(limit=100_000))}
         for kind in {what.partition(" ")[0] for what in promised if " " in what}:
-            found |= {f"{kind} {document.name}": document.version for document in await store.documents(kind)}
+            found |= {RunId(f"{kind} {document.name}"): document.version for document in await store.documents(kind)}
         losses = [
-            f"{what} was promised up to {least}, there is {found.get(what)}"
+            f"{what} was promised up to {least}, there is {found.get(what)}"  # type: ignore[call-overload]
             for what, least in promised.items()
-            if found.get(what, 0) < least
+            if found.get(what, 0) < least  # type: ignore[call-overload]
         ]
         checked = await check_store(store)
         return losses + await store.integrity() + [f"fsck: {finding.message}" for finding in checked.findings]

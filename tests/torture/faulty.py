@@ -30,7 +30,7 @@ class FaultyStore(SqliteStore):
         super().__init__(*arguments)
         self.faults: Counter[str] = Counter()
 
-    async def commit(self, batch: Batch, fence: Fence) -> list[OutboxRow]:
+    async def commit(self, batch: Batch, fence: Fence) -> list[OutboxRow]:  # type: ignore[override]
         fault = self._draw(self.commit_rate, ("lost", "unseen"))
         if fault == "lost":
             raise StoreUnavailable("injected: it did not happen")
@@ -47,15 +47,15 @@ class FaultyStore(SqliteStore):
         self._may_fail()
         return await super().find_runs(query)
 
-    async def outbox(self, shard: int, after: int = 0, limit: int = 1_000, parked: bool = False) -> list[OutboxRow]:
+    async def outbox(self, shard: int, after: int = 0, limit: int = 1_000, parked: bool = False) -> list[OutboxRow]:  # type: ignore[override]
         self._may_fail()
         return await super().outbox(shard, after, limit, parked)
 
-    async def timers(self, shard: int, until: int | None = None, limit: int = 1_000) -> list[TimerRow]:
+    async def timers(self, shard: int, until: int | None = None, limit: int = 1_000) -> list[TimerRow]:  # type: ignore[override]
         self._may_fail()
         return await super().timers(shard, until, limit)
 
-    async def inbox(self, shard: int, limit: int = 1_000) -> list[InboxRequest]:
+    async def inbox(self, shard: int, limit: int = 1_000) -> list[InboxRequest]:  # type: ignore[override]
         self._may_fail()
         return await super().inbox(shard, limit)
 

@@ -70,7 +70,7 @@ class Journeys:
     async def _tick(self, run: Run, values: list[int]) -> None:
         for number, value in enumerate(values):
             for _ in range(2 if self._random.random() < 0.3 else 1):  # the same signal again counts once
-                await surely(lambda n=number, v=value: run.signal("tick", {"n": v}, id=f"{run.id}/{n}"))
+                await surely(lambda n=number, v=value: run.signal("tick", {"n": v}, id=f"{run.id}/{n}"))  # type: ignore[misc]
             self._journal.say(sure=True, op="signalled", run=run.id, value=value)
 
     async def _meet_gate(self, run: Run, kind: str, asked: Any) -> None:

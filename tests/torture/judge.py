@@ -166,7 +166,7 @@ def results(run: str, history: list[e.Event]) -> Iterator[tuple[str, int]]:
             poisoned = isinstance(event, e.TokenFailed) and event.error.kind == "WORKER_LOST"
             attempt = attempts.pop(event.token, None)
             if attempt is not None and not poisoned:
-                yield attempt_name(e.RunId(run), event.token, attempt), event.at
+                yield attempt_name(e.RunId(run), event.token, attempt), event.at  # type: ignore[attr-defined]
 
 
 def _joins(history: list[e.Event]) -> list[str]:

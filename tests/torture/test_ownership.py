@@ -42,7 +42,7 @@ def test_whoever_only_asks_is_not_taken_for_the_owner(tmp_path: Path, monkeypatc
         if len(pauses) == 20:
             os.close(asker)
 
-    monkeypatch.setattr(ownership.time, "sleep", pause)
+    monkeypatch.setattr(ownership.time, "sleep", pause)  # type: ignore[attr-defined]
     engine, late = Ownership(place, owner="engine"), Ownership(place, owner="late")
     assert engine.try_take() is None and len(pauses) == 20
     other = late.try_take()
@@ -65,7 +65,7 @@ def test_an_owner_that_has_not_written_its_note_yet_is_waited_for(
             note = Other(os.getpid(), socket.gethostname(), "new")
             lock_path(place).write_bytes(msgspec.json.encode(note))
 
-    monkeypatch.setattr(ownership.time, "sleep", pause)
+    monkeypatch.setattr(ownership.time, "sleep", pause)  # type: ignore[attr-defined]
     other = Ownership(place, owner="late").try_take()
     assert other is not None and other.owner == "new"
     os.close(owner)

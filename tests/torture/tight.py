@@ -59,7 +59,7 @@ class _TightFile(apsw.VFSFile):
         if self._disk.sync_fails:
             self._disk.refusals += 1
             problem = apsw.IOError("the disk could not sync")
-            problem.extendedresult = apsw.SQLITE_IOERR_FSYNC
+            problem.extendedresult = apsw.SQLITE_IOERR_FSYNC  # type: ignore[attr-defined]
             raise problem
         super().xSync(flags)
 

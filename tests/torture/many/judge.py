@@ -99,7 +99,7 @@ def _stale(run: str, history: list[e.Event], executed: dict[str, list[Line]], ah
             if by is None:
                 continue
             offer, holder = offers[event.token], holders[event.token]
-            key = attempt_name(e.RunId(run), event.token, offer.attempt)
+            key = attempt_name(e.RunId(run), event.token, offer.attempt)  # type: ignore[attr-defined]
             line = next((line for line in executed.get(key, []) if line["by"] == by), None)
             if line is None:
                 yield f"{key}: the result of {by} was accepted, which did not execute this attempt"
@@ -111,7 +111,7 @@ def _stale(run: str, history: list[e.Event], executed: dict[str, list[Line]], ah
 
 def _timing(run: str, history: list[e.Event], executed: dict[str, list[Line]], evidence: ManyEvidence) -> Iterator[str]:
     dispatched = {
-        attempt_name(e.RunId(run), event.token, event.attempt): event.at
+        attempt_name(e.RunId(run), event.token, event.attempt): event.at  # type: ignore[attr-defined]
         for event in reversed(history)
         if isinstance(event, e.TokenDispatched)
     }

@@ -31,7 +31,7 @@ def lost() -> None:
             return []
         return await really(store, batch, *fences)
 
-    PostgresStore.commit = commit  # type: ignore[method-assign]
+    PostgresStore.commit = commit  # type: ignore[assignment, method-assign]
 
 
 def stale() -> None:
@@ -41,7 +41,7 @@ def stale() -> None:
         del worker
         return on_answer._executing(d, token, attempt)
 
-    on_answer._answering = answering
+    on_answer._answering = answering  # type: ignore[assignment]
 
 
 def clock() -> None:
@@ -51,7 +51,7 @@ def clock() -> None:
         def hear(self, now: int, took_ms: int = 0) -> None:
             """It knows better."""
 
-    engine.SharedClock = Own  # type: ignore[misc,assignment]
+    engine.SharedClock = Own  # type: ignore[attr-defined, assignment]
 
 
 PLANTS: dict[str, Callable[[], None]] = {"lost": lost, "stale": stale, "clock": clock}

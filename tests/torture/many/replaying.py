@@ -49,4 +49,4 @@ def install(journal: Journal, seed: int) -> None:
                 await really(store, request)
                 journal.say(request=request.id)
 
-    PostgresStore.submit = submit  # type: ignore[method-assign]
+    PostgresStore.submit = submit  # type: ignore[assignment, method-assign]

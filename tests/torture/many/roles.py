@@ -99,7 +99,7 @@ def _tell_of_losses(journal: Journal, name: str) -> None:
             journal.say(fault="lease", on=name.partition(".")[0], ms=0, reason=reason)
         really(core, shards, reason)
 
-    Core.lose = lose  # type: ignore[method-assign]
+    Core.lose = lose  # type: ignore[assignment, method-assign]
 
 
 async def _ask_until(enough: asyncio.Event, opened: Client, journal: Journal, seed: int) -> None:

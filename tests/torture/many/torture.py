@@ -96,9 +96,9 @@ def _settle(crew: Crew, settle_s: float, done: Done, say: Callable[[str], None])
     for victim in crew.victims:
         if victim.role == "client":
             crew.signal(victim, signal.SIGTERM)
-            _expect(done, "still waits for an answer", victim, lambda who=victim: crew.wait_gone(who, left_s()))
+            _expect(done, "still waits for an answer", victim, lambda who=victim: crew.wait_gone(who, left_s()))  # type: ignore[misc]
         elif victim.role == "engine":
-            _expect(done, "still waits for an answer", victim, lambda who=victim: crew.wait_quiet(who, left_s()))
+            _expect(done, "still waits for an answer", victim, lambda who=victim: crew.wait_quiet(who, left_s()))  # type: ignore[misc]
     left = asyncio.run(_wait_finished(crew.server.address(), left_s()))
     nodes = asyncio.run(_coordinators(crew.server.address()))
     say(f"{left} runs are open, {nodes} nodes coordinate")
@@ -108,7 +108,7 @@ def _settle(crew: Crew, settle_s: float, done: Done, say: Callable[[str], None])
     for victim in crew.victims:
         if victim.role != "client":
             crew.signal(victim, signal.SIGTERM)
-            _expect(done, "does not close", victim, lambda who=victim: crew.wait_gone(who))
+            _expect(done, "does not close", victim, lambda who=victim: crew.wait_gone(who))  # type: ignore[misc]
 
 
 def _expect(done: Done, otherwise: str, victim: Victim, wait: Callable[[], None]) -> None:

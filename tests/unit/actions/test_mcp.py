@@ -159,7 +159,8 @@ def test_secrets_reach_the_server_and_never_come_back(address: str) -> None:
     assert once(web, "request")["authorization"] == "Bearer ***"
     for tool, argument in (("say", "text"), ("refuse", "why")):
         reply = with_kind(
-            program, lambda kind, tool=tool, name=argument: called(kind, tool, {name: {"secret": "token"}})
+            program,
+            lambda kind, tool=tool, name=argument: called(kind, tool, {name: {"secret": "token"}}),  # type: ignore[misc]
         )
         assert CANARY.encode() not in msgspec.json.encode(reply)
         assert b"***" in msgspec.json.encode(reply)

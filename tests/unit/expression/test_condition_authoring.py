@@ -86,7 +86,7 @@ def test_the_marking_is_asked_for_when_the_condition_is_asked() -> None:
         (compare("state.x", "==", literal(1)), "left", "an operand is"),
         (compare(literal(1), "==", {"field": "a", "literal": 1}), "right", "an operand is"),
         (compare(literal(1), "=", literal(1)), "operator", "an operator is one of"),
-        (compare(literal(1), ["=="], literal(1)), "operator", "an operator is one of"),
+        (compare(literal(1), ["=="], literal(1)), "operator", "an operator is one of"),  # type: ignore[arg-type]
         (compare(field("a"), "<", literal(None)), "right", "< cannot order null"),
         (compare(literal(True), "<", field("a")), "left", "< cannot order boolean"),
         (compare(field("a"), "==", literal(float("nan"))), "right.literal", "NaN"),

@@ -12,6 +12,7 @@ from tests.driving import TASK, Driven, graph_of
 from treadle.model import commands as c
 from treadle.model import events as e
 from treadle.model.errors import Error
+from treadle.model.ids import TokenId
 
 Json = Any
 
@@ -64,9 +65,9 @@ def test_an_error_that_is_not_retryable_is_never_tried_again() -> None:
 
 def test_task_retries_count_together_with_node_attempts() -> None:
     driven = alone(retry={"max_attempts": 2})
-    driven.do(c.FailAttempt(1, 1, Error("TASK_FAILED", "x", retryable=True), tries=2))
+    driven.do(c.FailAttempt(TokenId(1), 1, Error("TASK_FAILED", "x", retryable=True), tries=2))
     driven.fire("retry")
-    driven.do(c.FailAttempt(1, 2, Error("TASK_FAILED", "x"), tries=1))
+    driven.do(c.FailAttempt(TokenId(1), 2, Error("TASK_FAILED", "x"), tries=1))
     assert driven.state.error is not None and driven.state.error.attempts == 5
 
 
@@ -125,7 +126,7 @@ def test_the_others_may_finish_first() -> None:
 def test_an_operator_retries_the_same_visit_and_the_run_is_reopened() -> None:
     driven = alone()
     driven.fail("a")
-    driven.do(c.RetryToken(1))
+    driven.do(c.RetryToken(TokenId(1)))
     token = driven.token("a")
     assert (driven.state.status, token.id, token.state, token.attempt) == ("running", 1, "executing", 2)
     assert driven.state.error is None
@@ -139,8 +140,8 @@ def test_only_a_failed_visit_can_be_retried(state: str) -> None:
     if state == "completed":
         driven.finish("a")
     elif state == "cancelled":
-        driven.do(c.CancelToken(1))
-    rejection = driven.do(c.RetryToken(1)).rejection
+        driven.do(c.CancelToken(TokenId(1)))
+    rejection = driven.do(c.RetryToken(TokenId(1))).rejection
     assert rejection is not None and rejection.kind == "INVALID_STATE"
 
 

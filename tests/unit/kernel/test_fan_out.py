@@ -9,6 +9,7 @@ import pytest
 from tests.driving import TASK, Driven, graph_of
 from treadle.model import commands as c
 from treadle.model import events as e
+from treadle.model.ids import GroupId
 
 
 def opened(driven: Driven) -> list[e.GroupOpened]:
@@ -210,7 +211,7 @@ def test_an_open_group_grows_with_indexes_that_follow_on() -> None:
     driven = Driven(OPEN).start({"xs": ["x"]})
     driven.do(c.AddSiblings("t", ["y", "z"]))
     assert [t.frames[0][1] for t in driven.tokens("b")] == [0, 1, 2]
-    assert driven.state.groups[1].items == ["x", "y", "z"] and driven.state.groups[1].total == 3
+    assert driven.state.groups[GroupId(1)].items == ["x", "y", "z"] and driven.state.groups[1].total == 3  # type: ignore[index]
 
 
 def test_a_closed_group_grows_no_more() -> None:

@@ -49,10 +49,10 @@ def test_who_was_passed_over_by_force_is_recorded_and_only_then(command: c.Comma
     assert refused.rejection is not None
     assert "claimed by 'ann'" in refused.rejection.message
     (forced,) = (one for one in driven.do(command).events if isinstance(one, event))
-    assert (forced.by, forced.instead_of) == ("bob", "ann")
+    assert (forced.by, forced.instead_of) == ("bob", "ann")  # type: ignore[attr-defined]
     free = asking()
-    (given,) = [one for one in free.do(command).events if isinstance(one, event)] or [None]
-    assert given is None or given.instead_of is None
+    (given,) = [one for one in free.do(command).events if isinstance(one, event)] or [None]  # type: ignore[list-item]
+    assert given is None or given.instead_of is None  # type: ignore[attr-defined]
 
 
 def test_lists_are_told_who_has_a_gate() -> None:

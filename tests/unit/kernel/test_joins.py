@@ -12,6 +12,7 @@ from treadle.graph.compile import compile_graph
 from treadle.model import commands as c
 from treadle.model import effects as x
 from treadle.model import events as e
+from treadle.model.ids import TokenId
 
 Json = Any
 WRITER = {**TASK, "output_mapping": {"state.v": "$.v"}}
@@ -36,7 +37,7 @@ def merging(strategy: str) -> dict[str, Json]:
     return {"merge": {"source": "_branch.output.v", "target": "state.all", "strategy": strategy}}
 
 
-EMPTY = {"append": [], "concat": [], "merge_object": {}, "keyed_by_branch": {}, "last_wins": None}
+EMPTY = {"append": [], "concat": [], "merge_object": {}, "keyed_by_branch": {}, "last_wins": None}  # type: ignore[var-annotated]
 
 
 @pytest.mark.parametrize(("strategy", "merged"), EMPTY.items())
@@ -162,7 +163,7 @@ def test_proceeding_with_what_is_available_times_the_live_out() -> None:
     types = [event.type for event in driven.fire("sync").events]
     assert types.count("token.timed_out") == 1 and "join.fired" in types
     assert driven.state.context()["state"] == {"all": ["late?"]}
-    late = driven.do(c.FinishAttempt(2, 1, {"v": 1}))
+    late = driven.do(c.FinishAttempt(TokenId(2), 1, {"v": 1}))
     assert [event.type for event in late.events] == ["result.ignored"]
 
 

@@ -12,6 +12,7 @@ from treadle.errors import InvalidTransition
 from treadle.kernel import lifecycle
 from treadle.kernel.evolve import evolve, replay
 from treadle.model import events as e
+from treadle.model.ids import RunId, TokenId
 from treadle.model.states import ExternalState, GateState, RunStatus, TokenState
 
 Move = Callable[[str, str], str]
@@ -82,10 +83,10 @@ def test_every_state_can_be_reached() -> None:
 
 
 ILLEGAL: list[tuple[str, Callable[[int], e.Event]]] = [
-    ("a visit completes before it began", lambda seq: e.TokenCompleted(seq, 0, 2)),
-    ("a visit resumes that does not wait", lambda seq: e.TokenResumed(seq, 0, 1)),
+    ("a visit completes before it began", lambda seq: e.TokenCompleted(seq, 0, TokenId(2))),
+    ("a visit resumes that does not wait", lambda seq: e.TokenResumed(seq, 0, TokenId(1))),
     ("a run resumes that is not paused", lambda seq: e.RunResumed(seq, 0, "x")),
-    ("a run starts twice", lambda seq: e.RunStarted(seq, 0, "r", "w", 1, "h", {})),
+    ("a run starts twice", lambda seq: e.RunStarted(seq, 0, RunId("r"), "w", 1, "h", {})),
     ("a run is compensated without compensating", lambda seq: e.RunCompensated(seq, 0)),
 ]
 

@@ -44,7 +44,7 @@ def queued(**fields: Json) -> Driven:
 
 def claimed(**fields: Json) -> Driven:
     driven = queued(**fields)
-    driven.do(c.StartAttempt(1, 1, "w", driven.now + 1000))
+    driven.do(c.StartAttempt(TokenId(1), 1, "w", driven.now + 1000))
     return driven
 
 
@@ -75,7 +75,7 @@ def gate_claimed_in_an_old_history() -> None:
 
 def claimed_at_work() -> None:
     driven = Driven(graph_of({"nodes": {"a": TASK}})).start()
-    driven.do(c.StartAttempt(1, 1, "node", driven.now + 1000))
+    driven.do(c.StartAttempt(TokenId(1), 1, "node", driven.now + 1000))
 
 
 def run_timed_out() -> None:
@@ -92,16 +92,16 @@ def late_success() -> None:
     driven = Driven(graph_of({"nodes": {"a": UNDONE, "b": UNDONE, "f": TASK}, "start": ["a", "b", "f"]})).start()
     driven.finish("a")
     driven.fail("f")
-    driven.do(c.FinishAttempt(4, 1, {}))
+    driven.do(c.FinishAttempt(TokenId(4), 1, {}))
     assert driven.state.status == "compensated", driven.log()
-    driven.do(c.FinishAttempt(2, 1, {}))
+    driven.do(c.FinishAttempt(TokenId(2), 1, {}))
     assert driven.state.status == "compensating", driven.log()
 
 
 def timed_out_and_retried() -> None:
     driven = Driven(graph_of({"nodes": {"a": {**TASK, "timeout_ms": 10}}})).start()
     driven.fire("attempt")
-    driven.do(c.RetryToken(1))
+    driven.do(c.RetryToken(TokenId(1)))
 
 
 def failed_while_paused() -> None:
@@ -115,7 +115,7 @@ def failed_while_paused() -> None:
 
 
 SCRIPTS: list[Callable[[], object]] = [
-    lambda: queued().do(c.CancelToken(1)),
+    lambda: queued().do(c.CancelToken(TokenId(1))),
     lambda: queued(timeout_ms=10).fire("attempt"),
     lambda: queued(timeout_ms=10, retry={"max_attempts": 2}).fire("attempt"),
     lambda: lose(queued()),
@@ -124,7 +124,7 @@ SCRIPTS: list[Callable[[], object]] = [
     lambda: claimed().fail("a"),
     lambda: claimed(retry={"max_attempts": 2}).fail("a", retryable=True),
     lambda: claimed().fire("lease"),
-    lambda: claimed().do(c.CancelToken(1)),
+    lambda: claimed().do(c.CancelToken(TokenId(1))),
     lambda: claimed(timeout_ms=10).fire("attempt"),
     lambda: gate_timed_out(1),
     lambda: gate_timed_out(2),

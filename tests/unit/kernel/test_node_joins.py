@@ -94,21 +94,21 @@ def test_two_tokens_on_one_transition_are_one_branch_and_block_waits_for_the_nex
 
 
 def test_tokens_are_counted_on_whichever_transition_they_come() -> None:
-    driven = Driven(graph_of({**LOOPED, "nodes": {**LOOPED["nodes"], "j": {"join": {"tokens": 3}}}})).start()
+    driven = Driven(graph_of({**LOOPED, "nodes": {**LOOPED["nodes"], "j": {"join": {"tokens": 3}}}})).start()  # type: ignore[dict-item]
     assert fired(driven) == 0
     driven.finish("q")
     assert fired(driven) == 1
 
 
 def test_a_remainder_that_can_never_be_completed_is_a_deadlock() -> None:
-    driven = Driven(graph_of({**LOOPED, "nodes": {**LOOPED["nodes"], "j": {"join": {"tokens": 2}}}})).start()
+    driven = Driven(graph_of({**LOOPED, "nodes": {**LOOPED["nodes"], "j": {"join": {"tokens": 2}}}})).start()  # type: ignore[dict-item]
     driven.finish("q")
     driven.finish("z")
     assert driven.state.error is not None and driven.state.error.kind == "DEADLOCK"
 
 
 def test_fifo_pairs_in_order_and_keeps_the_surplus() -> None:
-    document = {**LOOPED, "nodes": {**LOOPED["nodes"], "j": {"join": "inbound_fifo"}}}
+    document = {**LOOPED, "nodes": {**LOOPED["nodes"], "j": {"join": "inbound_fifo"}}}  # type: ignore[dict-item]
     driven = Driven(graph_of(document)).start()
     driven.finish("q")
     assert fired(driven) == 1

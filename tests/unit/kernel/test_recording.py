@@ -64,7 +64,7 @@ def test_a_method_writes_each_argument_into_the_field_of_its_name(
     assert type(event) is kind
     fields = msgspec.structs.asdict(event)
     renamed = OTHER_NAMES.get(name, {})
-    wanted: dict[str, Any] = {"seq": 7, "at": 1_000, **FIXED.get(name, {})}
+    wanted: dict[str, Any] = {"seq": 7, "at": 1_000, **FIXED.get(name, {})}  # type: ignore[dict-item]
     wanted |= {renamed.get(key, key): value for key, value in given.items()}
     if "because" in fields:
         wanted["because"] = 5

@@ -167,9 +167,9 @@ def test_an_old_answer_means_nothing_once_the_visit_is_cancelled_before_its_new_
 
 
 def test_what_a_join_went_on_without_is_forgotten() -> None:
-    document = {**JOINED, "transitions": [dict(t) for t in JOINED["transitions"]]}
-    document["transitions"][1] = {
-        **document["transitions"][1],
+    document = {**JOINED, "transitions": [dict(t) for t in JOINED["transitions"]]}  # type: ignore[call-overload]
+    document["transitions"][1] = {  # type: ignore[index]
+        **document["transitions"][1],  # type: ignore[index]
         "synchronization": {"sibling_group": "t", "on_branch_failure": "exclude"},
     }
     driven = Driven(graph_of(document))

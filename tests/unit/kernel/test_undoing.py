@@ -10,6 +10,7 @@ from tests.driving import TASK, Driven, Shelf, graph_of
 from treadle.model import commands as c
 from treadle.model import effects as x
 from treadle.model import events as e
+from treadle.model.ids import RecordId, RunId, TokenId
 
 Json = Any
 UNDONE = {**TASK, "compensate": TASK}
@@ -69,18 +70,19 @@ def test_a_failed_compensation_halts_or_goes_on(policy: str, status: str, begun:
     driven = chain(2, on_compensation_failure=policy)
     driven.fail("end")
     token = next(token for token in driven.state.tokens.values() if token.mode == "compensation")
-    driven.do(c.FailAttempt(token.id, token.attempt, e.Error("BOOM", "no")))
+    driven.do(c.FailAttempt(token.id, token.attempt, e.Error("BOOM", "no")))  # type: ignore[attr-defined]
     assert driven.state.status == status and driven.count("compensation.started") == begun
 
 
 @pytest.mark.parametrize(
-    ("command", "next_node"), [(c.SkipCompensation(2), "n0"), (c.RetryCompensation(2), "n1"), (c.ResumeRun(), "n1")]
+    ("command", "next_node"),
+    [(c.SkipCompensation(RecordId(2)), "n0"), (c.RetryCompensation(RecordId(2)), "n1"), (c.ResumeRun(), "n1")],
 )
 def test_an_operator_skips_retries_or_resumes_what_halted(command: c.Command, next_node: str) -> None:
     driven = chain(2)
     driven.fail("end")
     token = next(token for token in driven.state.tokens.values() if token.mode == "compensation")
-    driven.do(c.FailAttempt(token.id, token.attempt, e.Error("BOOM", "no")))
+    driven.do(c.FailAttempt(token.id, token.attempt, e.Error("BOOM", "no")))  # type: ignore[attr-defined]
     assert driven.do(command).rejection is None
     assert undoing(driven) == [next_node] and driven.state.status == "compensating"
 
@@ -103,7 +105,7 @@ def test_a_cancelled_run_is_undone_only_if_it_says_so(policy: str, status: str) 
 def test_a_visit_cannot_be_retried_once_compensation_has_begun() -> None:
     driven = chain(1)
     driven.fail("end")
-    rejection = driven.do(c.RetryToken(2)).rejection
+    rejection = driven.do(c.RetryToken(TokenId(2))).rejection
     assert rejection is not None and rejection.kind == "INVALID_STATE"
 
 
@@ -115,21 +117,21 @@ def with_child(compensable: bool = True, **call_more: Json) -> Driven:
     }
     driven = Driven(graph_of(document), Shelf(graph_of({"workflow": "child", "nodes": {"x": {}}}))).start()
     driven.finish("n0")
-    driven.do(c.EndChild(2, "run-1.2", "completed", {}, compensable=compensable))
+    driven.do(c.EndChild(TokenId(2), RunId("run-1.2"), "completed", {}, compensable=compensable))
     return driven
 
 
 def test_a_completed_child_is_asked_to_undo_its_work_in_its_turn() -> None:
     driven = with_child()
-    assert x.CompensateChild("run-1.2", 2) in driven.fail("end").effects and undoing(driven) == []
-    driven.do(c.EndChild(2, "run-1.2", "compensated"))
+    assert x.CompensateChild(RunId("run-1.2"), TokenId(2)) in driven.fail("end").effects and undoing(driven) == []
+    driven.do(c.EndChild(TokenId(2), RunId("run-1.2"), "compensated"))
     assert undoing(driven) == ["n0"]
 
 
 def test_a_child_that_reports_its_old_end_again_is_not_yet_undone() -> None:
     driven = with_child()
     driven.fail("end")
-    assert not driven.do(c.EndChild(2, "run-1.2", "completed", {}, compensable=True)).events
+    assert not driven.do(c.EndChild(TokenId(2), RunId("run-1.2"), "completed", {}, compensable=True)).events
     assert driven.state.status == "compensating" and undoing(driven) == []
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.driving import TASK, Driven, graph_of, problems
 from treadle.kernel.group_state import SiteState
 from treadle.model import commands as c
+from treadle.model.ids import GroupId
 
 JOIN = {"sibling_group": "t", "strategy": {"m_of_n": 2}}
 TWO_HOPS = graph_of(
@@ -22,7 +23,7 @@ TWO_HOPS = graph_of(
 
 def site(driven: Driven, group: int = 1) -> SiteState:
     assert not problems(driven), problems(driven)
-    return driven.state.groups[group].sites[0]
+    return driven.state.groups[GroupId(group)].sites[0]
 
 
 def counted(driven: Driven, group: int = 1) -> tuple[list[int], list[int], int]:
@@ -55,20 +56,20 @@ def test_a_branch_routed_where_no_way_leads_back_has_ended_while_it_still_works(
 def test_a_cancelled_branch_has_ended_and_not_failed() -> None:
     driven = Driven(TWO_HOPS).start()
     driven.do(c.CancelToken(driven.token("b", 0).id))
-    assert counted(driven) == ([1, 2], [], 0) and not driven.state.groups[1].failed
+    assert counted(driven) == ([1, 2], [], 0) and not driven.state.groups[GroupId(1)].failed
 
 
 def test_a_failed_branch_is_neither_live_nor_arrived() -> None:
     driven = Driven(TWO_HOPS).start()
     driven.fail("b", 2)
-    assert counted(driven) == ([0, 1], [], 0) and list(driven.state.groups[1].failed) == [2]
+    assert counted(driven) == ([0, 1], [], 0) and list(driven.state.groups[GroupId(1)].failed) == [2]
 
 
 def test_an_operator_s_retry_makes_a_failed_branch_live_again() -> None:
     driven = Driven(TWO_HOPS).start()
     driven.fail("b", 2)
     driven.do(c.RetryToken(driven.token("b", 2).id))
-    assert counted(driven) == ([0, 1, 2], [], 0) and not driven.state.groups[1].failed
+    assert counted(driven) == ([0, 1, 2], [], 0) and not driven.state.groups[GroupId(1)].failed
 
 
 def test_a_branch_with_two_tokens_has_arrived_when_both_are_through() -> None:

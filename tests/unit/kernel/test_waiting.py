@@ -9,6 +9,7 @@ import pytest
 from tests.driving import TASK, Driven, graph_of, problems
 from treadle.model import commands as c
 from treadle.model import effects as x
+from treadle.model.ids import TimerId, TokenId
 
 Json = Any
 
@@ -119,7 +120,7 @@ def test_a_mutex_is_freed_however_its_holder_ends(end: str) -> None:
     driven = Driven(graph_of(document)).start()
     assert driven.token("b").waiting == "mutex"
     {"fails": lambda: driven.fail("a"), "times out": lambda: driven.fire("attempt")}.get(
-        end, lambda: driven.do(c.CancelToken(1))
+        end, lambda: driven.do(c.CancelToken(TokenId(1)))
     )()
     assert driven.token("b").state == "executing"
 
@@ -151,18 +152,18 @@ def test_a_pause_freezes_every_timer_by_its_own_length() -> None:
     driven.now += 30
     driven.do(c.PauseRun())
     driven.now += 500
-    assert not driven.do(c.FireTimer(1)).events
+    assert not driven.do(c.FireTimer(TimerId(1))).events
     effects = driven.do(c.ResumeRun()).effects
     assert [timer.due for timer in driven.state.timers.values()] == [due + 500]
-    assert x.SetTimer(1, due + 500) in effects
+    assert x.SetTimer(TimerId(1), due + 500) in effects
 
 
 def test_a_timer_fires_only_when_due_and_only_once() -> None:
     driven = Driven(CHAIN).start()
-    early = driven.do(c.FireTimer(1))
+    early = driven.do(c.FireTimer(TimerId(1)))
     assert early.rejection is not None and not early.events
     driven.fire("attempt")
-    assert not driven.do(c.FireTimer(1)).events
+    assert not driven.do(c.FireTimer(TimerId(1))).events
 
 
 @pytest.mark.parametrize(("policy", "status"), [("human_gate", "paused"), ("fail", "failed"), ("cancel", "timed_out")])

@@ -10,6 +10,7 @@ from tests.driving import TASK, Driven, Shelf, graph_of, problems
 from treadle.model import commands as c
 from treadle.model import effects as x
 from treadle.model import events as e
+from treadle.model.ids import TokenId
 
 Json = Any
 CHILD = Shelf(graph_of({"workflow": "child", "nodes": {"x": {}}}))
@@ -24,7 +25,9 @@ OUTSIDE: list[tuple[str, dict[str, Json], type[x.Effect]]] = [
 
 
 @pytest.mark.parametrize(("why", "node", "effect"), OUTSIDE, ids=[row[0] for row in OUTSIDE])
-@pytest.mark.parametrize("command", [c.CancelToken(1), c.CancelRun(), c.AbortRun()], ids=["token", "run", "abort"])
+@pytest.mark.parametrize(
+    "command", [c.CancelToken(TokenId(1)), c.CancelRun(), c.AbortRun()], ids=["token", "run", "abort"]
+)
 def test_whoever_works_for_a_withdrawn_visit_is_told(
     why: str, node: dict[str, Json], effect: type[x.Effect], command: c.Command
 ) -> None:
@@ -42,7 +45,7 @@ def test_cancelling_a_run_twice_is_no_event() -> None:
 
 def test_a_run_whose_last_visit_was_withdrawn_on_its_own_completes() -> None:
     driven = Driven(graph_of({"nodes": {"a": TASK, "b": TASK}, "transitions": [{"from": "a", "to": "b"}]})).start()
-    driven.do(c.CancelToken(1))
+    driven.do(c.CancelToken(TokenId(1)))
     assert driven.state.status == "completed" and not driven.tokens("b")
 
 
@@ -118,6 +121,6 @@ def test_a_terminating_node_ends_the_whole_run_at_once(how: Json, status: str) -
 def test_a_late_result_is_recorded_and_never_applied() -> None:
     node = {**TASK, "output_mapping": {"state.v": "$.v"}}
     driven = Driven(graph_of({"nodes": {"a": node, "b": TASK}, "start": ["a", "b"]})).start()
-    driven.do(c.CancelToken(1))
-    assert [event.type for event in driven.do(c.FinishAttempt(1, 1, {"v": 1})).events] == ["result.ignored"]
+    driven.do(c.CancelToken(TokenId(1)))
+    assert [event.type for event in driven.do(c.FinishAttempt(TokenId(1), 1, {"v": 1})).events] == ["result.ignored"]
     assert driven.state.context()["state"] == {}

@@ -235,7 +235,7 @@ def test_tasks_and_actions_are_taken_by_name_from_the_document_or_from_the_libra
     assert found["a"].task == d.Task(steps=[d.Step("step1", ping), d.Step("twice", ping)], name="fetch", timeout_ms=9)
     assert found["b"].task == d.Task(steps=[d.Step("main", ping)])
     assert found["c"].task == d.Task(steps=[d.Step("step1", d.Action("emit", {"type": "x"}))], name="shared")
-    assert found["d"].compensate == d.Compensation(task=found["a"].task)  # type: ignore[arg-type]
+    assert found["d"].compensate == d.Compensation(task=found["a"].task)
 
 
 def test_a_name_of_the_document_hides_the_librarys() -> None:

@@ -47,7 +47,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Work:
         work.characters += length
         forward(self, length)
 
-    if yaml_text.CParser is not None:  # `parser` may have taken it away
+    if yaml_text.CParser is not None:  # type: ignore[attr-defined]  # `parser` may have taken it away
         monkeypatch.setattr(yaml_text, "CParser", Counting)
     monkeypatch.setattr(Reader, "forward", counting)
     return work

@@ -60,7 +60,7 @@ def test_a_held_step_may_be_released_with_a_failure_or_too_late() -> None:
     for reply, kind in [(failed("no", "REFUSED"), "REFUSED"), (Later(101, Done({})), "TASK_TIMEOUT")]:
         drive = held_at_b()
         drive.run()
-        outcome, _ = drive.release(reply)
+        outcome, _ = drive.release(reply)  # type: ignore[arg-type]
         assert outcome is not None
         assert outcome.error is not None
         assert outcome.error.kind == kind
@@ -107,7 +107,7 @@ def test_async_functions_can_be_driven_inside_an_event_loop() -> None:
 
 
 def test_the_same_pipeline_runs_under_asyncio() -> None:
-    registry, pauses = Registry(), []
+    registry, pauses = Registry(), []  # type: ignore[var-annotated]
 
     @registry.function("flaky")
     async def flaky(input: Any) -> Any:

@@ -133,7 +133,7 @@ def test_a_module_is_allowed_by_its_name_with_what_lies_below_it_and_nothing_els
     assert find_function("math:sqrt", {}, Trust(["math"]))(9) == 3
     with pytest.raises(UntrustedFunction, match="defined in 'os'"):
         find_function("trust_shop:getenv", {}, Trust(["trust_shop"]))
-    assert find_function("trust_shop:getenv", {}, Trust(["trust_shop", "os"]))
+    assert find_function("trust_shop:getenv", {}, Trust(["trust_shop", "os"]))  # type: ignore[truthy-function]
     assert shop.is_dir()
 
 

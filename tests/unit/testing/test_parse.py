@@ -28,8 +28,8 @@ def step(text: str) -> s.ScenarioStep:
     [
         ("advance_ms: 5", s.AdvanceStep, {"ms": 5}),
         ("settle: true", s.SettleStep, {}),
-        ("{release: 'a[1]', output: 3}", s.ReleaseStep, {"address": "a[1]", "outcome": s.Outcome(output=3)}),
-        ("release: a", s.ReleaseStep, {"outcome": s.Outcome(output={})}),
+        ("{release: 'a[1]', output: 3}", s.ReleaseStep, {"address": "a[1]", "outcome": s.Outcome(output=3)}),  # type: ignore[attr-defined]
+        ("release: a", s.ReleaseStep, {"outcome": s.Outcome(output={})}),  # type: ignore[attr-defined]
         ("signal: {name: go, key: 1, data: {x: 2}}", s.SignalStep, {"name": "go", "key": 1, "data": {"x": 2}}),
         ("{gate: a, data: {ok: true}}", s.AnswerGateStep, {"address": "a", "data": {"ok": True}, "every": False}),
         ("{gates: a, data: {ok: true}, run: other}", s.AnswerGateStep, {"every": True, "run": "other"}),
@@ -70,7 +70,7 @@ def test_a_further_run_has_a_name() -> None:
 def test_mocks_are_one_outcome_or_a_list() -> None:
     found = parse("mocks: {a: {output: 1, after_ms: 5}, 'a[0]': [{error: {}}, {hold: true}]}").mocks
     assert [mock.address for mock in found] == ["a", "a[0]"]
-    assert found[0].outcomes == (s.Outcome(output=1, after_ms=5),)
+    assert found[0].outcomes == (s.Outcome(output=1, after_ms=5),)  # type: ignore[attr-defined]
     error, hold = found[1].outcomes
     assert error.error is not None and (error.error.kind, error.error.message, error.error.retryable) == (
         "TASK_FAILED",

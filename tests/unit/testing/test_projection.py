@@ -82,7 +82,7 @@ def test_a_compensation_is_a_visit_with_a_name_of_its_own() -> None:
         created(1, "ask", frames=((1, 2),)),
         *begun(1),
         completed(1),
-        e.CompensationRecorded(0, 0, record, ONE, "ask", "root", ((1, 2),)),
+        e.CompensationRecorded(0, 0, record, ONE, "ask", "root", ((1, 2),)),  # type: ignore[arg-type]
         e.CompensationStarted(0, 0, record, "ask"),
         created(2, "ask", mode=Mode.COMPENSATION, record=record),
         *begun(2),

@@ -83,7 +83,7 @@ def test_a_dead_engine_writes_nothing_any_more(world: World) -> None:
     assert isinstance(dead, WorldEngine)
     world.crash()
     before = len(world.projection(run).events)
-    late = dead.around.loop.create_task(dead.store.commit(Batch(), *dead.core.shards.fences.values()))
+    late = dead.around.loop.create_task(dead.store.commit(Batch(), *dead.core.shards.fences.values()))  # type: ignore[arg-type, var-annotated]
     dead.core.coordinator.tell(run, c.CancelRun())
     world.settle()
     assert not late.done()
