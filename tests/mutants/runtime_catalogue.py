@@ -53,9 +53,9 @@ RUNTIME_MUTANTS = [
     ),
     bug(
         "commands-are-decided-again-in-reverse-order",
-        "coordinate/incoming.py",
-        '        """They were decided once, and it does not count."""\n        self._again.extendleft(reversed(items))',
-        '        """They were decided once, and it does not count."""\n        self._again.extendleft(items)',
+        "coordinate/coordinator.py",
+        "self._queue.put_first(items)",
+        "self._queue.put_first(items[::-1])",
     ),
     bug(
         "run-at-work-is-not-marked-busy",
@@ -118,12 +118,6 @@ RUNTIME_MUTANTS = [
         "deliver/inbox.py",
         "        for request in requests:\n            if request.id not in self._taken:",
         "        for request in reversed(requests):\n            if request.id not in self._taken:",
-    ),
-    bug(
-        "request-of-a-run-that-left-is-never-taken-up-again",
-        "deliver/inbox.py",
-        "        self._taken.discard(request)\n",
-        "        pass\n",
     ),
     # Timers
     bug(

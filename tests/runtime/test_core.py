@@ -138,6 +138,28 @@ async def test_a_request_of_another_process_is_answered_once_with_the_decision()
 
 
 @on_loop
+async def test_requests_are_taken_up_in_the_order_in_which_they_were_made() -> None:
+    store, run = FaultyStore(), RunId("r1")
+    async with running(store, {"a": Counting()("a")}) as here:
+        await here.client.deploy(chain("a"))
+        asked = (c.StartRun(run, version=0), c.PauseRun(), c.ResumeRun())
+        requests = [InboxRequest(f"q{at}", run, command, at, "chain") for at, command in enumerate(asked)]
+        for request in requests:
+            assert await store.submit(request) is None
+        await here.core.look()
+        await here.core.coordinator.wait_quiet()
+        await here.client.run("r1").wait(10)
+        answers = [await store.submit(request) for request in requests]
+        assert [answer is not None and answer.rejection for answer in answers] == [None, None, None]
+        types = [event.type for event in await store.history(run)]
+        assert [type for type in types if type in ("run.started", "run.paused", "run.resumed")] == [
+            "run.started",
+            "run.paused",
+            "run.resumed",
+        ]
+
+
+@on_loop
 async def test_a_refused_request_changes_nothing_and_says_why() -> None:
     store = FaultyStore()
     async with running(store, {}) as here:
