@@ -1,7 +1,7 @@
-"""How a command reaches its run: directly in the process that coordinates, through the inbox from any other.
+"""Commanders: carry commands to runs, directly in the process that coordinates them, through the inbox from any other.
 
-Owns the port `Commander` and its remote implementation. The faces (`client`, `run`) speak to a commander and do not
-know which one it is.
+Owns the port `Commander` and its remote implementation. The faces (`client`, `run`) use a commander and do not know
+which one it is.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from treadle.store.port import InboxAnswer, InboxRequest, OutboxRow, RunQuery, S
 from treadle.store.rows import shard_of
 
 LOOK_AGAIN_S = 1.0
-"""How long a watcher in another process trusts notices: they may get lost, and the owner may change. Only while
-somebody waits."""
+"""How often a waiting caller in another process reads the store although no notice has come: notices may be lost, and
+the owner of the run may change."""
 INBOX_MAX = 10_000
-"""Requests without an answer among which a key is looked for, while nobody is there to answer."""
+"""Unanswered requests that are searched for an idempotency key while no engine runs."""
 
 
 class Commander(Protocol):
@@ -40,11 +40,11 @@ class Commander(Protocol):
 
     @property
     def store(self) -> Store:
-        """Where everything is."""
+        """The store with the runs."""
 
     @property
     def clock(self) -> Clock:
-        """What time it is."""
+        """The clock that commands are stamped with."""
 
     @property
     def library(self) -> Library:
@@ -52,34 +52,35 @@ class Commander(Protocol):
 
     @property
     def presence(self) -> Presence:
-        """Who is there to answer."""
+        """The processes on the store, and whether one of them coordinates."""
 
     def new_run(self) -> RunId:
-        """An id nobody has."""
+        """Makes an id for a new run."""
 
     async def ask(
         self, run: RunId, command: Command, workflow: str | None = None, fresh: bool = False, request: str = ""
     ) -> InboxAnswer:
-        """A command to its durable answer. Who asks again under the same `request` has asked once."""
+        """Sends a command to a run and waits for its durable answer. A command sent again with the same `request` id is
+        carried out once."""
 
     def watch(self, run: RunId) -> Watch:
-        """News of a run from now on."""
+        """Watches a run for news from now on."""
 
     def will_tell(self, run: RunId) -> bool:
-        """Whether the run surely lives, and a watch of it hears of its end: nobody has to look."""
+        """Whether the run surely has not ended and a watch of it gets its end, so that the store need not be read."""
 
     async def state(self, run: RunId) -> RunState | None:
         """A run's state, for reading only."""
 
     async def revive(self, letter: OutboxRow) -> None:
-        """A dead letter is tried again. Raises CommandRefused if it is none any more."""
+        """Tries a dead letter again. Raises CommandRefused if the row is no dead letter any more."""
 
     def changed(self) -> None:
-        """Something beside the runs was written (a schedule, a workflow): the owner should look."""
+        """Tells the engines that a schedule or a workflow was written, so that they read it."""
 
 
 class Remote:
-    """From a process that does not coordinate the run: requests go through the inbox, the owner is woken."""
+    """The commander of a process that does not coordinate the run: writes requests to the inbox and wakes the owner."""
 
     def __init__(
         self, store: Store, clock: Clock, notices: Notices, presence: Presence, feed: Feed | None = None
@@ -105,7 +106,8 @@ class Remote:
         fresh: bool = False,  # noqa: ARG002
         request: str = "",
     ) -> InboxAnswer:
-        """Waits for the owner. If there is none the request stays in the inbox and `EngineStopped` says so."""
+        """Waits for the answer of the owner. If no engine runs, the request stays in the inbox, and EngineStopped is
+        raised."""
         refused = None
         if isinstance(command, StartRun):
             refused = await self._refused_start(command, workflow or "")
@@ -128,8 +130,8 @@ class Remote:
             raise CommandRefused(answer.rejection.kind, answer.rejection.message)
 
     async def _known_start(self, key: str, workflow: str) -> InboxAnswer | None:
-        """What the next engine would say to a key that was used before: nobody else can say which run it stands for.
-        Raises EngineStopped if that has only been asked for, too."""
+        """The answer to a start whose idempotency key was used before; None: it was not. If the earlier start is still
+        an unanswered request, raises EngineStopped with the run of that request."""
         found = await self.store.find_runs(RunQuery(workflow=workflow, idempotency_key=key, limit=1))
         if found:
             return InboxAnswer("", result=found[0].run)
@@ -140,13 +142,14 @@ class Remote:
         return None
 
     async def _refused_answer(self, run: RunId, command: CompleteGate) -> Rejection | None:
-        """What the next engine would say of the answer itself; whoever gave it is gone by then."""
+        """The rejection of a gate's answer that does not fit its form. It is checked now, because the person who gave
+        it may be gone when the next engine reads it."""
         state = await self.state(run)
         return objections.to_answer(state, command) if state is not None else None
 
     async def _refused_start(self, command: StartRun, workflow: str) -> Rejection | None:
-        """What the owner would say at once: nobody should wait for it to hear of a slip. Before it is said, the newest
-        version is looked for: another process may have deployed one."""
+        """The rejection of a start that the owner would refuse at once, so that the caller need not wait for the owner.
+        Before a start is refused the newest version is read: another process may have deployed one."""
         if await self._problem_of(command, workflow) is not None:
             await self.library.refresh_some([workflow])
         return await self._problem_of(command, workflow)
@@ -164,7 +167,7 @@ class Remote:
             shard = str(shard_of(request.run, self.store.shards))
             with self.watch(request.run) as watch:
                 while answer is None:
-                    self._notices.say(WANT, request.run)  # before the owner can answer
+                    self._notices.say(WANT, request.run)  # first, so that the answer is announced
                     self._notices.say(INBOX, shard)
                     if not await patiently(self.presence.is_owned):
                         return await self._left_behind(request)
@@ -173,8 +176,8 @@ class Remote:
         return answer
 
     async def _left_behind(self, request: InboxRequest) -> InboxAnswer:
-        """Nobody is there to answer. Of several starts with one key that were asked for at the same moment, all name
-        the run of the first in the inbox: that is the one which the next engine makes. Raises EngineStopped."""
+        """No engine runs, so the request stays in the inbox: raises EngineStopped. Several starts with one key that
+        came at the same moment all name the run of the first in the inbox, since the next engine starts that one."""
         command = request.command
         if isinstance(command, StartRun) and command.idempotency_key is not None:
             known = await patiently(lambda: self._known_start(command.idempotency_key or "", request.workflow or ""))
@@ -183,7 +186,7 @@ class Remote:
         raise _kept(request)
 
     def close(self) -> None:
-        """Whoever still waits, or asks again, is told."""
+        """Raises EngineStopped in every caller that waits, or asks again."""
         self._feed.close(EngineStopped("this client was closed"))
 
     def will_tell(self, _run: RunId) -> bool:
@@ -219,7 +222,8 @@ def _kept(request: InboxRequest) -> EngineStopped:
 
 
 class RemoteWatch(Watch):
-    """Waits for news of whoever owns the run by now, each time anew; for its end only where nothing else is news."""
+    """A watch of a run that another process owns. Each wait asks the current owner for news, or only for the run's end
+    if `only` is set."""
 
     def __init__(self, feed: Feed, run: RunId, notices: Notices) -> None:
         super().__init__(feed, run)
@@ -227,7 +231,7 @@ class RemoteWatch(Watch):
 
     @property
     def is_remote(self) -> bool:
-        """Whether its news come from elsewhere, and may get lost."""
+        """Whether the news come from another process and may be lost."""
         return True
 
     async def news(self) -> News | None:

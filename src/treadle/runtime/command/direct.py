@@ -1,7 +1,7 @@
 """The commanders of a process that coordinates: the whole store, or some of its runs.
 
-Owns where a command goes: to the coordinator here if it owns the run, else through the inbox to whoever does. Must not
-know how ownership comes and goes.
+Owns the way of a command: to the coordinator of this process if it owns the run, else through the inbox to the owner.
+Must not know how ownership is gained and lost.
 """
 
 from __future__ import annotations
@@ -26,18 +26,20 @@ from treadle.store.notices import Notices
 from treadle.store.port import InboxAnswer, OutboxRow, Store
 
 DRAWS_MAX = 500
-"""An id takes a microsecond. A node with one shard of 64 finds one of its own in so many draws but once in 2,600."""
+"""Ids drawn to find one in an owned shard. An id takes a microsecond; a node with one shard of 64 fails once in
+2,600."""
 
 
 class Unopened:
-    """Of an engine that is not open: whatever it is asked, it says so."""
+    """The commander of an engine that is not open: every use raises EngineStopped."""
 
     def __getattr__(self, name: str) -> Any:
         raise EngineStopped("this engine is not open: use it inside `async with Engine(…) as engine:`")
 
 
 class Direct:
-    """Of the one process that coordinates a store. `look`: something beside the runs was written here."""
+    """The commander of the one process that coordinates a store. `look` is called when a schedule or a workflow was
+    written here."""
 
     def __init__(self, core: Core, look: Callable[[], None], presence: Presence | None = None) -> None:
         self._look = look
@@ -88,7 +90,8 @@ class Direct:
 
 
 class Shared(Direct):
-    """Of one of several nodes. A command whose run went elsewhere before it was written goes there, too."""
+    """The commander of one of several nodes. If a run moves to another node before a command is written, the command is
+    sent to that node."""
 
     def __init__(self, core: Core, look: Callable[[], None], remote: Remote, notices: Notices) -> None:
         super().__init__(core, look, remote.presence)
@@ -96,7 +99,7 @@ class Shared(Direct):
         self._notices = notices
 
     def new_run(self) -> RunId:
-        """One that belongs here, if anything does: then nobody else has to be asked."""
+        """Makes an id in a shard of this node, if it has any, so that no other node has to be asked."""
         for _ in range(DRAWS_MAX):
             run = super().new_run()
             if self._coordinator.owns(run):
@@ -109,7 +112,7 @@ class Shared(Direct):
         known = self.library.newest(workflow or "")
         answer = await self._asked(run, command, workflow, fresh, request)
         if answer.rejection is not None and isinstance(command, StartRun) and workflow is not None:
-            # Another node may have deployed what it asks for, and word of it be on its way.
+            # Another node may have deployed the workflow, and its notice may still be on the way.
             await patiently(lambda: self.library.refresh_some([workflow]))
             if self.library.newest(workflow) != known:
                 return await self._asked(run, command, workflow, fresh)
@@ -143,7 +146,7 @@ class Shared(Direct):
 
 
 class _SharedWatch(RemoteWatch):
-    """Of a run that may be owned here now and elsewhere later: losing it wakes everybody who watches."""
+    """A watch of a run that this node may own now and another node later. Losing the run wakes all its watches."""
 
     def __init__(self, feed: Feed, run: RunId, notices: Notices, owns: Callable[[RunId], bool]) -> None:
         self._owns = owns

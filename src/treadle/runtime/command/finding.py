@@ -1,7 +1,7 @@
-"""Which run somebody means: people name a run by its id, or by the end of it, as a narrow table shows it.
+"""Finds the run that a person names: by its id, or by the end of its id, as a narrow table shows it.
 
-Owns the rule. Promises that an exact id always wins, and that nothing is chosen where more than one run fits: a command
-that reaches the wrong run cannot be taken back.
+Owns the rule. Promises that an exact id always wins, and that no run is chosen if several fit: a command that reaches
+the wrong run cannot be taken back.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from treadle.store.port import RunQuery, Store
 from treadle.store.rows import shard_of
 
 ENDING_MIN = 6
-"""Characters of an id's end that name a run: fewer fit a stranger by chance (one in sixteen ids ends in `0`)."""
+"""Least number of characters that name a run: fewer fit another run by chance (one in sixteen ids ends in `0`)."""
 NAMED_MAX = 5
-"""Runs that are named where several fit."""
+"""Number of runs named in the refusal if several fit."""
 SHOWN = "`treadle runs list` shows them"
 
 
 async def find_run(commander: Commander, text: str) -> RunId:
     """See `Client.find_run`."""
-    text = text.removeprefix("…")  # as a table cuts it
+    text = text.removeprefix("…")  # as a table shortens it
     store, run = commander.store, RunId(text)
     if await store.find_runs(RunQuery(run=run)):
         return run
@@ -42,7 +42,7 @@ async def find_run(commander: Commander, text: str) -> RunId:
 
 
 async def unknown(store: Store, run: RunId) -> CommandRefused:
-    """Why there is nothing to be seen of a run."""
+    """The refusal for a run without a history: it does not exist, or its start waits in the inbox."""
     if await _is_asked_for(store, run):
         text = f"run {run!r} is asked for and has not begun: an engine of the store begins it"
         return CommandRefused("NOT_FOUND", text)

@@ -1,6 +1,6 @@
-"""Who is on a store: which processes coordinate or execute, what each owns, and how far behind it is.
+"""Lists the processes on a store: whether each coordinates or executes, its shards, and how far behind it is.
 
-Owns the answer to `Client.nodes` and to whether anybody is there at all. Must not change anything: looking is free.
+Owns the answers to `Client.nodes` and to whether an engine runs at all. Must not change anything.
 """
 
 from __future__ import annotations
@@ -16,51 +16,51 @@ from treadle.store.port import Store
 from treadle.store.rows import SHARD
 
 KNOWN_S = 2.0
-"""How long it is believed that somebody is there: a node that has died is listed for longer than that anyway."""
+"""How long a found engine is taken for running. A node that has died stays in the list for longer than that."""
 COUNTED_MAX = 1_000
-"""Of what waits in a store that does not count it itself."""
+"""Most requests and due timers that are counted in a store that cannot count them itself."""
 
 
 class NodeRow(Struct, frozen=True):
     """One process on a store, as `treadle nodes` lists it. Instants are milliseconds of the store's clock."""
 
     node: str
-    """Its name: where it runs."""
+    """Its name, which says where it runs."""
     owner: str
-    """Of its leases: this life of it."""
+    """Its name in the leases; a restart gets a new one."""
     coordinates: bool
     queues: tuple[str, ...] | None
-    """Whose work it executes; None: that of the runs it owns."""
+    """Queues whose work it executes; None: it executes the work of the runs it owns."""
     shards: tuple[int, ...]
-    """Parts of the runs that it decides for."""
+    """Shards whose runs it decides for."""
     since: int
     beat: int | None
-    """When it last showed that it is alive; None where the operating system knows."""
+    """When it last renewed its membership; None for a store where the operating system knows whether it lives."""
     silent_ms: int | None
-    """For how long it has not, by the store's clock."""
+    """Time since `beat`, by the store's clock."""
     requests: int = 0
-    """Unanswered, in its shards."""
+    """Unanswered requests in its shards."""
     timers_due: int = 0
-    """Whose time has come and that have not fired, in its shards."""
+    """Timers in its shards that are due and have not fired."""
     oldest_ms: int = 0
-    """For how long the oldest of them has been waiting."""
+    """How long the oldest of these requests and timers has been waiting."""
     lacks: dict[str, tuple[str, ...]] = {}
-    """Queue → what work that waits there needs and this process does not have."""
+    """Queue → functions and kinds that work waiting there needs and this process does not have."""
 
 
 class Presence(Protocol):
-    """Looks who is there."""
+    """Reads which processes are on a store."""
 
     async def is_owned(self) -> bool:
-        """Whether anybody coordinates the store."""
+        """Whether a process coordinates the store."""
 
     async def nodes(self) -> list[NodeRow]:
-        """Every process that does, or that executes; and one without a name for shards that nobody owns while
-        something waits in them."""
+        """Every process that coordinates or executes. If requests or timers wait in shards without an owner, a row
+        without a name has these shards."""
 
 
 class Shared:
-    """Of a store that many nodes share: they say so themselves."""
+    """The presence on a store that many nodes share: reads its table of members."""
 
     def __init__(self, members: Members) -> None:
         self._members = members
@@ -91,7 +91,8 @@ class Shared:
 
 
 class Alone:
-    """Of a store that one process coordinates. `who`: its name and since when; None if nobody does."""
+    """The presence on a store that one process coordinates. `who` returns its name and when it started, or None if no
+    process does."""
 
     def __init__(self, store: Store, who: Callable[[], tuple[str, int] | None], now: Callable[[], int]) -> None:
         self._store = store

@@ -1,3 +1,4 @@
-"""Carries out durable decisions: work begins, timers are set, other runs and the world outside are told; after a crash
-or a change of owner it is done again. `core` puts these parts together with the coordinator.
+"""Carries out the effects of durable decisions: begins work, sets timers, sends commands to other runs and webhooks to
+the outside. After a crash or a change of owner, effects that may have been lost are carried out again. `core` puts
+these parts together with the coordinator.
 """

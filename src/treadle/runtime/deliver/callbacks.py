@@ -1,9 +1,9 @@
-"""Callback tokens: who holds one may answer one attempt of one visit, and nothing else.
+"""Callback tokens: the holder of a token may answer one attempt of one visit, and nothing else.
 
 A token is `<claims>.<mac>`: the run, visit and attempt it is for, and an HMAC-SHA-256 over them with the engine's key.
-Nothing is stored, and nothing in it is secret but the mac. Promises that a token cannot be made without the key, nor be
-turned into one for another attempt, and that comparing takes the same time wherever two tokens differ. That an answer
-counts once, and not after its attempt, is the kernel's business.
+Tokens are not stored, and only the mac is secret. Promises that a token cannot be made without the key, nor be turned
+into one for another attempt, and that comparing takes the same time wherever two tokens differ. The kernel makes sure
+that an answer counts once, and not after its attempt has ended.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LONGEST = 1_000
 
 
 class Callback(Struct, frozen=True, array_like=True):
-    """What a token entitles to."""
+    """The attempt that the holder of a token may answer."""
 
     run: RunId
     token: TokenId
@@ -33,13 +33,13 @@ class Callback(Struct, frozen=True, array_like=True):
 
 
 def callback_token(key: bytes, run: RunId, token: TokenId, attempt: int) -> str:
-    """The token for one attempt; always the same one, so a webhook that is sent again carries it too."""
+    """The token for one attempt. It is always the same, so a webhook that is sent again carries the same token."""
     claims = msgspec.json.encode(Callback(run, token, attempt))
     return f"{_encoded(claims)}.{_encoded(_mac(key, claims))}"
 
 
 def read_callback(key: bytes, text: str) -> Callback | None:
-    """What a token entitles to; None if it is not one of ours."""
+    """The attempt a token is for; None if the token was not made with this key."""
     claims_text, _, mac_text = text.partition(".")
     claims, mac = _decoded(claims_text), _decoded(mac_text)
     if len(text) > LONGEST or claims is None or mac is None or not hmac.compare_digest(_mac(key, claims), mac):
@@ -51,7 +51,7 @@ def read_callback(key: bytes, text: str) -> Callback | None:
 
 
 def verify(key: bytes, text: str, run: RunId, token: TokenId, attempt: int) -> bool:
-    """Whether a token is the one of exactly this attempt."""
+    """Whether a token is for exactly this attempt."""
     return hmac.compare_digest(callback_token(key, run, token, attempt).encode(), text.encode(errors="replace"))
 
 
@@ -66,7 +66,7 @@ def _encoded(data: bytes) -> str:
 
 
 def _decoded(text: str) -> bytes | None:
-    """Only the one spelling we write ourselves: no second text means the same token."""
+    """Decodes only the spelling that `_encoded` writes, so that no second text means the same token."""
     try:
         data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
     except ValueError:

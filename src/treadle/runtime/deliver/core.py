@@ -1,14 +1,16 @@
 """The moving parts of an engine put together: coordinator, delivery, timers, recovery, on any clock, executor, courier.
 
-Owns the order of starting and stopping, and what happens when shards come and go. `Engine` runs it for real; scenarios
-run it on a virtual clock with scripted work. Must not know concrete stores, executors or couriers, nor why a shard
-comes or goes (`membership`).
+Owns the order of starting and stopping, and the steps taken when shards are gained, lost or handed over. `Engine` runs
+it for real; scenarios run it on a virtual clock with scripted work. Must not know concrete stores, executors or
+couriers, nor why a shard is gained or lost (`membership`).
 
-A shard comes by `gain`: what its last owner left undone is made up for. It goes in one of two ways: `lose`, when it is
-somebody else's already (its work here stops, its states are forgotten), or `hand_over`, in good order (its work here
-goes on under a claim, what was decided becomes durable, then the lease is given back). `doubt` comes before either,
-when its lease may have run out: its work goes on, and what that reports is kept back. Mostly the store was away for
-everybody, the shard comes back, and nothing has to be executed twice.
+A shard is gained with `gain`: effects and work that its last owner left undone are carried out again. It leaves in one
+of two ways. `lose`: another node has it already, so its work here stops and its states are forgotten. `hand_over`: it
+is given up in good order, so its work here goes on under a claim, its decisions become durable, then the lease is
+released.
+
+`doubt` comes before either, when the lease may have run out: work goes on, and its reports are kept back. Mostly the
+store was unreachable for all nodes. Then the shard comes back, and no work has to be executed twice.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ from treadle.runtime.execute.progress import Progress
 from treadle.store.port import Fence, InboxAnswer, OutboxRow, Store
 
 PATIENCE_S = 10.0
-"""How long a closing engine waits for a store that takes nothing: as long as a file may be locked by somebody else."""
+"""How long a closing engine waits for a store that writes nothing: as long as another process may lock a file."""
 
 log = logger("treadle.core")
 
@@ -79,7 +81,7 @@ class Core:
         self.other_nodes.left_in_inbox = self.inbox.give_back
         self.other_nodes.signed = self.claims.signed
         self.on_moved: Callable[[], None] = lambda: None
-        """Called when shards have come or gone."""
+        """Called when shards were gained or left."""
         self._hear_answered: Callable[[list[RunId]], None] = lambda _runs: None
         self._hear_durable: Callable[[list[Decided]], None] | None = None
         self._stopping: asyncio.Task[None] | None = None
@@ -95,7 +97,7 @@ class Core:
         self._hear_answered(runs)
 
     async def recover(self) -> None:
-        """After a commit whose outcome is unknown: everything it may have asked for is done again, timers included."""
+        """After a failed commit: carries out again every effect that may have been left undone, timers included."""
         await self._reliably(self.timers.turn_page)
         await self._reliably(self._make_up)
 
@@ -103,37 +105,37 @@ class Core:
         self.other_nodes.take(item)
 
     def lost(self, shards: Collection[int]) -> None:
-        self.lose(shards, reason="the store says so")
+        self.lose(shards, reason="the store says that another node owns them")
 
     def fenced(self) -> None:
         self.timers.close()
         self._stopping = asyncio.get_running_loop().create_task(self.executor.close(0))
 
     def defect(self, problem: Exception) -> None:
-        """Logged where it was refused; other runs go on."""
+        """Does nothing: `refusals` has logged it, and other runs go on."""
 
     # Other listeners
 
     def hear_answered(self, heard: Callable[[list[RunId]], None]) -> None:
-        """Requests of the inbox that have been answered are told to `heard`, too."""
+        """Calls `heard` with the runs whose requests in the inbox have been answered."""
         self._hear_answered = heard
 
     def offer_work(self, shape: Shape, heard: Callable[[list[Decided]], None]) -> None:
-        """Queue work of this store is claimed by workers: `shape` makes offers of it; durable decisions are told to
-        `heard`, too."""
+        """Workers claim the queue work of this store: `shape` turns it into offers, and `heard` is called with durable
+        decisions."""
         self.coordinator.offer_work(shape)
         self._hear_durable = heard
 
     async def open(self) -> None:
-        """Takes up what is there beside the runs."""
+        """Reads the deployed workflows and the next timers."""
         await self.library.refresh()
         await self.timers.open(lambda: self.coordinator.spawn(self._reliably(self.timers.turn_page)))
 
-    # Shards come and go
+    # Shards are gained, lost and handed over
 
     async def gain(self, *fences: Fence, graceful: bool = False) -> None:
-        """Decides for these shards from now on. Returns when everything left behind has been said again, not when it is
-        done. `graceful`: the last owner was closed, not killed."""
+        """Decides for these shards from now on. Returns when every effect left undone has been handed to its handler,
+        not when it is done. `graceful`: the last owner was closed, not killed."""
         self.accept(fences)
         await self.make_up(fences, graceful)
 
@@ -142,20 +144,21 @@ class Core:
         for fence in fences:
             self.claims.owner = self.other_nodes.owner = fence.owner
         anew = self.shards.gain(fences)
-        self._stop_work(lambda run: self.shards.of(run) in anew)  # of before; somebody else has had them since
+        self._stop_work(lambda run: self.shards.of(run) in anew)  # another node has had them, and executes it
         self.other_nodes.sort_out(self.coordinator.put)
         self.on_moved()
 
     async def make_up(self, fences: Collection[Fence], graceful: bool = False) -> None:
-        """The second half: what was left behind in these shards is said again."""
+        """The second half of `gain`: carries out again the effects that the last owner of these shards left undone."""
         shards = tuple(fence.shard for fence in fences)
-        await self.coordinator.drained()  # a result of before may be on its way back from a batch that was refused
+        await self.coordinator.drained()  # an earlier result may be in a batch that is being refused
         await self._reliably(self.library.refresh)
         await self._reliably(self.timers.turn_page)
         await self._reliably(lambda: self._make_up(shards, graceful))
 
     def lose(self, shards: Collection[int], reason: str) -> None:
-        """They are somebody else's, or may be: nothing of them is decided or written any more."""
+        """Another node owns these shards: decides and writes nothing about their runs any more, and stops their
+        work."""
         lost = sorted((self.shards.fences.keys() | self.shards.doubted.keys()) & set(shards))
         if lost:
             log.warning("shards were lost", shards=ranges(lost), reason=reason)
@@ -164,8 +167,8 @@ class Core:
             self.other_nodes.sort_out(self.coordinator.put)
 
     def doubt(self, shards: Collection[int], reason: str) -> None:
-        """They may be somebody else's: nothing of them is decided or written before the store has said whose they are.
-        What is executed for them goes on."""
+        """Another node may own these shards: decides and writes nothing about their runs before the store has said
+        which node owns them. Work for them goes on."""
         doubtful = sorted(self.shards.fences.keys() & set(shards))
         if doubtful:
             log.warning("shards are in doubt", shards=ranges(doubtful), reason=reason)
@@ -173,8 +176,8 @@ class Core:
             self._let_go()
 
     async def hand_over(self, shards: Collection[int]) -> None:
-        """Gives them back in good order: work in hand goes on under a claim, and what was decided is durable before
-        anybody else can take them."""
+        """Gives shards back in good order: work in hand goes on under a claim, and everything decided is durable before
+        another node can take the shards."""
         await self.handover.claim_cold(shards)
         settle = self.handover.claim(shards)
         self.shards.leave(shards)
@@ -187,8 +190,8 @@ class Core:
         await asyncio.gather(*(reliably(partial(release, fence), self._is_over) for fence in fences))
 
     def _let_go(self) -> None:
-        """Everything that is kept here of runs this node does not decide for is forgotten or stopped, but for work
-        under a claim and work of shards in doubt."""
+        """Forgets the states, timers and rows of runs this node does not own, and stops their work, except for work
+        under a claim and work for shards in doubt."""
         owns, of, doubted = self.shards.owns, self.shards.of, self.shards.doubted
         self.coordinator.let_go()
         self.timers.drop_unless(owns)
@@ -202,15 +205,15 @@ class Core:
             if attempt.queue is None and attempt.identity not in self.claims and is_lost(attempt.run):
                 self.executor.stop(*attempt.identity)
 
-    # Living and ending
+    # Running and closing
 
     async def look(self) -> None:
-        """Somebody else has written: requests, answers, or a new version of a workflow."""
+        """Another process may have written requests or answers: reads them."""
         self.other_nodes.look()
         await self._reliably(self.inbox.read)
 
     async def wait_quiet(self) -> None:
-        """Until nothing happens any more without news from outside: executors, clocks, people."""
+        """Waits until nothing more happens without a report, a timer or a request."""
         while True:
             await self.outgoing.wait_idle()
             if self.coordinator.is_quiet or self.coordinator.stopped is not None:
@@ -218,8 +221,9 @@ class Core:
             await self.coordinator.wait_quiet()
 
     async def close(self, grace_ms: int = 0, handed_over: Callable[[], None] = lambda: None) -> None:
-        """Lets work in hand end for so long, commits what it reports, then stops. What is left will be recovered; on a
-        shared store shards are handed over first, so that others go on at once."""
+        """Waits up to `grace_ms` for work in hand, commits its results, then stops. The next owner recovers the rest.
+        On a shared store the shards are handed over first, so that other nodes go on at once; `handed_over` is called
+        then."""
         if self.shards.is_shared and self.shards.owned and not self._is_over():
             with suppress(TimeoutError):  # the store cannot be reached: the leases will run out
                 await asyncio.wait_for(self.hand_over(self.shards.owned), PATIENCE_S)
@@ -235,8 +239,8 @@ class Core:
         self.coordinator.stop(EngineStopped("it was closed"))
 
     async def _wait_written(self) -> None:
-        """Until everything is durable, or the store has not taken anything for a while: what it does not have was never
-        promised to anybody."""
+        """Waits until everything is durable, or the store has written nothing for a while. A decision that is not
+        durable has not been answered, so giving it up breaks no promise."""
         quiet = asyncio.ensure_future(self.coordinator.wait_quiet())
         written = -1
         while not quiet.done() and written != self.coordinator.written:
@@ -249,7 +253,7 @@ class Core:
         await self.inbox.read()
 
     async def _reliably(self, step: Callable[[], Awaitable[None]]) -> None:
-        """A step that may be begun again from the start, until the store answers."""
+        """Repeats a step from its beginning until the store answers."""
         await reliably(step, self._is_over)
 
     def _is_over(self) -> bool:
@@ -269,6 +273,6 @@ class Core:
         return self.executor.has_in_hand(run, token, attempt) or self.coordinator.has_handed_out(run, token)
 
     def _is_gone(self, worker: str | None) -> bool:
-        """A store of one owner is executed for by that owner alone, and the last one is gone. On a shared one nobody
-        knows before the lease is over: a result may be under way."""
+        """Whether a worker is known to be gone. On a store with one owner only that owner executes work, and the last
+        one is gone. On a shared store a named worker may still send a result until its lease runs out."""
         return not self.shards.is_shared or worker is None

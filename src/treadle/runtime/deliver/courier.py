@@ -1,15 +1,15 @@
 """The courier: webhooks to workers and subscribers, signed by Standard Webhooks, one try per call.
 
-Owns what is sent and how an answer is read: 2xx is accepted; 408, 425, 429, 5xx and a broken connection are worth
+Owns the messages and the meaning of each answer: 2xx is accepted; 408, 425, 429, 5xx and a broken connection are worth
 another try; any other status, a redirect included, and an address that the gate refuses are not (`Undeliverable`).
 Promises that a repeated try carries the same `webhook-id` and body, with a new timestamp, so receivers count it once.
-Must not retry, and must not change the run: that is the coordinator's.
+Must not retry (`outgoing` does), and must not change the run (the coordinator does).
 
 To a worker (2.7):    {run_id, workflow, node_id, visit, attempt, idempotency_key, input, config, callback_url?,
                        callback_token}. `webhook-id` names the message, one per attempt; `idempotency_key` names the
                        work, the same in every automatic retry (2.1).
 To a subscriber:      {type, timestamp?, data: {run_id, workflow, …}}
-    of a gate: visit, node_id, title, assign, form, opened, due, claimed_by, can (what somebody may do about it)
+    of a gate: visit, node_id, title, assign, form, opened, due, claimed_by, can (the commands a person may give)
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ TIMEOUT_S = 10.0
 
 
 class DeliveryFailed(TreadleError):
-    """This try failed; another may not."""
+    """This try failed; another may succeed."""
 
 
 class WebhookCourier:
@@ -63,9 +63,9 @@ class WebhookCourier:
         self._timeout_s = timeout_s
 
     async def carry(self, run: RunId, effect: f.Effect, context: Json) -> None:
-        """One try. `context` has `workflow`; for a webhook also `action` (its config), for a gate what is known of it
-        (`gate`); for everything but a webhook `key`, the stable name of the outbox row, and `at`, the milliseconds of
-        its decision."""
+        """Makes one try. `context` has `workflow`; for a webhook also `action` (its config), for a gate also `gate`
+        (its title, form and so on). Except for a webhook it has `key`, the stable name of the outbox row, and may have
+        `at`, the milliseconds of the decision."""
         match effect:
             case f.CallWebhook():
                 await self._call_worker(run, effect, context)
@@ -100,7 +100,7 @@ class WebhookCourier:
         await self._send(url, action.get("secret"), attempt_name(run, effect.token, effect.attempt), body)
 
     async def _tell(self, run: RunId, type: str, what: dict[str, Json], context: Json) -> None:
-        """Everybody who subscribed. All are tried; trouble worth another try wins over trouble that is not."""
+        """Posts to every subscriber. If some fail, raises a failure worth another try rather than one that is not."""
         wanted = [s for s in self._settings.subscriptions if any(fnmatchcase(type, pattern) for pattern in s.types)]
         data = {"run_id": run, "workflow": context.get("workflow"), **what}
         body: dict[str, Json] = {"type": type, "data": data}
@@ -155,7 +155,7 @@ class WebhookCourier:
 
 
 def _signed(secret: Secret, id: str, now: float, body: bytes) -> tuple[dict[str, str], bytes]:
-    """Headers and body. A secret of several words, during a rotation, gives one signature each."""
+    """Headers and body of a message. During a rotation a secret has several words, and each gives a signature."""
     at = datetime.fromtimestamp(int(now), UTC)
     try:
         keys = [_key(word) for word in secret.reveal().split()]
@@ -172,7 +172,7 @@ def _signed(secret: Secret, id: str, now: float, body: bytes) -> tuple[dict[str,
 
 
 def _key(word: str) -> bytes:
-    """Strictly: the library would drop what is not base64 and sign with the rest."""
+    """Decodes a signing key strictly: the library would drop characters that are not base64 and sign with the rest."""
     key = base64.b64decode(word.removeprefix("whsec_"), validate=True)
     if not 24 <= len(key) <= 64:
         raise ValueError

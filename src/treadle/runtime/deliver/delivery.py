@@ -1,9 +1,9 @@
-"""Carries out durable decisions: work begins, alarms are set, other runs and the world are told.
+"""Carries out the effects of durable decisions: each goes to the handler of its type.
 
-Owns one handler per effect. Promises at-least-once: a row of the outbox is done with in the transaction of the decision
-it led to, or when its receiver has accepted; doing it twice is harmless, because dispatches are fenced by attempt,
-children by their id, and commands count once. Effects of a run that was handed over or lost meanwhile are left to its
-new owner, except for work that was claimed (`handover`). Results of work do not come through here (`own_work`).
+Owns one handler per effect. Promises at-least-once: an outbox row is removed in the transaction of the decision it led
+to, or when its receiver has accepted. Carrying an effect out twice is harmless, because dispatches are fenced by
+attempt, children by their id, and commands count once. Effects of a run that was handed over or lost meanwhile are left
+to its new owner, except for work that was claimed (`handover`). Results of work come back through `own_work`, not here.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ class Delivery:
                 log.error("a row could not be delivered", run=row.run, row=row.id, exc_info=problem)
 
     def row(self, row: OutboxRow) -> None:
-        """Something the world has to be told."""
+        """Carries out an outbox row: begins its work, sends its command to a run, or posts it to the outside."""
         handler = self._rows.get(type(row.effect))
         if not self._shards.owns(row.run):
-            return  # its new owner finds it
+            return  # its new owner delivers it
         told = relatives.letter(row.run, row.effect) if handler is None else None
         if handler is not None:
             handler(row, row.effect)
@@ -73,7 +73,8 @@ class Delivery:
             self._outgoing.carry(row)
 
     def _left(self, one: Decided) -> list[f.Effect]:
-        """Of a run that is somebody else's by now: work claimed here begins, work to be stopped here stops."""
+        """Effects this process carries out although another node owns the run by now: claimed work begins, work
+        stops."""
         run = one.item.run
         return [
             effect
@@ -96,8 +97,8 @@ class Delivery:
             self._own_work.stop(run, effect)  # type: ignore[arg-type]
 
     def _could_not_act(self, run: RunId, effect: f.Effect, problem: Exception) -> None:
-        """A defect of ours. What else is durable must happen all the same, and nobody waits for work that cannot
-        begin."""
+        """Logs an effect that raised, a defect of Treadle, so that the other effects are still carried out. Work that
+        could not begin fails its attempt."""
         log.error("an effect could not be carried out", run=run, effect=type(effect).__name__, exc_info=problem)
         if isinstance(effect, f.RunTask):
             text = f"{effect.node!r} could not be begun: {type(problem).__name__}: {problem}"
@@ -117,7 +118,8 @@ class Delivery:
         self._coordinator.put(Item(effect.child, command, effect.workflow, told, row.id, True, row.run))
 
     def _refused_child(self, row: OutboxRow, effect: f.StartChild) -> asyncio.Future[InboxAnswer]:
-        """A future that tells the parent when its child could not be started."""
+        """A future for the answer to a child's start. If the start is refused, the parent is told that the child
+        failed."""
         future: asyncio.Future[InboxAnswer] = self._coordinator.future()
 
         def told(answered: asyncio.Future[InboxAnswer]) -> None:
@@ -127,13 +129,14 @@ class Delivery:
             if rejection is not None:
                 error = Error(kind=rejection.kind, message=rejection.message)
                 ended = c.EndChild(effect.token, effect.child, "failed", error=error)
-                self._coordinator.tell(row.run, ended, row.id)  # a crash before that finds the row again
+                self._coordinator.tell(row.run, ended, row.id)  # after a crash the row is delivered again
 
         future.add_done_callback(told)
         return future
 
     def _retry_child(self, row: OutboxRow, effect: f.RetryChild) -> None:
-        """A child that retention has dropped cannot answer: its parent starts a new one."""
+        """Asks a child to retry. If that is refused, for instance because retention has deleted the child, the parent
+        is told."""
         future: asyncio.Future[InboxAnswer] = self._coordinator.future()
 
         def told(answered: asyncio.Future[InboxAnswer]) -> None:

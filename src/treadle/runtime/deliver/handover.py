@@ -1,9 +1,9 @@
-"""Attempts that go on here while their run becomes somebody else's.
+"""Attempts that go on here while another node becomes the owner of their run.
 
-Owns the claims: which attempts in hand have one. Promises that handing a shard over stops no work: what is executed
-here without a lease of its own gets a durable claim first (worker: this node, with a lease), then the shard is given
-up; this node goes on executing, renews the lease and sends the result to whoever owns the run by then. The new owner
-takes away only what has expired. Must not know who that is, nor why shards move.
+Owns the claims of the attempts in hand. Promises that handing a shard over stops no work. First, every attempt that is
+executed here without a lease of its own gets a durable claim: this node as its worker, with a lease. Then the shard is
+given up. This node goes on executing, renews the lease, and sends the result to the new owner of the run. The new owner
+hands work out again only when its lease has run out. Must not know which node that is, nor why shards move.
 
     executing here ─► StartAttempt(worker, lease) ─► durable ─► shard released ─► … ─► result, through the inbox
                                      └── not durable: the work is stopped, the new owner hands it out again
@@ -29,21 +29,22 @@ from treadle.runtime.coordinate.shards import Moved
 from treadle.store.port import InboxAnswer
 
 CLAIM_MS = 30_000
-"""Three beats may be late before anybody takes the work away; long enough for a new owner that dies itself."""
+"""Lease of a claim. Two renewals may fail before the work is taken away, and it outlasts a new owner that crashes."""
 
 Identity = tuple[RunId, TokenId, int]
 
 
 class Claims(dict[Identity, int]):
-    """The attempts claimed for this node, and how often each had been lost before."""
+    """The attempts claimed for this node, with the number of times each had been lost before."""
 
     def __init__(self) -> None:
         super().__init__()
         self.owner = ""
-        """This node, in this life."""
+        """Name of this node in the leases; a restart gets a new one."""
 
     def signed(self, run: RunId, command: c.Command) -> c.Command:
-        """A result of claimed work names who it comes from; with it the claim is over."""
+        """Adds this node as the worker to a result of claimed work, and ends the claim. Returns other commands as they
+        are."""
         if isinstance(command, c.FinishAttempt | c.FailAttempt) and command.worker is None:
             attempt = (run, command.token, command.attempt)
             if self.pop(attempt, None) is not None:
@@ -85,8 +86,8 @@ class Handover:
                     self._claims[identity] = token.recoveries
 
     def claim(self, shards: Collection[int]) -> Callable[[], None]:
-        """Claims everything executed here for runs of these shards, before anything else is decided for them. What is
-        returned is called when all that is durable, or known not to be: claims that are not are given up."""
+        """Claims all work executed here for hot runs of these shards, ahead of other decisions about them. Returns a
+        function to be called when the claims are durable or known to have failed: it stops work whose claim failed."""
         asked: list[tuple[Identity, asyncio.Future[InboxAnswer]]] = []
         until = self._clock.now() + CLAIM_MS
         for run, hot in self._coordinator.hot_runs(shards):
@@ -106,7 +107,8 @@ class Handover:
         return lambda: self._settle(asked)
 
     def give_up(self) -> None:
-        """This node leaves: whoever owns the runs hands their work out again, at once."""
+        """This node closes: reports its claimed work as lost, so that the owners of the runs hand it out again at
+        once."""
         if self._alarm is not None:
             self._alarm.cancel()
         for (run, token, attempt), recoveries in list(self._claims.items()):
@@ -133,12 +135,12 @@ class Handover:
                 told.add_done_callback(partial(self._renewed, attempt))
                 beat = c.ExtendLease(token, number, self._claims.owner, until)
                 self._coordinator.put(Item(run, beat, future=told))
-            else:  # it was stopped: nobody wants its result
+            else:  # it was stopped, and its result is not wanted
                 self._claims.pop(attempt, None)
         self._renew_later()
 
     def _renewed(self, attempt: Identity, told: asyncio.Future[InboxAnswer]) -> None:
-        """Who has lost its claim stops: the work is somebody else's."""
+        """Stops work whose renewal was refused: another worker has it."""
         lost = not told.cancelled() and told.exception() is None and told.result().rejection is not None
         if lost and attempt in self._claims:
             self._claims.pop(attempt, None)
@@ -146,6 +148,6 @@ class Handover:
 
 
 def _looked_at(told: asyncio.Future[InboxAnswer]) -> None:
-    """What came after nobody waited any more is no news."""
+    """Consumes the exception, so that asyncio does not warn about it."""
     if not told.cancelled():
         told.exception()

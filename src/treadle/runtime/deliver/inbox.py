@@ -26,7 +26,7 @@ class Inbox:
         self._coordinator = coordinator
         self._delivery = delivery
         self._taken: set[str] = set()
-        """Requests being answered."""
+        """Ids of requests that were taken up and whose answer is not known to be durable."""
         self._reading = asyncio.Lock()
 
     async def read(self) -> None:

@@ -1,21 +1,21 @@
-"""Commands for runs that another node coordinates: they go into its inbox, durably, and it is rung.
+"""Commands for runs that another node coordinates: they are written to the inbox, and that node is woken.
 
-Owns what is on its way there. Promises that what a row of the outbox asks of another run reaches it whatever happens in
-between (the request carries the row's number, so that asking again finds the first one), in the order of the rows; that
-a row is done with once its request is kept, since the inbox is as durable as the outbox; and that whoever needs the
-answer gets it. Must not decide.
+Owns the commands on their way to an inbox. Promises that the command of an outbox row reaches its run whatever happens
+in between, in the order of the rows: the id of the request has the row's number, so writing it again finds the first
+one. An outbox row is removed once its request is written, since the inbox is as durable as the outbox. A caller that
+needs the answer gets it. Must not decide.
 
     row ─► run here ──────────────────────────► coordinator ─► decision
       └──► run elsewhere ─► submit ─► row done       ▲
-                              └─► inbox ─► its owner ┘   (wake: a hint, it also looks by itself)
+                              └─► inbox ─► its owner ┘   (a wake may be lost: the owner also reads by itself)
 
-What becomes of an item whose run is not here:
-    a request of the inbox     its new owner reads it there
-    from a row of ours         into the inbox; from a row that has moved too: its new owner says it again
+An item whose run is not here goes one of these ways:
+    a request of the inbox     stays there: the new owner of the run reads it
+    from a row of our outbox   into the inbox; if the row's run has moved too, its new owner delivers the row
     a result with a claim      into the inbox: the attempt goes on here (`handover`)
-    a result, shard in doubt   kept until it is known who has the shard; decided here if nobody else had it
-    somebody waits for it      `Moved`: nothing was written, ask there
-    anything else              dropped: timers and lost workers are the new owner's to notice
+    a result, shard in doubt   kept until the owner of the shard is known; decided here if no other node had it
+    a caller waits for it      `Moved`: nothing was written, the caller asks the other node
+    anything else              dropped: the new owner fires timers and notices lost workers itself
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from treadle.runtime.coordinate.shards import Moved, Shards
 from treadle.store.port import InboxAnswer, InboxRequest, Store
 
 LOOK_FIRST_MS, LOOK_LAST_MS = 500, 5_000
-"""Between looks for an answer nobody has told of: wakes may be lost."""
+"""Pauses between two readings of answers that were waited for: the wake that announces one may be lost."""
 
 log = logger("treadle.other_nodes")
 
@@ -60,26 +60,29 @@ class OtherNodes:
         self._settle = settle
         self._is_over = is_over
         self.wake: Callable[[RunId], None] = lambda _run: None
-        """Called with a run for which there is something in its owner's inbox."""
+        """Called with a run whose owner has a new request in its inbox."""
         self.left_in_inbox: Callable[[str], None] = lambda _request: None
-        """Called with a request that was taken up here and will be answered elsewhere."""
+        """Called with a request that was taken up here and will be answered by another node."""
         self.signed: Callable[[RunId, c.Command], c.Command] = lambda _run, command: command
-        """Makes a result of claimed work say so."""
+        """Adds this node as the worker to a result of claimed work (`Claims.signed`)."""
         self.owner = ""
-        """This node, in this life: makes the ids of its reports its own."""
+        """Name of this node in the leases, new after a restart. Reports have it in their ids, which makes them
+        unique."""
         self._reports = count(1)
         self._held: list[Item] = []
-        """Reports about runs of shards in doubt."""
+        """Reports about runs whose shard is in doubt."""
         self._lines: dict[RunId, deque[tuple[Item, InboxRequest]]] = {}
+        """Requests to be written, by run: they keep their order."""
         self._under_way: set[str] = set()
+        """Ids of the requests in `_lines`."""
         self._waiting: dict[str, tuple[Item, InboxRequest]] = {}
-        """Kept in an inbox, and somebody here needs the answer."""
+        """Requests written to an inbox whose answer a caller here waits for, by id."""
         self._alarm: Alarm | None = None
         self._pause_ms = LOOK_FIRST_MS
         self._looking = False
 
     def take(self, item: Item) -> None:
-        """An item whose run is not here."""
+        """Takes an item whose run is not here. The table in the module's docstring says where it goes."""
         item.command = self.signed(item.run, item.command)
         if item.request:
             self.left_in_inbox(item.request)
@@ -93,11 +96,12 @@ class OtherNodes:
         elif item.epoch and self._shards.is_in_doubt(item.run, item.epoch):
             self._held.append(item)
             return
-        if item.future is not None and not item.future.done():  # whoever that is: also others with the same key
+        if item.future is not None and not item.future.done():  # also starts waiting for one with the same key
             item.future.set_exception(Moved(item.run))
 
     def sort_out(self, put: Callable[[Item], None]) -> None:
-        """Shards have come back from doubt, or are lost: reports that were kept back are decided here, or dropped."""
+        """Called when shards have come back from doubt or are lost: reports that were kept back are decided here, or
+        dropped."""
         held, self._held = self._held, []
         for item in held:
             if self._shards.is_current(item.run, item.epoch):
@@ -106,7 +110,7 @@ class OtherNodes:
                 self.take(item)
 
     def look(self, run: RunId | None = None) -> None:
-        """There may be answers, from this run's owner or from any."""
+        """Reads the answers that are waited for: of this run, or of all runs for None."""
         wanted = [id for id, (item, _request) in self._waiting.items() if run in (None, item.run)]
         if wanted and not self._is_over() and not (run is None and self._looking):
             self._looking = self._looking or run is None
@@ -118,7 +122,7 @@ class OtherNodes:
 
     def _send(self, item: Item, id: str) -> None:
         if id in self._under_way or id in self._waiting:
-            return  # recovery says it again
+            return  # recovery delivers a row again that is under way
         self._under_way.add(id)
         request = InboxRequest(id, item.run, item.command, self._clock.now(), item.workflow)
         line = self._lines.get(item.run)
@@ -186,7 +190,8 @@ class OtherNodes:
 
 
 def _is_kept_report(command: c.Command) -> bool:
-    """Whether an attempt that goes on here, or ends with this node, has to be heard of by whoever owns its run."""
+    """Whether the new owner of the run needs this report: it is about an attempt that goes on here under a claim, or
+    that ends because this node closes."""
     if isinstance(command, c.FinishAttempt | c.FailAttempt | c.ExtendLease):
         return command.worker is not None
     return isinstance(command, c.ReportProgress) or (isinstance(command, c.LoseWorker) and command.graceful)

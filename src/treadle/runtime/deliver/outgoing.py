@@ -1,8 +1,8 @@
-"""Rows for the world outside: tried until the receiver accepts, then parked where people find them.
+"""Delivers outbox rows to the outside: tries until the receiver accepts, and gives up after several tries.
 
-Owns retries and dead letters; a courier makes one try. A webhook whose worker cannot be reached fails its attempt, so
-that the node's own retry and failure routes apply; anything else that cannot be delivered is a dead letter, which an
-operator may requeue. Rows of one run are carried in order of commit, different runs side by side.
+Owns retries and dead letters; a courier makes one try. If the worker of a webhook cannot be reached, the attempt fails,
+so that the node's own retry and failure routes apply. Any other row that cannot be delivered becomes a dead letter,
+which an operator may requeue. Rows of one run are carried in the order of commit, rows of different runs side by side.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from treadle.store.port import OutboxRow
 
 TRIES_MAX = 8
 FIRST_DELAY_MS, LAST_DELAY_MS = 500, 60_000
-"""Eight tries over some two minutes outlast a restart of the receiver; longer outages are for people to look at."""
+"""Eight tries over some two minutes outlast a restart of the receiver; a longer outage is for an operator."""
 CARRIED_AT_ONCE = 64
-"""Connections a courier may have open at a time: an avalanche of webhooks must not eat all sockets."""
+"""Connections a courier may have open at a time: thousands of webhooks at once must not use up all sockets."""
 
 log = logger("treadle.outgoing")
 
@@ -46,12 +46,12 @@ class Outgoing:
         self._closed = False
 
     def carry(self, row: OutboxRow) -> None:
-        """Will be delivered, after the rows of its run that came before it."""
+        """Delivers a row after the earlier rows of its run. Returns at once."""
         if self._closed:
             return  # it stays in the outbox
         line = self._lines.get(row.run)
         if line is not None:
-            if all(waiting.id != row.id for waiting in line):  # recovery says it again
+            if all(waiting.id != row.id for waiting in line):  # recovery delivers it again
                 line.append(row)
             return
         self._lines[row.run] = deque([row])
@@ -60,24 +60,24 @@ class Outgoing:
         task.add_done_callback(self._tasks.pop)
 
     def drop_unless(self, is_kept: Callable[[RunId], bool]) -> None:
-        """The rows of the others are their new owner's to carry."""
+        """Stops delivering rows of the other runs: their new owner delivers them."""
         for task, run in self._tasks.items():
             if not is_kept(run):
                 task.cancel()
                 self._lines.pop(run, None)
 
     async def wait_idle(self) -> None:
-        """Until everything has been carried, or given up."""
+        """Waits until every row has been delivered or given up."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
     async def settled(self) -> None:
-        """Until everything given so far has been delivered or given up."""
+        """Waits until every row has been delivered or given up."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 
     async def close(self) -> None:
-        """Leaves what is under way: its rows are still in the outbox."""
+        """Stops deliveries under way: their rows stay in the outbox, and the next owner delivers them."""
         self._closed = True
         tasks = list(self._tasks)
         for task in tasks:
@@ -90,7 +90,7 @@ class Outgoing:
             row = line[0]
             try:
                 problem = await self._deliver(row)
-            except Exception as defect:  # of ours or of a definition: what is behind it must not wait for ever
+            except Exception as defect:  # of Treadle or of a definition: later rows of the run must still be delivered
                 log.error("a delivery cannot be made", run=row.run, row=row.id, exc_info=defect)
                 problem = f"{type(defect).__name__}: {defect}"
             line.popleft()
@@ -101,13 +101,13 @@ class Outgoing:
         del self._lines[run]
 
     async def _deliver(self, row: OutboxRow) -> str | None:
-        """None when the receiver has accepted, else why not."""
+        """Returns None when the receiver has accepted, else the reason why it has not."""
         context = context_of(await self._coordinator.state(row.run), row)
         if context is None:
-            return None  # the visit has moved on: nobody wants it any more
+            return None  # the visit has moved on: the message is not wanted any more
         for attempt in range(1, TRIES_MAX + 1):
             try:
-                async with self._room:  # not between tries: who waits for a dead receiver holds nobody up
+                async with self._room:  # not held between tries: a dead receiver must not keep others waiting
                     await self._courier.carry(row.run, row.effect, context)
             except Undeliverable as refused:
                 return str(refused)
@@ -155,7 +155,7 @@ def _webhook(state: RunState, effect: f.CallWebhook) -> _Context | None:
     assert task is not None
     config = task.steps[0].action.config
     url = state.graph.nodes[effect.node].config.get("url")
-    if url is not None:  # it may name something of the visit's scope, which the courier does not have
+    if url is not None:  # it may read data of the visit's scope, which the courier does not have
         config = {**config, "url": url.evaluate(TokenView(state, token.frames, token.last_error, None, token))}
     return {
         "action": config,
@@ -165,7 +165,7 @@ def _webhook(state: RunState, effect: f.CallWebhook) -> _Context | None:
 
 
 def _gate(state: RunState, effect: f.OpenGate | f.RemindGate) -> _Context | None:
-    """What somebody who is told of a gate wants to know; as it was opened, and who has it by now."""
+    """The context of a message about a gate: the gate as it was opened, and the person who has claimed it since."""
     if effect.token == RUN_GATE:
         title = effect.title if isinstance(effect, f.OpenGate) else None
         return {"gate": {"node_id": None, "title": title}} if state.is_out_of_time else None
@@ -194,7 +194,7 @@ _CONTEXTS: dict[type[f.Effect], Callable[[RunState, Any], _Context | None]] = {
 
 
 def context_of(state: RunState | None, row: OutboxRow) -> _Context | None:
-    """What the effect does not carry itself; None if it is no longer wanted."""
+    """The data a courier needs beside the effect; None if the message is not wanted any more."""
     if state is None:
         return None
     more = _CONTEXTS.get(type(row.effect))

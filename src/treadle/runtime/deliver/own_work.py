@@ -1,9 +1,9 @@
 """Work that this node executes itself: begun at once or after waiting in line, stopped, and reported.
 
-Owns the executor, the rows of work in line, and the door through which results come back. Promises that the row of work
-in line is done with only when its beginning is durable, or when it is withdrawn; and that a report carries the lease
-epoch it was executed under, so that a report from before a hand-over is not taken for a new one. Must not know what
-else a decision asks for (`delivery`).
+Owns the executor, the outbox rows of work in line, and `report`, through which results come back. Promises that the row
+of work in line is removed only when the beginning of the work is durable, or when the work is withdrawn. Every report
+carries the lease epoch the work ran under, so that a report from before a hand-over is not taken for a new one. Must
+not know other effects of a decision (`delivery`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from treadle.runtime.execute.progress import Progress
 from treadle.store.port import InboxAnswer, OutboxRow
 
 Identity = tuple[RunId, TokenId, int]
-"""Of an attempt: run, visit, number."""
+"""Identity of an attempt: run, visit, number."""
 
 
 class OwnWork:
@@ -69,7 +69,7 @@ class OwnWork:
         self._held = {run: keys for run, keys in self._held.items() if is_kept(run)}
 
     def report(self, run: RunId, command: c.Command) -> None:
-        """The door through which executors report: a beginning settles the row that offered the work."""
+        """Takes a report from an executor. The report that work begins removes the outbox row of the work."""
         if self._claims:
             command = self._claims.signed(run, command)
         if isinstance(command, (c.FinishAttempt, c.FailAttempt)):
@@ -86,14 +86,14 @@ class OwnWork:
     def _stop_if_refused(
         self, run: RunId, command: c.StartAttempt | c.ExtendLease, row: OutboxRow | None
     ) -> asyncio.Future[InboxAnswer]:
-        """An attempt that may not begin, or has lost its lease, stops: the work is somebody else's, or its run is
-        paused."""
+        """A future for the answer to a beginning or a renewal. If it is refused, the attempt stops: another worker has
+        the work, or its run is paused."""
         future: asyncio.Future[InboxAnswer] = self._coordinator.future()
         key = (run, command.token, command.attempt)
 
         def told(answered: asyncio.Future[InboxAnswer]) -> None:
             if answered.cancelled() or self._offered.get(key, row) is not row:
-                return  # it was lost and offered anew meanwhile: this is not about that
+                return  # the work was lost and offered anew: this answer is about the earlier offer
             problem = answered.exception()
             if problem is not None:
                 if isinstance(problem, Moved):
@@ -105,7 +105,7 @@ class OwnWork:
             if rejection is not None and rejection.kind == "INVALID_STATE" and row is not None and key in self._offered:
                 self._coordinator.spawn(self._hold(row, key))
                 return
-            # Not earlier: until the beginning is durable, recovery finds the row and would offer it again.
+            # Only now: until the beginning is durable, recovery finds the row and would offer the work again.
             if self._offered.pop(key, None) is not None and rejection is not None and row is not None:
                 self._coordinator.settle(row.id)
 
@@ -113,7 +113,8 @@ class OwnWork:
         return future
 
     async def _hold(self, row: OutboxRow, key: Identity) -> None:
-        """Nothing begins in a run that is paused; one that was resumed meanwhile is asked again."""
+        """Keeps work whose beginning was refused because its run is paused. If the run was resumed meanwhile, the work
+        is offered again; if it has ended, the row is removed."""
         state = await self._coordinator.state(row.run)
         if self._offered.get(key) is not row:
             return
@@ -127,7 +128,8 @@ class OwnWork:
             self._coordinator.settle(row.id)
 
     def decided(self, one: Decided) -> None:
-        """A decision is durable: if it has resumed its run, work that the pause kept from beginning is offered."""
+        """Called with a durable decision. If it has resumed its run, work that the pause kept from beginning is
+        offered."""
         if one.item.run not in self._held:
             return
         if one.commit is not None and any(isinstance(event, RunResumed) for event in one.commit.events):
@@ -137,12 +139,12 @@ class OwnWork:
                     self._offer_row(row)
 
     def begin(self, state: RunState, effect: f.RunTask) -> bool:
-        """Executes an attempt now. Returns False if its visit does not want it any more."""
+        """Executes an attempt now. Returns False if the visit has moved on and does not need it."""
         attempt = self._attempts.attempt(state, effect)
         if attempt is None:
             return False
         if self._claims and attempt.identity in self._claims and state.tokens[effect.token].worker is None:
-            self._claims.pop(attempt.identity, None)  # of an execution before this one: its lease is over
+            self._claims.pop(attempt.identity, None)  # claimed by an earlier execution, whose lease has run out
             self.executor.stop(*attempt.identity)
         self.executor.begin(attempt)
         return True
@@ -155,7 +157,7 @@ class OwnWork:
             self._coordinator.settle(row.id)
 
     def offer(self, row: OutboxRow, effect: f.RunTask) -> None:
-        """Work that may have to wait in line: its row is done with when it has begun, durably."""
+        """Begins work that may have to wait in line. Its row is removed when the beginning is durable."""
         key = (row.run, effect.token, effect.attempt)
         if key in self._offered:
             return
@@ -175,7 +177,7 @@ class OwnWork:
         self._coordinator.spawn(begin())
 
     def _offer_again(self, row: OutboxRow, effect: f.RunTask, state: RunState | None) -> None:
-        """A row of a store that was moved here from one without claims."""
+        """Turns a row into an offer to workers. Such a row comes from a store without claims that was moved here."""
         del self._offered[row.run, effect.token, effect.attempt]
         if state is None or not is_on_offer(state, effect):
             self._coordinator.settle(row.id)
@@ -185,6 +187,6 @@ class OwnWork:
 
 
 def is_on_offer(state: RunState, effect: f.RunTask) -> bool:
-    """Whether nobody has begun it: a row may have been read a moment before it was done with."""
+    """Whether the work has not begun yet. It may have, since a row can be read a moment before it is removed."""
     token = state.tokens.get(effect.token)
     return token is not None and token.state is TokenState.DISPATCHED

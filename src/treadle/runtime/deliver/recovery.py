@@ -1,9 +1,9 @@
-"""What a new owner does first: makes up for what the last one left undone.
+"""Recovery: a new owner carries out again the effects that the last owner may have left undone.
 
-Owns nothing; everything it does is to say again what the store has. Promises to look only at what may have been lost:
-rows of the outbox, runs somebody was at work for, requests without an answer. A sleeping run is not touched. Work that
-was claimed is not lost before its lease is over, and a lease is a timer: nobody has to look for it here. Saying
-something twice is harmless, so a recovery may itself be interrupted and repeated.
+Owns nothing. It delivers outbox rows again, and reports work of a dead process as lost, so that it is handed out again.
+Promises to read only rows of the outbox and runs marked `busy`; a run that only waits is not touched. Claimed work is
+not lost before its lease runs out, and a lease is a timer, so recovery need not look for it. Delivering a row or a
+report twice is harmless, so a recovery may itself be interrupted and repeated.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from treadle.store.transfer import CheckableStore
 PAGE = 1_000
 
 IsInHand = Callable[[RunId, TokenId, int], bool]
-"""Whether an executor of this process has an attempt in hand."""
+"""Returns whether an executor of this process has the attempt in hand."""
 
 
 class Recovery:
@@ -37,11 +37,11 @@ class Recovery:
         self._delivery = delivery
         self._is_in_hand = is_in_hand
         self._is_gone = is_gone
-        """Whether a worker is known to be gone, whatever its lease says."""
+        """Returns whether a worker is known to be gone, whatever its lease says."""
 
     async def recover(self, shards: Sequence[int] | None = None, graceful: bool = False) -> None:
-        """Of these shards, or of all that are owned. Rows first: what they offer need not be looked for among the runs.
-        `graceful`: the last owner has stopped its work in good order."""
+        """Recovers these shards, or all owned ones for None. Rows come first: work they offer is not lost and is
+        skipped among the runs. `graceful`: the last owner has stopped its work in good order."""
         shards = self._coordinator.shards.owned if shards is None else shards
         if shards:
             offered = await self._redeliver(shards)
@@ -61,7 +61,7 @@ class Recovery:
     async def _replace_workers(
         self, shards: Sequence[int], offered: set[tuple[RunId, TokenId]], graceful: bool
     ) -> None:
-        """Whoever executed something without a lease of its own is gone with its process."""
+        """Reports work without a lease of its own as lost: it ended with the process that executed it."""
         query = RunQuery(busy=True, shard=tuple(shards), limit=PAGE)
         while runs := await self._coordinator.store.find_runs(query):
             for row in runs:
@@ -71,8 +71,8 @@ class Recovery:
             query = RunQuery(busy=True, shard=query.shard, after=runs[-1].run, limit=PAGE)
 
     async def _on_offer(self, state: RunState) -> set[TokenId]:
-        """Visits whose row has a claim, or will have: a claim that ran out is `offering`'s business. Queue work without
-        a row was at work in an engine, or with a worker, of the store that was moved here."""
+        """Visits whose work is offered to workers, claimed or not; `offers` notices a claim that has run out. Queue
+        work without an offer was being executed when its store was moved here."""
         if self._coordinator.shape is None or not any(_is_queued(state, token) for token in state.tokens.values()):
             return set()
         await self._coordinator.drained()
@@ -95,7 +95,7 @@ class Recovery:
             self._coordinator.tell(state.run, LoseWorker(token.id, token.attempt, token.recoveries, graceful))
 
     def _is_leased(self, state: RunState, token: Token) -> bool:
-        """Whether somebody else may still be at work: its lease says so, or will say when it is not."""
+        """Whether another worker may still be at work: it has a lease, whose timer fires if the worker is lost."""
         leased = any(state.timers[timer].purpose == "lease" for timer in token.timers)
         return leased and not self._is_gone(token.worker)
 

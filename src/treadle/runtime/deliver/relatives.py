@@ -1,7 +1,7 @@
-"""What one run has to tell another, as the command the other is given: parents, children, receivers of signals.
+"""Translates effects of one run into commands for another: its parent, its children, and receivers of its signals.
 
-Owns the translation of these effects, for the engine as for the worlds of the tests. Promises nothing about delivery:
-rows of the outbox are carried by whoever delivers them, at least once and in order to each receiver.
+Owns the translation, for the engine as for the worlds of the tests. Promises nothing about delivery: `delivery` sends
+the commands, at least once and in order to each receiver.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ Letter = tuple[RunId, c.Command]
 
 
 def letter(source: RunId, effect: f.Effect) -> Letter | None:
-    """(the run that is told, what it is told); None: the effect is for nobody else's run."""
+    """Returns (receiving run, command); None: the effect is not for another run."""
     write = LETTERS.get(type(effect))
     return write(source, effect) if write is not None else None
 
 
 def parent_link(source: RunId, effect: f.StartChild) -> ParentLink:
-    """What a child knows of the visit that waits for it."""
+    """The link from a child to the visit of its parent that waits for it."""
     return ParentLink(source, effect.token, effect.inherit_artifacts, effect.catches)
 
 
 def child_is_gone(effect: f.RetryChild) -> c.Command:
-    """What the parent is told when the child it wants to retry does not exist any more."""
+    """The command for a parent whose child cannot be retried because it does not exist any more."""
     return c.RefuseCall(effect.token, effect.child, effect.levels, effect.by)
 
 

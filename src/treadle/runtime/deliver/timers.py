@@ -1,7 +1,7 @@
-"""Durable timers: the store has them all, this keeps the next ones in memory and says when one is due.
+"""Durable timers: the store has all of them; this module keeps the next ones in memory and reports each when it is due.
 
-Owns no truth: whatever is here can be forgotten and read again. Promises that a timer the store gives is reported at
-its due time, once per arming, and that a world without timers is never woken up.
+Owns only copies: everything here can be dropped and read again. Promises that a timer of the store is reported at its
+due time, once each time it is set, and that a process without timers is never woken up.
 
     now ────────────── horizon ─────────────────────►
      │  in the heap       │  only in the store; `_beyond` is the earliest of them
@@ -23,12 +23,12 @@ spread over a year are a handful here."""
 PAGE = 10_000
 """Timers read at a time; a window that holds more ends at the last one read."""
 FIRED_AT_ONCE = 500
-"""An avalanche is let through in portions: between them other work gets its turn."""
+"""If many timers are due they are reported in portions: between them other work gets its turn."""
 REPORTED_MAX = 2_000
-"""Timers that are due and not dealt with yet: the rest of an avalanche waits where it costs nothing."""
+"""Timers that may be reported and not yet fired durably. Further due timers wait in the heap or in the store."""
 
 AGAIN_MS = 1_000
-"""Between two pages that are read because a timer was not due after all: a row that is wrong must not keep the store
+"""Pause between two readings made because a reported timer was not due after all: a wrong row must not keep the store
 busy."""
 
 Due = Callable[[RunId, TimerId], None]
@@ -40,7 +40,7 @@ class Timers:
     def __init__(self, store: Store, shards: Callable[[], Sequence[int]], clock: Clock, due: Due) -> None:
         self._store = store
         self._shards = shards
-        """Whose timers, at the moment."""
+        """Returns the shards whose timers are reported."""
         self._clock = clock
         self._report = due
         self._armed: dict[tuple[RunId, TimerId], int] = {}
@@ -52,20 +52,21 @@ class Timers:
         self._wants_page: Callable[[], None] | None = None
         self._looked = 0
         self._looking: Alarm | None = None
-        """When a page was last read because a timer was not due after all, and when one will be."""
+        """`_looked`: when timers were last read because one was not due after all; `_looking`: the alarm for the next
+        time."""
         self._turning = asyncio.Lock()
         self._meanwhile: dict[tuple[RunId, TimerId], int | None] | None = None
-        """What was set and cleared while a page is being read: newer than the page."""
+        """Timers set (due time) and cleared (None) while a page is being read; they are newer than the page."""
         self._reported: set[tuple[RunId, TimerId]] = set()
-        """Due, and not known to have fired durably: the store may still have them."""
+        """Timers that were reported and are not known to have fired durably: the store may still have them."""
 
     async def open(self, wants_page: Callable[[], None]) -> None:
-        """Reads the first window. `wants_page` is called when `turn_page` should be."""
+        """Reads the first window. `wants_page` is called whenever `turn_page` should be called."""
         self._wants_page = wants_page
         await self.turn_page()
 
     async def turn_page(self) -> None:
-        """Reads the timers of the next window; those known already are read again and make no difference."""
+        """Reads the timers of the next window. Reading a known timer again makes no difference."""
         async with self._turning:
             meanwhile: dict[tuple[RunId, TimerId], int | None] = {}
             self._meanwhile = meanwhile
@@ -93,11 +94,12 @@ class Timers:
         self._beyond = self._first_beyond([row.due for row in later], is_full or len(later) > len(rows))
 
     def _first_beyond(self, dues: list[int], more: bool) -> int | None:
-        """Two readings need not agree: timers come and go between them. If in doubt, look again at the horizon."""
+        """The earliest due time beyond the horizon. Timers may be set and cleared between the two readings; if none is
+        found although there are more, the store is read again at the horizon."""
         return next((due for due in dues if due > self._horizon), self._horizon if more else None)
 
     def set(self, run: RunId, timer: TimerId, due: int) -> None:
-        """A timer was committed."""
+        """Keeps a timer that was committed, and reports it when it is due."""
         if self._meanwhile is not None:
             self._meanwhile[run, timer] = due
         self._reported.discard((run, timer))
@@ -110,13 +112,14 @@ class Timers:
         self._arm()
 
     def clear(self, run: RunId, timer: TimerId) -> None:
-        """It will not be reported. Its place in the heap goes when it comes to the top."""
+        """Forgets a timer: it will not be reported. Its heap entry is removed when it comes to the top."""
         if self._meanwhile is not None:
             self._meanwhile[run, timer] = None
         self._armed.pop((run, timer), None)
 
     def settled(self, run: RunId, timer: TimerId, too_early: bool) -> None:
-        """Something has become of a timer that was reported. `too_early`: the clock was set back, it is not due yet."""
+        """A reported timer was answered. `too_early`: it is not due yet, since the clock was set back; timers are read
+        again."""
         was_full = self._is_full
         self._reported.discard((run, timer))
         if too_early and self._looking is None and self._wants_page is not None:
@@ -132,7 +135,7 @@ class Timers:
             self._wants_page()
 
     def drop_unless(self, is_kept: Callable[[RunId], bool]) -> None:
-        """The others are somebody else's to report. Their places in the heap go when they come to the top."""
+        """Forgets timers of the other runs: their new owner reports them. Heap entries are removed at the top."""
         for key in [key for key in self._armed if not is_kept(key[0])]:
             del self._armed[key]
         self._reported = {key for key in self._reported if is_kept(key[0])}
@@ -141,7 +144,7 @@ class Timers:
         self._arm()
 
     def close(self) -> None:
-        """Nothing is reported any more."""
+        """Reports nothing from now on."""
         self._wants_page = None
         for alarm in (self._alarm, self._looking):
             if alarm is not None:
@@ -157,7 +160,8 @@ class Timers:
 
     @property
     def _is_full(self) -> bool:
-        return len(self._reported) >= min(REPORTED_MAX, PAGE // 2)  # a page must hold more than that, or shows no more
+        # A page must have room for more than the reported timers, or it would show no others.
+        return len(self._reported) >= min(REPORTED_MAX, PAGE // 2)
 
     def _arm(self) -> None:
         while self._heap and self._armed.get(self._heap[0][1:]) != self._heap[0][0]:
