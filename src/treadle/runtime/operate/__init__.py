@@ -1,1 +1,2 @@
-"""Work of operators on a whole store: checking, backup, moving, retention, compensations, a run as it was."""
+"""The work of operators on a whole store: checks, backups, moves, retention, compensations, and past states of a
+run."""

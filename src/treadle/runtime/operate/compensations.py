@@ -1,6 +1,6 @@
-"""The compensations of one run: which completed visits can be undone, and what became of each (2.10).
+"""The compensations of one run: the completed visits that can be undone, and how far undoing each has come (2.10).
 
-Owns how the records are read out of a history. Must not decide anything: retrying and skipping are commands of the
+Owns the reading of the records from a history. Must not decide anything: retrying and skipping are commands of the
 kernel.
 """
 
@@ -20,21 +20,21 @@ Json = Any
 
 
 class CompensationStatus(Struct):
-    """One record: a completed visit and how undoing it stands."""
+    """One record: a completed visit, and how far undoing it has come."""
 
     record: RecordId
     visit: TokenId
     node: str
     path: str
     status: Literal["recorded", "running", "completed", "failed", "skipped"] = "recorded"
-    """`recorded`: not undone, or not yet."""
+    """`recorded`: undoing it has not begun."""
     changed: int = 0
     attempts: int = 0
-    """How often undoing it was begun by the run or an operator; the retries of its task are not counted."""
+    """How often the run or an operator began to undo it; retries of its task are not counted."""
     error: Error | None = None
-    """Of a failed one."""
+    """The error, if it failed."""
     by: str | None = None
-    """Who has skipped it."""
+    """The operator who skipped it."""
     child: RunId | None = None
     """The child run whose own compensations undo the visit."""
     input: Json = None
@@ -79,7 +79,7 @@ def _move(one: CompensationStatus, event: e.Event) -> None:
 
 
 def the_failed(run: RunId, known: Iterable[CompensationStatus], record: int | None) -> RecordId:
-    """The record somebody means: the one named, else the only one that failed. Raises CommandRefused."""
+    """The record an operator means: the one named, else the only one that failed. Raises CommandRefused."""
     if record is not None:
         return RecordId(record)
     failed = [one for one in known if one.status == "failed"]

@@ -1,13 +1,12 @@
-"""Checks a whole store against what its histories say: the invariant checker over a database.
+"""Checks a whole store against its histories: the invariant checker over a database.
 
 First every checksum is compared (`store.seals`). Then for every run: the history can be read, has no gap, folds without
-an error, and leads to the status, sequence number and version its row has; the folded state violates no invariant
-(`kernel.invariants`); timers and gates are rows exactly where the state has them. Runs are taken a page at a time with
-the rows beside them, and a few histories are in memory at once, so the cost is that of the largest runs, however many
-there are. A run that changes while it is looked at (an engine is working) is read again; what still disagrees then is a
-finding.
+an error, and leads to the status, sequence number and version of its row; the folded state violates no invariant
+(`kernel.invariants`); timers and gates have rows exactly where the state has them. Runs are read a page at a time with
+their rows, and only a few histories are in memory at once, so the memory needed is that of the largest runs. A run that
+changes while it is read (an engine is working) is read again; a difference that remains is a finding.
 
-Owns the comparison. Must not repair: whoever finds something needs the evidence.
+Owns the comparison. Must not repair: the evidence is needed to find the cause.
 """
 
 from __future__ import annotations
@@ -35,21 +34,21 @@ from treadle.store.port import OutboxRow, RunQuery, RunRow, Store
 from treadle.store.transfer import Beside, CheckableStore
 
 CIRCLES_MAX = 3
-"""How often a page may begin with the same run: all runs of one may be forgotten while they are read, once or twice."""
+"""How often a page may begin with the same run: runs may be dropped while they are listed, once or twice."""
 PAGE = 200
-"""Runs compared with one reading of the rows beside them, all of which are in memory at once."""
+"""Runs compared with one reading of their rows, all of which are in memory at once."""
 AT_ONCE = 8
-"""Histories in memory at once. A database answers so many questions almost as soon as one."""
+"""Histories in memory at once. A database answers so many questions almost as fast as one."""
 LOOKS = 5
-"""How often a run that seems wrong and has changed meanwhile is read again: its owner is at work on it."""
+"""How often a run is read again if it seems wrong and has changed meanwhile: its owner is working on it."""
 
 Progress = Callable[[int], None]
-"""Told how many runs have been checked."""
+"""Called with the number of runs checked so far."""
 GraphOf = Callable[[str, int], Awaitable[ExecutionGraph | None]]
 
 
 class Finding(Struct, frozen=True):
-    """One thing that does not agree."""
+    """One disagreement."""
 
     run: RunId | None
     check: str
@@ -58,7 +57,7 @@ class Finding(Struct, frozen=True):
 
 
 class Report(Struct):
-    """What was looked at and what was found."""
+    """The figures of a check, and its findings."""
 
     runs: int = 0
     events: int = 0
@@ -66,11 +65,11 @@ class Report(Struct):
     gates: int = 0
     outbox: int = 0
     trimmed: int = 0
-    """Finished runs of which only the first and last event are kept: nothing to fold."""
+    """Finished runs whose history was trimmed to the first and last event: they cannot be folded."""
     sealed: int = 0
     """Values whose checksum was compared."""
     unsealed: int = 0
-    """Values that were written before there were checksums."""
+    """Values written before there were checksums."""
     findings: list[Finding] = []
 
     @property
@@ -79,8 +78,8 @@ class Report(Struct):
 
 
 async def check_store(store: Store, *, progress: Progress | None = None, findings_max: int = 1_000) -> Report:
-    """Everything that is wrong with a store, up to `findings_max`. Rows of runs that do not exist are for the store's
-    own `integrity` to find."""
+    """Every problem of a store, up to `findings_max`. Rows of runs that do not exist are found by the store's own
+    `integrity`."""
     assert isinstance(store, CheckableStore), "every store has them"
     checking = _Checking(store, store, Report(findings=[]))
     report = checking.report
@@ -104,9 +103,9 @@ async def check_store(store: Store, *, progress: Progress | None = None, finding
 
 
 async def _pages(store: Store, report: Report) -> AsyncIterator[list[RunRow]]:
-    """Every run there is now, in the order of creation. It ends behind the newest of them; with those that are started
-    meanwhile it would never end beside a busy engine. A few are remembered: some may be gone by then. A damaged file
-    may lead in a circle."""
+    """Every run that exists now, in the order of creation. The listing ends after the newest of them, or it would never
+    end beside a busy engine; a page of the newest is remembered, because some may be dropped before. In a damaged file
+    the listing may go in a circle."""
     begun: Counter[RunId] = Counter()
     ends = {row.run for row in await store.find_runs(RunQuery(newest_first=True, limit=PAGE))}
     page = await store.find_runs(RunQuery(limit=PAGE))
@@ -126,7 +125,8 @@ async def _pages(store: Store, report: Report) -> AsyncIterator[list[RunRow]]:
 
 
 async def _behind(store: Store, seen: list[RunRow]) -> list[RunRow]:
-    """The next page. Nothing is behind a run that was forgotten meanwhile: then it begins behind one before it."""
+    """The next page. If the last run was dropped meanwhile, no page follows it: then the page begins after an earlier
+    run."""
     for row in reversed(seen):
         page = await store.find_runs(RunQuery(after=row.run, limit=PAGE))
         if page or await store.find_runs(RunQuery(run=row.run)):
@@ -143,7 +143,7 @@ async def _documents(store: Store) -> list[Finding]:
             await library.graph(document.name, document.version)
         except StoreDamaged as problem:
             found.append(_damaged(problem))
-        except Exception as problem:  # whatever a document that cannot be compiled raises is the finding
+        except Exception as problem:  # every exception of a document that cannot be compiled is a finding
             found.append(Finding(None, "document", f"workflow {document.name!r} v{document.version}: {problem}"))
     return found
 
@@ -157,7 +157,7 @@ def _some(page: list[RunRow]) -> Iterator[list[RunRow]]:
 
 
 class _Checking:
-    """One look at everything."""
+    """One check of a whole store."""
 
     def __init__(self, store: Store, rows: CheckableStore, report: Report) -> None:
         self._store = store
@@ -166,7 +166,7 @@ class _Checking:
         self.report = report
 
     async def beside(self, runs: list[RunId]) -> Beside:
-        """What is kept beside these runs' histories."""
+        """The rows kept beside the histories of these runs."""
         found = await self._rows.beside(runs)
         self.report.timers += sum(len(timers) for timers in found.timers.values())
         self.report.gates += sum(len(gates) for gates in found.gates.values())
@@ -174,7 +174,7 @@ class _Checking:
         return found
 
     async def history(self, run: RunId) -> list[e.Event] | Finding:
-        """A run's history, or that it cannot be read."""
+        """A run's history, or a finding if it cannot be read."""
         try:
             return await self._store.history(run)
         except StoreDamaged as problem:
@@ -183,7 +183,7 @@ class _Checking:
             return Finding(run, "replay", f"its history cannot be read: {problem}")
 
     async def run(self, row: RunRow, history: list[e.Event] | Finding, beside: Beside) -> list[Finding]:
-        """What is wrong with a run."""
+        """The findings of one run."""
         if isinstance(history, Finding):
             return [history]
         self.report.events += len(history)
@@ -199,12 +199,12 @@ class _Checking:
                 return [history]
             after = await self._store.find_runs(RunQuery(run=row.run))
             if not after:
-                return []  # forgotten meanwhile
+                return []  # dropped meanwhile
             if before == after:
                 if _is_trimmed(after[0], history):
                     return [Finding(row.run, "row", message) for message in _row(after[0], history)]
                 return await _compare(self._graph_of, after[0], history, beside)
-        # It never stands still: its history up to the row must lead to the row; what is beside it cannot be judged.
+        # It keeps changing: its history up to the row must lead to the row; its other rows cannot be judged.
         return await _compare(self._graph_of, before[0], history[: before[0].seq], None)
 
 
@@ -242,7 +242,7 @@ def _is_trimmed(row: RunRow, history: Sequence[e.Event]) -> bool:
 
 
 def _row(row: RunRow, history: Sequence[e.Event]) -> list[str]:
-    """Where a row differs from its first and last event."""
+    """The differences between a row and its first and last event."""
     started = history[0]
     assert isinstance(started, e.RunStarted)
     pairs: list[tuple[str, Any, Any]] = [
@@ -274,7 +274,10 @@ def _timers(state: RunState, rows: dict[TimerId, int]) -> list[str]:
 
 def _gates(state: RunState, rows: set[TokenId]) -> list[str]:
     wanted = {token.id for token in state.tokens.values() if token.gate is GateState.OPEN and token.state in LIVE}
-    missing, open_now = wanted - rows, wanted | ({RUN_GATE} if state.is_out_of_time else set())  # 0.1 made no row of it
+    missing, open_now = (
+        wanted - rows,
+        wanted | ({RUN_GATE} if state.is_out_of_time else set()),
+    )  # version 0.1 made no row for it
     return [f"the open gate of visit {token} has no row" for token in sorted(missing)] + [
         f"there is a gate for visit {token}, which has none open" for token in sorted(rows - open_now)
     ]

@@ -1,20 +1,20 @@
-"""Moving a whole store to another place: a SQLite file into a PostgreSQL database, and back.
+"""Moves a whole store to another place: a SQLite file into a PostgreSQL database, and back.
 
-Owns the order of a move, and what makes it safe to kill at any moment. Promises that never two stores go on with the
-same runs, that a target is whole before anybody may open it, and that running the same move again goes on where it
-stood. Must not look into rows; `store.transfer` says what they are.
+Owns the order of a move, and its safety when it is killed at any moment. Promises that two stores never go on with the
+same runs, that a target is complete before it may be opened, and that the same move run again continues where it
+stopped. Must not look into rows; `store.transfer` knows them.
 
     check that nobody coordinates either end, and that the target is empty
-    1  seal the source            from here on nobody writes it: what is copied is one moment
+    1  seal the source            from now on nobody writes it: the copy shows one moment
     2  fsck of the source         findings: unsealed again, nothing has happened
     3  begin at the target        it says that it is incomplete
-    4  copy                       page by page, each with the mark that says how far it has come
+    4  copy                       page by page, each with a mark of how far the copy has come
     5  compare                    rows, and a digest of every shelf, at both ends
     6  fsck of the target
     7  the source says where everything went      (or is unsealed again: `keep_source`)
-    8  the target is whole
+    8  the target is complete
 
-Killed before 3: the same again. Killed in 3 to 6: goes on behind the last page. Killed between 7 and 8: step 8 is left.
+Killed before 3: starts again. Killed in 3 to 6: continues after the last page. Killed between 7 and 8: only 8 is left.
 """
 
 from __future__ import annotations
@@ -38,23 +38,23 @@ from treadle.store.transfer import SHELVES, After, Mark, Transfer, refusal
 
 Where = str | PathLike[str] | StoreLocation
 Progress = Callable[[str, int, int], None]
-"""What is being done, how much of it is done, how much there is."""
+"""Called with the current step, how much of it is done, and how much there is."""
 
 SHARDS = 64
-"""Of a database that is made by a move, as of every other."""
+"""Shards of a database made by a move: as many as of every other."""
 NAMED_MAX = 5
-"""Findings that are named in an exception; `fsck` lists them all."""
+"""Findings named in an exception; `fsck` lists them all."""
 _WHOLE = 1 << 256
 
 
 class MoveResult(Struct):
-    """What a move has done."""
+    """The result of a move."""
 
     source: str
     target: str
     rows: dict[str, int]
     resumed: bool
-    """It went on with what an interrupted one had begun."""
+    """It continued an interrupted move."""
     kept_source: bool = False
 
 
@@ -67,8 +67,8 @@ async def move(
     restart: bool = False,
     progress: Progress | None = None,
 ) -> MoveResult:
-    """Moves everything. `wait`: for whoever coordinates one of them to stop. `keep_source`: a copy instead; the source
-    goes on too. `restart`: throws away what another unfinished move has left in the target. Raises `OwnedElsewhere`,
+    """Moves everything. `wait`: wait until neither store is coordinated. `keep_source`: make a copy, and the source
+    goes on, too. `restart`: throw away what another unfinished move has left in the target. Raises `OwnedElsewhere`,
     `StorePlaceError`, `StoreUnavailable`; it can be called again after each of them."""
     async with AsyncExitStack() as opened:
         moving = _Moving(place_of(source), place_of(target), progress or (lambda *_: None))
@@ -81,8 +81,9 @@ async def move(
 
 
 async def undo(source: Where, *, wait: bool = False, force: bool = False) -> str:
-    """A store that is being moved stays where it is; where it was to go. One that has been moved is refused unless
-    `force` says that the other one is never used again: two stores would go on with the same runs."""
+    """Undoes an unfinished move: the store stays where it is. Returns where it was to go. A store that has been moved
+    is refused unless `force` says that the other one is never used again, because two stores would go on with the same
+    runs."""
     async with AsyncExitStack() as opened:
         end = await _open(place_of(source), create=False)
         opened.push_async_callback(end.close)
@@ -111,20 +112,20 @@ class _Moving:
         self.counted: dict[str, int] = {}
 
     async def open(self, opened: AsyncExitStack, wait: bool) -> None:
-        """Both ends, with nobody at work on them."""
+        """Opens both ends and makes sure that nobody coordinates them."""
         source, target = self._places
         self.source = await _open(source, create=False)
         opened.push_async_callback(self.source.close)
         await self.source.take(wait)
         self.target = await _open(target, create=True)
         opened.push_async_callback(self.target.close)
-        # Two users of one database are shown alike, and may have a schema each.
+        # Places of two users of one database look alike, and each user may have a schema.
         if source == target or (target.path is not None and self.source.place == self.target.place):
             raise MoveRefused(self.source.place, "it cannot be moved to itself", "name another place")
         await self.target.take(wait)
 
     async def agree(self, restart: bool) -> bool:
-        """Both ends say that it is this move; whether they already did."""
+        """Marks both ends with this move; True if they were marked already."""
         leaving, arriving = await self.source.mark(), await self.target.mark()
         if leaving is not None and (leaving.state == "arriving" or leaving.other != self.target.place):
             raise refusal(self.source.place, leaving)
@@ -167,7 +168,7 @@ class _Moving:
             raise
 
     async def carry(self) -> None:
-        """Every row that is not there yet."""
+        """Copies every row that the target does not have yet."""
         totals = await self.source.counts()
         shelves = list(SHELVES)
         done = shelves.index(self._mark.shelf) if self._mark.shelf else 0
@@ -183,7 +184,7 @@ class _Moving:
                 self._progress(shelf, count, totals[shelf])
 
     async def check(self) -> None:
-        """Both ends hold the same, and the target is sound."""
+        """Checks that both ends hold the same, and that the target is sound."""
         differing = []
         for shelf in SHELVES:
             here, there = await self._tally(self.source, shelf), await self._tally(self.target, shelf)
@@ -195,7 +196,7 @@ class _Moving:
         _insist(self.target.place, await self._fsck(self._places[1], "checking the target"), _AGAIN)
 
     async def _tally(self, end: Transfer, shelf: str) -> tuple[int, int]:
-        """How many rows, and a digest of them that does not depend on their order: both ends have one of their own."""
+        """The number of rows, and a digest that does not depend on their order: each end has its own order."""
         count = digest = 0
         after: After = ()
         while rows := (page := await end.page(shelf, after)).rows:
@@ -229,7 +230,8 @@ class _Moving:
         return await check_everything(place, lambda runs: self._progress(what, runs, total))
 
     async def hand_over(self, keep_source: bool) -> None:
-        """The source first: should anything happen in between, there is no store, and not two."""
+        """Closes the source before it opens the target: if the move is killed in between, there is no open store rather
+        than two."""
         if keep_source:
             await self.source.unseal()
         else:

@@ -1,6 +1,6 @@
-"""A run as it stood after one of its events.
+"""The state of a run after one of its events.
 
-Owns the fold of a part of a history. Must not be used to decide: what is there now is the coordinator's.
+Owns the fold of a part of a history. Must not be used to decide: the current state is the coordinator's.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from treadle.runtime.command.finding import unknown
 
 
 async def state_at(commander: Commander, run: RunId, at: int) -> RunState:
-    """The state after the event with the number `at`. Raises CommandRefused where there is no such event, or it is no
-    longer kept."""
+    """The state after event number `at`. Raises CommandRefused if there is no such event, or it is no longer kept."""
     if at < 1:
         raise CommandRefused("BAD_REQUEST", f"events are counted from 1, got {at}")
     history = await commander.store.history(run, 0, at)

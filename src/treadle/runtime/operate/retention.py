@@ -1,24 +1,24 @@
-"""Which finished runs an engine still keeps: by age, by number, and for how long with their whole history.
+"""Retention: drops finished runs by age and by number, and trims their histories by age.
 
-Owns the choosing; the store drops. Promises that a run goes only when it and everything it started has ended, children
-together with the run that started them; that some thousand are held at once, however many there are; that nothing
-wakes up while nothing can expire; and that there are at most about twice as many as the rules say, whatever the load.
-A run may be kept some seconds longer than asked, never shorter.
+Owns the choice of runs; the store drops them. Promises that a run is dropped only when it and every run it started have
+ended, children together with the run that started them; that it holds some thousand runs at once, however many there
+are; that nothing wakes up while nothing can expire; and that there are at most about twice as many runs as the rules
+allow, whatever the load. A run may be kept some seconds longer than asked, never shorter.
 
 Theory of operation
-    A sweep looks at finished runs in the order of their start. A run cannot have ended before it began, so those begun
-    within the last `age_ms` need no look, and the first of them says when the next look is worth while. How many are
-    kept is counted per workflow from the newest on, and only where runs have ended since the last look.
-    A sweep follows a sweep after `PAUSE_MS` at the earliest, and after five times as long as the last one took; but
-    half the shortest age is the longest pause, and a sweep that has left something behind is followed at once, as is
-    one during which more runs have ended than the smallest `count`: what comes faster than it goes fills the disk.
+    A sweep looks at finished runs in the order of their start. A run cannot have ended before it began, so runs begun
+    within the last `age_ms` need no look, and the first of them says when the next sweep is worth while. The number of
+    kept runs is counted per workflow from the newest on, and only where runs have ended since the last sweep.
+    Sweeps are at least `PAUSE_MS` apart, and five times as long as the last one took; but at most half the shortest
+    age. A sweep that left something behind is followed at once, and so is one during which more runs have ended than
+    the smallest `count`: runs that come faster than they are dropped would fill the disk.
 
-    Of many nodes the owner of the first shard tidies, for all of them: a family of runs is spread over shards, and the
-    store looks whether a run has ended in the transaction that drops it. That node does not hear of ends elsewhere, so
-    it looks once a minute.
+    Of many nodes, the owner of the first shard sweeps for all of them: a family of runs is spread over shards, and the
+    store checks that a run has ended in the transaction that drops it. That node does not hear of ends elsewhere, so
+    it sweeps once a minute.
 
-    What has lost its history is not visible in a run's row. Everything begun before `_whole_from` and finished has;
-    where that is, is remembered in a document, so that an engine does not trim a year again when it starts.
+    A run's row does not show whether its history was trimmed. Every finished run begun before `_whole_from` has been
+    trimmed; that instant is kept in a document, so that an engine does not trim a year again when it starts.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from treadle.store.port import Fence, RunQuery, Store
 from treadle.store.rows import SHARD
 
 AT_ONCE = 5_000
-"""Runs one sweep drops or shortens for one reason; the rest is left to the next."""
+"""Runs that one sweep drops or trims for one reason; the rest is left to the next sweep."""
 PAUSE_MS = 5_000
 AGAIN_MS = 60_000
-"""After the store could not be reached."""
+"""Milliseconds until the next sweep after the store could not be reached."""
 SHARE = 5
-"""A sweep takes at most one part in so many of the time."""
+"""Sweeps take at most one part in so many of the time."""
 NAMED_MAX = 50
-"""Ended runs whose workflow is looked up one by one; when there are more, every workflow is counted."""
+"""Ended runs whose workflow is looked up one by one; if there are more, every workflow is counted."""
 CROWD_MIN = 100
-"""Runs that may be too many before somebody looks, however small a `count` is."""
+"""Surplus runs that do not trigger a sweep, however small a `count` is."""
 KIND, NAME = "_retention", "trimmed"
 
 log = logger("treadle.retention")
@@ -76,15 +76,15 @@ class Retention:
         self._workflows = workflows
         self._spawn = spawn
         self._ended: set[RunId] | None = None
-        """Since the last sweep; None: too many to name, or nobody has looked yet."""
+        """Runs that ended since the last sweep; None: too many to name, or no sweep yet."""
         self._whole_from = 0
         self._trimmed: dict[RunId, int] = {}
-        """Those begun since then, and when."""
+        """Trimmed runs begun since then, and when they began."""
         self._is_known = False
-        """Whether what was remembered has been read since this node began to tidy."""
+        """Whether `_whole_from` has been read since this node began to sweep."""
         self._sweeping = self._is_behind = False
         self._heard_since = 0
-        """How many runs have ended since the last sweep began, as far as this node has heard."""
+        """Runs that have ended since the last sweep began, as far as this node has heard."""
         self._earliest = 0
         self._alarm: Alarm | None = None
         self._due: int | None = None
@@ -93,11 +93,11 @@ class Retention:
         self._stop_listening = feed.listen(self._heard) if self._limits else lambda: None
 
     async def open(self) -> None:
-        """Looks for the first time, in the background."""
+        """Starts the first sweep in the background."""
         self.moved()
 
     def moved(self) -> None:
-        """Shards have come or gone: it may be this node's turn to tidy."""
+        """Shards have come or gone: this node may have to sweep now."""
         if self._fence is None:
             self._is_known = False
         elif self._limits and not self._is_known:
@@ -114,7 +114,7 @@ class Retention:
         if self._alarm is not None:
             self._alarm.cancel()
 
-    # When
+    # When to sweep
 
     def _heard(self, run: RunId, _seq: int, status: RunStatus) -> None:
         if status not in RUN_ENDED or self._fence is None:
@@ -154,19 +154,19 @@ class Retention:
                 await self._remember()
             ended = None if self._shards.is_shared else ended
             wakes += [await self._drop_surplus(ended), await self._drop_old(begun), await self._trim_old(begun)]
-        except StoreConflict:  # somebody else tidies now
+        except StoreConflict:  # another node sweeps now
             self._is_known = False
         except StoreUnavailable as problem:
-            log.warning("finished runs could not be tidied away", error=str(problem))
+            log.warning("finished runs could not be dropped", error=str(problem))
             wakes, self._ended = [begun + AGAIN_MS], None
         finally:
             self._sweeping = False
         self._earliest = self._clock.now() + self._pause_ms(int((time.monotonic() - watch) * 1_000))
         if self._is_behind and self._shards.is_shared:
-            wakes.append(self._earliest)  # nobody tells it of ends elsewhere
+            wakes.append(self._earliest)  # it does not hear of ends on other nodes
         if self._ended != set():
             wakes += self._wakes_for_an_end_at(begun)
-        if self._alarm is not None:  # set meanwhile, when the pause was not known
+        if self._alarm is not None:  # set during the sweep, before the pause was known
             self._alarm.cancel()
         wakes.append(self._due)
         self._due = self._alarm = None
@@ -182,7 +182,7 @@ class Retention:
 
     @property
     def _is_crowded(self) -> bool:
-        """Whether so many have ended that some workflow may have twice as many as its `count`."""
+        """Whether so many runs have ended that a workflow may have twice as many as its `count`."""
         count = self._rules.shortest("count")
         return count is not None and self._heard_since >= max(count, CROWD_MIN)
 
@@ -196,10 +196,10 @@ class Retention:
         waits = [self._rules.shortest("age_ms"), self._rules.shortest("history_age_ms"), 0 if self._counts else None]
         return [now + wait for wait in waits if wait is not None]
 
-    # Which
+    # Which runs to drop
 
     async def _drop_surplus(self, ended: set[RunId] | None) -> int | None:
-        """Drops what is too much; when to look again."""
+        """Drops surplus runs; returns when to look again."""
         if not self._counts:
             return None
         names = set(self._workflows())
@@ -218,11 +218,11 @@ class Retention:
                         break
             wake = await self._drop(surplus) or wake
         if wake is not None:
-            self._ended = None  # which workflows have more is looked up again
+            self._ended = None  # every workflow is counted again
         return wake
 
     async def _drop_old(self, now: int) -> int | None:
-        """Drops what is too old; when to look again."""
+        """Drops old runs; returns when to look again."""
         shortest = self._rules.shortest("age_ms")
         if shortest is None:
             return None
@@ -242,7 +242,7 @@ class Retention:
         return min(wakes, default=None)
 
     async def _trim_old(self, now: int) -> int | None:
-        """Shortens what has been over for long enough; when to look again."""
+        """Trims the histories of runs that ended long enough ago; returns when to look again."""
         shortest = self._rules.shortest("history_age_ms")
         if shortest is None:
             return None
@@ -258,7 +258,7 @@ class Retention:
                     old[row.run] = row.started
                     continue
                 whole_from = min(whole_from, row.started)
-                if row.run not in wanted:  # else the end of who wants it will be heard
+                if row.run not in wanted:  # else the end of the run that needs it will be heard
                     wakes.append(max(due, now))
             if len(old) == AT_ONCE:
                 self._is_behind, whole_from = True, min(whole_from, page[-1].started)
@@ -277,17 +277,17 @@ class Retention:
             await self._store.put_document(KIND, NAME, str(started), {"whole_from": started})
 
     async def _next_begun(self, now: int, limit: int) -> list[int]:
-        """No run that was not looked at expires before this."""
+        """When the first run that was not looked at may expire."""
         rows = await self._store.find_runs(RunQuery(statuses=OVER, started_from=now - limit + 1, limit=1))
         return [max(row.started + limit, now + 1) for row in rows]
 
     async def _drop(self, runs: list[RunId]) -> int | None:
-        """Each with everything it started, or nothing of it while something of that lives. Those who started others go
-        last: interrupted, the rest is found again from there. When to go on, if these may not have been all."""
+        """Drops each run with all runs it started, unless one of those has not ended. Parents go last: if interrupted,
+        the rest is found from them. Returns when to go on, if there may be more."""
         dropped = 0
         for roots in batched(runs):
             for part in batched(await self._families.whole(roots)):
-                if self._limits:  # not closed meanwhile
+                if self._limits:  # not closed
                     await self._forget(part)
                     dropped += len(part)
         self._is_behind = self._is_behind or (len(runs) == AT_ONCE and dropped > 0)
@@ -296,5 +296,5 @@ class Retention:
     async def _forget(self, runs: list[RunId], history: bool = True) -> None:
         fence = self._fence
         if fence is None:
-            raise StoreConflict("LEASE_CONFLICT", "another node tidies now", [SHARD])
+            raise StoreConflict("LEASE_CONFLICT", "another node drops finished runs now", [SHARD])
         await self._store.forget(runs, fence, history=history)

@@ -1,6 +1,7 @@
-"""Runs that are over, and what belongs together among them: questions retention asks the store.
+"""Questions of retention to the store: finished runs, and the families they belong to.
 
-Owns the paging. A run and everything it started are a family: they go together. Must not drop anything.
+Owns the paging. A run and all runs it started, directly or not, are a family: they are dropped together. Must not drop
+anything.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from treadle.model.states import RUN_ENDED, RUN_OPEN
 from treadle.store.port import RunQuery, RunRow, Store
 
 PAGE = 500
-"""Runs looked at, or dropped, at once."""
+"""Runs read or dropped at once."""
 OVER = tuple(sorted(RUN_ENDED))
 
 
@@ -26,12 +27,13 @@ class RetentionQueries:
         self._store = store
 
     async def is_root(self, row: RunRow) -> bool:
-        """A child goes with its parent; one whose parent is gone already is its own."""
+        """Whether a run is the root of its family. A child is dropped with its parent; if the parent is already gone,
+        the child is a root."""
         return row.parent is None or not await self._store.find_runs(RunQuery(run=row.parent))
 
     async def wanted(self, page: list[RunRow]) -> set[RunId]:
-        """Those that a run they were started for, however far up, may want undone, or whose artifacts one they started
-        may want."""
+        """The runs of a page that are still needed: an ancestor that has not ended may want them undone, or a child
+        that has not ended may want their artifacts."""
         wanted: set[RunId] = set()
         async for rows in self._pages(RunQuery(parents=tuple(row.run for row in page), statuses=RUN_OPEN)):
             wanted.update(row.parent for row in rows if row.parent is not None)
@@ -45,8 +47,8 @@ class RetentionQueries:
         return wanted
 
     async def whole(self, roots: list[RunId]) -> list[RunId]:
-        """Finished runs and everything they started, those who started others after what they started; nothing of a
-        family of which something lives. Asked a generation at a time: under load every question waits for its turn."""
+        """The families of finished roots, children before the runs that started them. A family with a run that has not
+        ended is left out. Asked one generation at a time, because under load every question waits for its turn."""
         families = {root: [root] for root in roots}
         generation = {root: root for root in roots}
         while generation:
@@ -63,17 +65,17 @@ class RetentionQueries:
         return [run for family in families.values() for run in reversed(family)]
 
     async def finished(self, query: RunQuery) -> AsyncIterator[RunRow]:
-        """Of the runs a query describes those that are over."""
+        """The finished runs among those a query describes."""
         async for rows in self.pages(query):
             for row in rows:
                 yield row
 
     def pages(self, query: RunQuery) -> AsyncIterator[list[RunRow]]:
-        """The same, some at a time."""
+        """The same, a page at a time."""
         return self._pages(replace(query, statuses=OVER))
 
     async def _pages(self, query: RunQuery) -> AsyncIterator[list[RunRow]]:
-        """Page after page. Nothing may be dropped meanwhile: a page begins behind a run that is there."""
+        """Page after page. No run may be dropped meanwhile: a page begins after a run that exists."""
         query = replace(query, limit=PAGE)
         while page := await self._store.find_runs(query):
             yield page
@@ -83,7 +85,7 @@ class RetentionQueries:
 
 
 def batched(runs: Iterable[RunId]) -> Iterator[list[RunId]]:
-    """A page at a time."""
+    """Splits runs into pages."""
     rest = iter(runs)
     while page := list(islice(rest, PAGE)):
         yield page

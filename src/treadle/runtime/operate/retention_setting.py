@@ -1,4 +1,4 @@
-"""What an operator says about finished runs; `retention` carries it out."""
+"""The operator's rules for keeping finished runs; `retention` carries them out."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from msgspec import Struct
 
 
 class Keep(Struct, frozen=True, kw_only=True):
-    """How long finished runs are kept; what is None has no limit."""
+    """How long finished runs are kept; None means no limit."""
 
     age_ms: int | None = None
-    """A run is dropped so long after it has ended, together with what it started."""
+    """A run is dropped this long after it has ended, together with all runs it started."""
     count: int | None = None
-    """Of each workflow so many finished runs are kept, those begun last; children are not counted."""
+    """This many finished runs of each workflow are kept, those begun last; children are not counted."""
     history_age_ms: int | None = None
-    """So long after its end a run keeps only its first and last event, and no artifacts."""
+    """This long after its end, a run keeps only its first and last event, and no artifacts."""
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
@@ -24,7 +24,7 @@ class Keep(Struct, frozen=True, kw_only=True):
 
 
 class KeepRules(Struct, frozen=True):
-    """What is kept of which workflow."""
+    """The rules of all workflows."""
 
     usual: Keep = Keep()
     of: Mapping[str, Keep] = {}
@@ -33,6 +33,6 @@ class KeepRules(Struct, frozen=True):
         return self.of.get(workflow, self.usual)
 
     def shortest(self, field: str) -> int | None:
-        """The shortest of all limits of a name; None if there is none."""
+        """The shortest limit with that name; None if no rule has one."""
         found = [getattr(keep, field) for keep in (self.usual, *self.of.values())]
         return min((limit for limit in found if limit is not None), default=None)

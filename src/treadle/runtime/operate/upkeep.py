@@ -1,7 +1,7 @@
-"""Looking after a SQLite file: copying it while it is in use, checking it, saying how it is.
+"""Maintenance of a store: backup while it is in use, checks, and its state of health.
 
-Part of the composition root, like `engine.py`: it knows the concrete store. None of this needs to coordinate; all of it
-works beside an owner.
+Part of the composition root, like `engine.py`: it knows the concrete stores. All of it works beside the owner of the
+store, and none of it coordinates.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ if TYPE_CHECKING:
     from treadle.store.postgres.health import StoreHealth as StoreHealth
 
 BACKUP_PROGRESS = Callable[[int, int], None]
-"""Pages left, pages in all."""
+"""Called with the pages left and the pages in all."""
 
 
 class Health(Struct):
-    """How a store is, in numbers."""
+    """The health of a store, in numbers."""
 
     owner: str | None
-    """Who coordinates it now."""
+    """The process that coordinates it now."""
     facts: dict[str, Any]
-    """What SQLite says of itself and of the file."""
+    """SQLite's own figures, and those of the file."""
     sizes: dict[str, int]
     """Bytes by file."""
     open_runs: int
     requests: int
-    """Nobody has answered these yet."""
+    """Requests that are not answered yet."""
     oldest_request: int | None
-    """How many milliseconds ago it was asked."""
+    """Age of the oldest of them, in milliseconds."""
     timers_due: int
-    """Timers whose time has come and that nobody has fired."""
+    """Timers that are due and not fired yet."""
     oldest_timer: int | None
     """How late the oldest of them is, in milliseconds."""
     dead_letters: int
@@ -54,8 +54,8 @@ class Health(Struct):
 async def back_up(
     place: Path, target: Path, progress: BACKUP_PROGRESS | None = None, *, overwrite: bool = False
 ) -> int:
-    """Copies a store; bytes written. The copy is a whole store by itself, as of one instant. `overwrite`: an existing
-    target is replaced when the copy is complete."""
+    """Copies a store; returns the bytes written. The copy is a complete store as of one instant. `overwrite`: replace
+    an existing target when the copy is complete."""
     from treadle.store.sqlite import SqliteStore
 
     store = await SqliteStore.open(place)
@@ -67,7 +67,8 @@ async def back_up(
 
 
 async def check_everything(place: str | PathLike[str] | StoreLocation, progress: Progress | None = None) -> Report:
-    """`fsck`: the file or database itself, then every run in it. Also of a store that was moved, or is being moved."""
+    """`fsck`: checks the file or database itself, then every run in it. Works on a store that was moved or is being
+    moved, too."""
     store = await open_to_read(place_of(place))
     store.tell = lambda _problem: None  # every damaged row becomes a finding
     try:
@@ -75,14 +76,14 @@ async def check_everything(place: str | PathLike[str] | StoreLocation, progress:
         if damage:
             return Report(findings=[Finding(None, "file", line) for line in damage])
         return await check_store(store, progress=progress)
-    except StoreDamaged as problem:  # a row that keeps a whole list from being read
+    except StoreDamaged as problem:  # a damaged row that makes a whole list unreadable
         return Report(findings=[Finding(None, "checksum", str(problem))])
     finally:
         await store.close()
 
 
 async def open_to_read(place: StoreLocation) -> Any:
-    """A store, although it may say that it is not to be used."""
+    """Opens a store for reading, even if it is marked as moved."""
     if place.dsn is not None:
         require_driver(place.dsn)
         from treadle.store.postgres import PostgresStore
@@ -94,7 +95,7 @@ async def open_to_read(place: StoreLocation) -> Any:
 
 
 async def examine(place: Path) -> Health:
-    """How a store is."""
+    """The health of a SQLite file."""
     from treadle.store.sqlite import Ownership, SqliteStore
 
     store = await SqliteStore.open(place)
@@ -120,7 +121,7 @@ async def examine(place: Path) -> Health:
 
 
 async def examine_database(place: StoreLocation) -> DatabaseHealth:
-    """How a database is, and the store in it."""
+    """The health of a database, and of the store in it."""
     assert place.dsn is not None
     require_driver(place.dsn)
     from treadle.store.postgres.health import examine

@@ -1,7 +1,7 @@
-"""A schedule: when a workflow is started without anybody asking, written down and judged.
+"""Schedules: their fields, and the check of a schedule before it is stored.
 
-Owns the words. Promises that everything wrong with one is said at once. Whether the workflow exists is the engine's
-to know. When it is due is arithmetic (`schedule_times.py`), what to do about it a decision (`schedule_plan.py`).
+Owns the fields and their meaning. Promises that all problems of a schedule are reported at once. The engine checks
+whether its workflow exists; `times` computes the due times; `plan` decides what to do about them.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ Overlap = Literal["skip", "queue", "allow", "cancel_previous"]
 CatchUp = Literal["none", "last", "all"]
 
 KIND = "schedule"
-"""Of the documents that hold schedules."""
+"""The kind of the documents that hold schedules."""
 EVERY_MIN_MS = 1_000
-"""What must happen more often is a loop inside a run, not a run each time."""
+"""Work that must happen more often belongs in a loop inside a run."""
 JITTER_MAX_MS = 86_400_000
 
 
@@ -41,13 +41,14 @@ class Schedule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, om
     timezone: str = "UTC"
     input: dict[str, Json] = field(default_factory=dict)
     overlap: Overlap = "skip"
-    """When a run of it still lives as the next is due: leave that one out, start it afterwards, start it all the same,
-    or cancel the one that lives."""
+    """If an earlier run has not ended when the next is due: leave the next out, start it afterwards, start it anyway,
+    or cancel the earlier run."""
     catch_up: CatchUp = "last"
-    """What becomes of times that passed while nobody was there to start anything: nothing, the newest, or all of them
-    (at most `CATCH_UP_MAX`)."""
+    """Which due times are started that passed while no engine was running: none, the newest, or all of them (at most
+    `CATCH_UP_MAX`)."""
     jitter_ms: int = 0
-    """Each start is late by a fixed share of this, different for every schedule and time: a crowd spreads out."""
+    """Each start is delayed by a fixed share of this, different for every schedule and time, so that many schedules do
+    not start at once."""
     paused: bool = False
 
 
@@ -76,7 +77,7 @@ def read_schedule(value: Json) -> Schedule:
 
 
 def check_schedule(schedule: Schedule) -> list[ScheduleProblem]:
-    """Everything wrong with a schedule; empty when it can be kept."""
+    """Every problem of a schedule; empty if it can be stored."""
     return [*_check_words(schedule), *_check_times(schedule)]
 
 
@@ -140,12 +141,12 @@ def _check_times(schedule: Schedule) -> list[ScheduleProblem]:
 
 
 def _zone_hint(schedule: Schedule) -> str:
-    from zoneinfo import available_timezones  # reads a folder: only when somebody mistyped
+    from zoneinfo import available_timezones  # reads a folder: only after a mistyped name
 
     close = get_close_matches(schedule.timezone, available_timezones(), n=1)
     return f"did you mean `{close[0]}`?" if close else "a name such as `Europe/Berlin`"
 
 
 def hash_of(body: Json) -> str:
-    """Of a document's content, whatever the order of its keys."""
+    """A digest of a document's content that does not depend on the order of its keys."""
     return hashlib.sha256(msgspec.json.encode(body, order="sorted")).hexdigest()

@@ -1,14 +1,14 @@
-"""What to do about a schedule now: a pure decision over what is due, what still runs and what was promised.
+"""Decides what to do about a schedule now: a pure function of the due times, the running runs and the stored state.
 
-    plan(schedule, state, running, now) → Plan(actions, state, wake)
+    plan(schedule, state, running, now) → SchedulePlan(actions, state, wake)
 
-The engine carries the actions out, keeps `state` in the same transaction, and asks again at `wake`, when a run of the
-schedule ends, and when the schedule is changed. Invariants:
-  1. `state.last` only grows, and every due time at or before it has been started, queued or left out, with a reason.
+The engine carries the actions out, stores `state`, and asks again at `wake`, when a run of the schedule ends, and when
+the schedule is changed. Invariants:
+  1. `state.last` only grows, and every due time at or before it was started, queued or left out, with a reason.
   2. A start carries the key of its occurrence, so deciding twice after a crash starts one run.
-  3. Nothing here grows without bound: neither what is caught up nor what is queued.
+  3. Nothing here grows without bound: neither the times to catch up with nor the queue.
 
-An occurrence is *late* when nobody asked within `late_ms` of its start: only then does `catch_up` matter.
+An occurrence is *late* if the engine did not ask within `late_ms` of its start: only then does `catch_up` matter.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from treadle.runtime.schedule.times import missed, next_due, occurrence_key, sta
 LATE_MS = 30_000
 """Half of cron's finest grain: a busy engine is still on time, one that was down is not."""
 QUEUE_MAX = 100
-"""As many as are ever caught up; a schedule that is so far behind will not recover by itself."""
+"""As many as are ever caught up with; a schedule that is further behind will not recover by itself."""
 
 
 class ScheduleState(Struct, frozen=True, omit_defaults=True):
-    """What must be remembered of a schedule between decisions."""
+    """The state of a schedule between two decisions."""
 
     last: int
-    """The newest due time that was dealt with; at first, the moment it was created."""
+    """The newest due time that was handled; at first, the moment the schedule was created."""
     queued: tuple[int, ...] = ()
-    """Due times that wait for the run before them, oldest first."""
+    """Due times that wait for the end of the run before them, oldest first."""
 
 
 class StartOccurrence(Struct, frozen=True, tag="start"):
@@ -45,16 +45,16 @@ class StartOccurrence(Struct, frozen=True, tag="start"):
 
 
 class SkipOccurrence(Struct, frozen=True, tag="skip"):
-    """An occurrence, or several up to this one, is left out."""
+    """Leave out an occurrence, or several up to this one."""
 
     due: int
     reason: str
     count: int = 1
-    """At least so many."""
+    """How many at least."""
 
 
 class CancelPrevious(Struct, frozen=True, tag="cancel"):
-    """Cancel a run of this schedule that is in the way of the next."""
+    """Cancel an earlier run of the schedule, so that the next can start."""
 
     run: RunId
     reason: str
@@ -64,7 +64,7 @@ Action = StartOccurrence | SkipOccurrence | CancelPrevious
 
 
 class SchedulePlan(Struct, frozen=True):
-    """What to do, in this order, what to remember, and when to ask again (None: only when something changes)."""
+    """The actions in order, the state to store, and when to ask again (None: only when something changes)."""
 
     actions: tuple[Action, ...]
     state: ScheduleState
@@ -72,7 +72,7 @@ class SchedulePlan(Struct, frozen=True):
 
 
 def plan(schedule: Schedule, state: ScheduleState, running: Sequence[RunId], now: int) -> SchedulePlan:
-    """`running`: the live runs this schedule has started, oldest first."""
+    """Decides. `running` are the runs of this schedule that have not ended, oldest first."""
     if schedule.paused:
         return SchedulePlan((), state, None)
     dues, skipped = _due(schedule, state, now)
@@ -84,7 +84,7 @@ def plan(schedule: Schedule, state: ScheduleState, running: Sequence[RunId], now
 
 
 def resume(state: ScheduleState, now: int) -> ScheduleState:
-    """The state of a schedule that was paused and goes on: what passed meanwhile was not missed but unwanted."""
+    """The state of a schedule that is resumed: times that passed while it was paused are not made up for."""
     return replace(state, last=max(state.last, now))
 
 
@@ -94,16 +94,16 @@ def start_key(schedule: Schedule, due: int) -> str:
 
 
 def late_ms(schedule: Schedule) -> int:
-    """How long after its time an occurrence is still on time."""
+    """How long after its due time an occurrence is still on time."""
     return LATE_MS if schedule.every_ms is None else min(LATE_MS, schedule.every_ms)
 
 
 def _due(schedule: Schedule, state: ScheduleState, now: int) -> tuple[list[int], list[SkipOccurrence]]:
-    """The due times to start, oldest first, and those to leave out because they are late."""
+    """The due times to start, oldest first, and the late ones to leave out."""
     passed = missed(schedule, state.last, now)
     ready: list[int] = []
     for due in passed.dues:
-        if starts_at(schedule, due) > now:  # jitter: not yet, and nothing overtakes it
+        if starts_at(schedule, due) > now:  # delayed by jitter; later ones must not overtake it
             break
         ready.append(due)
     if not ready:
@@ -128,10 +128,10 @@ def _skipped(dues: list[int], reason: str) -> list[SkipOccurrence]:
 def _overlapped(
     schedule: Schedule, queued: tuple[int, ...], dues: list[int], running: Sequence[RunId]
 ) -> tuple[list[Action], tuple[int, ...]]:
-    """The actions for what is due, and what waits from now on."""
+    """The actions for the due times, and the new queue."""
     if schedule.overlap == "queue":
         return _queued(schedule, [*queued, *dues], bool(running))
-    waiting = [*queued, *dues]  # a queue left by an earlier policy is due as well
+    waiting = [*queued, *dues]  # times queued under an earlier `overlap` are due, too
     if not waiting:
         return [], ()
     if schedule.overlap == "allow":

@@ -1,10 +1,10 @@
-"""When a schedule is due: cron in a time zone, and plain intervals. Pure arithmetic on milliseconds since 1970.
+"""Due times of schedules: cron in a time zone, and plain intervals. Pure arithmetic on milliseconds since 1970.
 
-Where clocks are set forward or back:
+When clocks are set forward or back:
   - A wall time happens at most once: in the hour that comes twice, the first time. The exception is a pattern for every
     hour (`*/15 * * * *`, `0 * * * *`): it follows real time and goes on through both, so that no interval doubles.
-  - A fixed time (neither minute nor hour begins with `*`) that falls into the hour that does not exist happens at the
-    first minute that does. A pattern has no times in that hour, and none is made up.
+  - A fixed time (neither minute nor hour begins with `*`) that falls into the skipped hour happens at the first minute
+    after it. A pattern has no times in the skipped hour, and none is made up.
 Intervals (`every_ms`) count from 1970 in real time and know no time zone.
 """
 
@@ -20,10 +20,9 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim, CronSimError
 
 CATCH_UP_MAX = 100
-"""How many passed times are ever looked at one by one: four days of an hourly schedule. Older ones are only known to
-have been."""
+"""Passed times that are looked at one by one: four days of an hourly schedule. Older ones are only known to exist."""
 SHIFT_MAX = timedelta(hours=3)
-"""More than any zone's clocks are set at once: so far apart can the order on the wall and the order in time be."""
+"""More than the clocks of any zone are set at once: the order of wall times and of instants can differ by this much."""
 SECOND = timedelta(seconds=1)
 FIELDS = 5
 MACROS = {
@@ -36,7 +35,7 @@ MACROS = {
 
 
 class Timed(Protocol):
-    """The part of a schedule that says when."""
+    """The fields of a schedule that determine its due times."""
 
     @property
     def name(self) -> str: ...
@@ -51,7 +50,7 @@ class Timed(Protocol):
 
 
 class Missed(NamedTuple):
-    """Times that have passed, oldest first; `more`: there were others before them, beyond the limit."""
+    """Times that have passed, oldest first; `more`: there were earlier ones beyond the limit."""
 
     dues: list[int]
     more: bool
@@ -65,7 +64,7 @@ def next_due(schedule: Timed, after_ms: int) -> int | None:
     best: int | None = None
     for shown in wall.times(wall.shows(after_ms) - wall.shift):
         if best is not None and shown > wall.shows(best) + wall.shift:
-            break  # nothing that is shown later can have been earlier
+            break  # a later wall time cannot be an earlier instant any more
         for due in wall.instants(shown):
             if due > after_ms and (best is None or due < best):
                 best = due
@@ -91,7 +90,7 @@ def missed(schedule: Timed, last_ms: int, now_ms: int, limit: int = CATCH_UP_MAX
 
 
 def starts_at(schedule: Timed, due_ms: int) -> int:
-    """The moment an occurrence is really started: its due time and its own share of the jitter."""
+    """The moment an occurrence is started: its due time plus its share of the jitter."""
     if not schedule.jitter_ms:
         return due_ms
     drawn = int.from_bytes(hashlib.sha256(occurrence_key(schedule.name, due_ms).encode()).digest()[:8])
@@ -99,12 +98,12 @@ def starts_at(schedule: Timed, due_ms: int) -> int:
 
 
 def occurrence_key(name: str, due_ms: int) -> str:
-    """The idempotency key of the run that an occurrence starts: however often it is decided, it starts once."""
+    """The idempotency key of the run that an occurrence starts: however often it is decided, one run starts."""
     return f"schedule:{name}:{due_ms}"
 
 
 def cron_complaint(text: str) -> str | None:
-    """What is wrong with a cron expression, or None."""
+    """The problem of a cron expression, or None."""
     expression = MACROS.get(text.strip().lower(), text)
     if expression.startswith("@"):
         return f"{text!r} is none of {', '.join(MACROS)}"
@@ -122,7 +121,7 @@ def cron_complaint(text: str) -> str | None:
 
 @lru_cache(maxsize=256)
 def zone_of(name: str) -> tzinfo | None:
-    """The time zone of that name; None if this machine knows none."""
+    """The time zone with that name; None if this machine knows none."""
     if name.upper() == "UTC":
         return UTC  # needs no database
     try:
@@ -132,10 +131,9 @@ def zone_of(name: str) -> tzinfo | None:
 
 
 class _Wall:
-    """A schedule's clock on the wall: what it shows, and the instants at which it shows it.
+    """The wall clock of a schedule: the time it shows, and the instants at which it shows it.
 
-    cronsim only ever sees what the wall shows. Left to mind the zone itself it forgets times where clocks are set by
-    half an hour.
+    cronsim sees wall times only. With time zones of its own it skips times where clocks are set by half an hour.
     """
 
     def __init__(self, schedule: Timed) -> None:
@@ -156,7 +154,7 @@ class _Wall:
         return CronSim(self.expression, start, reverse=reverse)
 
     def instants(self, shown: datetime) -> list[int]:
-        """None, one or both of the instants: see the module's docstring."""
+        """No, one or both instants at which the wall clock shows a time: see the module's docstring."""
         first, second = (shown.replace(tzinfo=self.zone, fold=fold) for fold in (0, 1))
         if first.utcoffset() == second.utcoffset():
             return [_ms(first)]
