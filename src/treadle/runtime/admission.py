@@ -1,8 +1,7 @@
-"""What an engine checks before it keeps a definition: whether it can do what the definition asks of it.
+"""The check before an engine stores a definition: whether this engine can do what the definition asks.
 
 A loader knows the definition, an engine knows functions and kinds; here the two meet, which is why this module alone of
-its room may use `language` (tests/arch/house.py says so). Raises everything that is wrong at once, before anything is
-stored.
+the runtime may use `language` (tests/arch/house.py says so). Raises all problems at once, before anything is stored.
 """
 
 from __future__ import annotations

@@ -196,7 +196,7 @@ class Client:
         )
         rows = await self._commander.store.find_runs(query)
         if not rows and query.after is not None:
-            await self.run(query.after).info()  # behind a run that is gone there is nothing, which is not the end
+            await self.run(query.after).info()  # an empty page after a deleted run does not mean the list is over
         return rows
 
     async def gates(self, run: str | None = None, limit: int = 100) -> list[GateRow]:

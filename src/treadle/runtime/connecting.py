@@ -1,7 +1,7 @@
-"""The way to a store that somebody else coordinates, or nobody at the moment.
+"""Connects to a store that another process coordinates, or nobody at the moment.
 
-Part of the composition root, apart from `engine.py` because it needs neither executor nor network: whoever only looks
-should not wait for those to be imported.
+Part of the composition root, apart from `engine.py` because it needs neither executor nor network: a process that only
+looks should not wait until those are imported.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What authors hand over as a definition: a workflow, one that was read and checked, one written in Python."""
+"""The forms of a definition: a workflow, one that was read and checked, or one written in Python."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Definition = Workflow | Checked | Building
 
 
 def workflow_of(definition: Definition) -> Workflow:
-    """The workflow of whatever an author hands over."""
+    """The workflow of a definition in any of these forms."""
     if isinstance(definition, Workflow):
         return definition
     return definition.require() if hasattr(definition, "require") else definition.build()

@@ -1,4 +1,4 @@
-"""How a run ended: as data, and as the exception of who wanted its output."""
+"""The end of a run: as data, and as the exception of `Run.result`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RunFailed(TreadleError):
         self.status = status
         self.error = error
         self.causes = error.causes if error is not None else ()
-        """What its branches or its child run have died of, where it has failed because they have."""
+        """The errors of its branches or its child run, if they made it fail."""
         if traceback is not None:
             self.add_note(traceback)
 

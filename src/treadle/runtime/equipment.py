@@ -1,6 +1,6 @@
-"""What executes needs more than functions: the way outside, models, MCP servers, as an operator has set them.
+"""Equips a registry beyond functions: access to the outside, language models and MCP servers, as the operator has set.
 
-Owns which kinds a registry is given. An engine and a worker are equipped alike.
+Owns the choice of action kinds. An engine and a worker are equipped alike.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Carries out schedules: asks the plan what to do, does it, remembers it, sleeps until the next time.
+"""Carries out schedules: asks the plan what to do, does it, stores the new state, sleeps until the next time.
 
-Owns the alarms. Promises that an occurrence starts at most one run (its key sees to that, whatever crashes in between)
-and that nothing wakes up while nothing is due. Decides nothing: `schedule_plan` does.
+Owns the alarms. Promises that an occurrence starts at most one run (its key ensures that, even after a crash) and that
+nothing wakes up while nothing is due. Decides nothing: `schedule.plan` does.
 
-A schedule is a document, so is what is remembered of it; of that only the newest version is kept.
+A schedule is a document, and so is its state; of the state only the newest version is kept.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Scheduler:
         self._stop_listening = feed.listen(self._heard)
 
     async def refresh(self) -> None:
-        """Somebody may have changed a schedule, or it may have come here or gone elsewhere."""
+        """Reads the schedules again: one may have been changed, or moved between nodes."""
         known = await self._store.documents(KIND)
         documents = {document.name: document for document in known if self._owns(document.name)}
         for name in self._schedules.keys() - documents.keys():
@@ -137,7 +137,7 @@ class Scheduler:
             log.warning("a schedule was refused", schedule=schedule.name, error=str(refused))
 
     def _id_beside(self, name: str) -> RunId:
-        """An id nobody has, in the schedule's shard."""
+        """A new run id in the schedule's shard."""
         shards = self._store.shards
         while True:
             run = RunId(self._client.new_run_id())
@@ -152,11 +152,11 @@ class Scheduler:
             self._alarms[name] = self._clock.call_at(wake, lambda: self._spawn(self._turn(name)))
 
     def _heard(self, run: RunId, _seq: int, status: RunStatus) -> None:
-        """A run of a schedule has ended: one may wait for that."""
+        """A run of a schedule has ended: the next one may be waiting for that."""
         if status in RUN_ENDED and (name := self._running.pop(run, None)) is not None:
             self._spawn(self._turn(name))
 
 
 def tag_of(name: str) -> str:
-    """By which the runs of a schedule are found."""
+    """The tag of the runs of a schedule."""
     return f"schedule:{name}"

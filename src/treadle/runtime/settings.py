@@ -1,7 +1,7 @@
-"""What an operator decides about an engine or a worker.
+"""The settings of an engine or a worker, which an operator decides.
 
-Owns the names, defaults and bounds of the settings; `treadle.toml` and the environment have the same under the same
-names (`cli/configuration.py`).
+Owns their names, defaults and bounds; `treadle.toml` and the environment have the same under the same names
+(`cli/configuration.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""A client whose process takes the store over when nobody coordinates it any more.
+"""A client whose process takes the store over when no other process coordinates it any more.
 
-Owns the wait for that moment and the engine that follows. Promises that what was asked for meanwhile is answered, by
-whoever coordinated the store or by that engine; and that leaving ends the wait, or closes the engine. Must not decide
-whether to wait: that is for whoever would otherwise look on while a run stands still.
+Owns the wait for that moment and the engine that follows. Promises that requests made meanwhile are answered by the old
+coordinator or by that engine; and that leaving ends the wait, or closes the engine. Must not decide whether to wait:
+the caller does.
 
 The client stays the same when the engine opens: it speaks to its own process as it has spoken to another.
 """
@@ -21,7 +21,7 @@ from treadle.runtime.engine import Engine
 from treadle.store.places import StoreLocation
 
 LOOK_S = 2.0
-"""How often is looked whether anybody is left on a shared store. A file needs no looks: its lock says so at once."""
+"""Seconds between two looks whether anybody coordinates a shared store. A file needs none: its lock tells at once."""
 
 
 Taken = Callable[[Exception | None], None]
@@ -39,7 +39,7 @@ class StandBy:
         self._place = place
         self._heir = heir
         self._taken = taken
-        self._connecting = connect(place, create=True)  # whoever coordinates it may just be about to make it
+        self._connecting = connect(place, create=True)  # its coordinator may be about to make it
 
     async def __aenter__(self) -> Self:
         self.client = await self._connecting.__aenter__()
@@ -69,7 +69,7 @@ class StandBy:
 
 
 async def _is_owned(truth: Presence) -> bool:
-    """Also while the store cannot be asked: then nobody could take it over."""
+    """Whether the store is coordinated. True while it cannot be asked: nobody could take it over then."""
     try:
         return await truth.is_owned()
     except StoreUnavailable as problem:
@@ -79,7 +79,7 @@ async def _is_owned(truth: Presence) -> bool:
 
 
 class _Expected:
-    """Somebody coordinates the store, or this process is about to."""
+    """Presence that counts this process as an owner while it waits to take the store over."""
 
     def __init__(self, truth: Presence, waiting: asyncio.Future[None]) -> None:
         self._truth = truth

@@ -1,10 +1,8 @@
-"""pytest collects `*.scenario.yaml` by itself: one item per scenario, the compact history as its failure
-text.
+"""The pytest plug-in: collects `*.scenario.yaml`, one item per scenario, with the compact history as its failure text.
 
 Owns nothing but the translation. Definitions may use the project's library and worker types, as with `treadle test`.
-Loaded by every pytest run in an environment that has Treadle installed, so it imports the rest only when there is a
-scenario file to collect. Works under pytest-xdist: an item is found
-again by its position in its file, and playing one needs no other.
+Every pytest run in an environment with Treadle loads it, so it imports the rest only when there is a scenario file to
+collect. Works under pytest-xdist: an item is found by its position in its file, and playing it needs no other item.
 """
 
 from __future__ import annotations
@@ -35,15 +33,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """In a Treadle project, where `treadle.toml` is, its modules can be imported: plain `pytest` looks for them only
-    beside the test, while `treadle` and `python -m pytest` also look where the user stands."""
+    """Makes the modules of a Treadle project, where `treadle.toml` is, importable: plain `pytest` looks for them only
+    beside the test, while `treadle` and `python -m pytest` also look in the current directory."""
     for folder in {config.rootpath, config.invocation_params.dir}:
         if (folder / "treadle.toml").is_file() and str(folder) not in sys.path:
             sys.path.insert(0, str(folder))
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    """A scenario file is a collector of its own kind."""
+    """Collects a scenario file."""
     if file_path.name.endswith(SUFFIX):
         return ScenarioFile.from_parent(parent, path=file_path)
     return None
@@ -110,7 +108,7 @@ class ScenarioItem(pytest.Item):
 
 
 class ScenarioFailed(AssertionError):
-    """Carries the result to the report."""
+    """Raised with the result, for the report."""
 
     def __init__(self, result: ScenarioResult) -> None:
         super().__init__(result.reason or result.verdict)

@@ -1,7 +1,7 @@
-"""What the offline language model says: one `Answer` per question, scripted or made up from the schema.
+"""Answers of the offline language model: one `Answer` per question, scripted or made up from the schema.
 
-Owns the words between a script and the wire. Promises that the same question always gets the same answer, so an
-example that runs offline shows the same thing every time. Must not know HTTP or any provider's protocol.
+Owns the form between a script and the protocols. Promises that the same question always gets the same answer, so an
+example that runs offline shows the same every time. Must not know HTTP or any provider's protocol.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     """`openai` or `anthropic`."""
     model: str
     text: str
-    """System prompt and all messages, joined: what rules look at."""
+    """System prompt and all messages, joined: the text that rules search."""
     schema: Json = None
     """The JSON Schema the answer was asked to have."""
     stream: bool = False
@@ -37,11 +37,11 @@ class Asked(Struct, frozen=True, kw_only=True):
 
 
 class Answer(Struct, frozen=True, kw_only=True):
-    """What to say, or how to fail."""
+    """The answer to give, or the failure to show."""
 
     text: str | None = None
     json: Json = None
-    """Said as text, or as the input of the tool that was forced."""
+    """Given as text, or as the input of the tool that was forced."""
     status: int = 200
     error: str = "scripted failure"
     error_code: str | None = None
@@ -49,15 +49,15 @@ class Answer(Struct, frozen=True, kw_only=True):
     finish: str = "stop"
     """`stop`, `length` or `refusal`."""
     raw: str | None = None
-    """The whole body, as it is: for answers that are not even JSON."""
+    """The whole body, unchanged: for answers that are not even JSON."""
     break_after: int | None = None
-    """Streaming: cut the connection after so many pieces."""
+    """Streaming: cut the connection after this many pieces."""
     input_tokens: int | None = None
     output_tokens: int | None = None
     hold: asyncio.Event | None = None
-    """Nothing more is said before this is set: a slow model, without a clock."""
+    """The answer stops until this event is set: a slow model without a clock."""
     hold_after: int = 0
-    """Streaming: pieces that are said before the hold."""
+    """Streaming: pieces that are sent before the hold."""
 
     @property
     def said(self) -> str:
@@ -65,7 +65,7 @@ class Answer(Struct, frozen=True, kw_only=True):
         return self.text if self.text is not None else msgspec.json.encode(self.json).decode()
 
     def usage(self, asked: Asked) -> tuple[int, int]:
-        """Tokens in and out; counted as words where the script does not say."""
+        """Tokens in and out; counted as words if the script does not say."""
         words_in, words_out = len(asked.text.split()), len(self.said.split())
         return (
             words_in if self.input_tokens is None else self.input_tokens,
@@ -77,7 +77,7 @@ Script = Callable[[Asked], Answer]
 
 
 class Rule(Struct, frozen=True, forbid_unknown_fields=True):
-    """One entry of a script file: when the question matches, say this."""
+    """One entry of a script file: an answer, and the questions it is for."""
 
     when: str = ""
     """A regular expression looked for in system prompt and messages; empty matches all."""
@@ -86,11 +86,11 @@ class Rule(Struct, frozen=True, forbid_unknown_fields=True):
     status: int = 200
     retry_after: int | None = None
     times: int | None = None
-    """Says it so many times, then looks further down: `{status: 429, times: 1}` fails once."""
+    """Used this many times, then skipped: `{status: 429, times: 1}` fails once."""
 
 
 def scripted(rules: list[Rule]) -> Script:
-    """The first rule that matches; without one, what `made_up` says."""
+    """The answer of the first rule that matches; if none does, the answer of `made_up`."""
     left: dict[int, int] = {index: rule.times for index, rule in enumerate(rules) if rule.times is not None}
 
     def script(asked: Asked) -> Answer:
@@ -114,7 +114,7 @@ def read_script(file: Path) -> Script:
 
 
 def made_up(asked: Asked) -> Answer:
-    """An answer of the shape that was asked for; which one depends on the question alone."""
+    """An answer of the requested shape; it depends on the question alone."""
     seed = zlib.crc32(asked.text.encode())
     if asked.schema is None:
         return Answer(text=f"An answer from {asked.model} ({seed % 1000}).")
@@ -122,7 +122,7 @@ def made_up(asked: Asked) -> Answer:
 
 
 def sample(schema: Json, seed: int) -> Json:
-    """Some value of a plain schema: enum, const, object, array, number, text. No references."""
+    """A value of a plain schema: enum, const, object, array, number, text. No references."""
     if not isinstance(schema, dict):
         return None
     if "const" in schema:

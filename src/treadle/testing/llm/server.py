@@ -38,7 +38,7 @@ class LlmServer:
         self.arrived = asyncio.Event()
         """Set by every question."""
         self.hung_up = asyncio.Event()
-        """Set when a client has gone before its answer was complete."""
+        """Set when a client has hung up before its answer was complete."""
         self._port = port
         self._runner: web.AppRunner | None = None
 

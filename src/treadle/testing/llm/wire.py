@@ -1,7 +1,7 @@
-"""How an answer looks on the wire: OpenAI's chat completions and Anthropic's messages, whole and streamed.
+"""Answers in the protocols of OpenAI's chat completions and Anthropic's messages, whole and streamed.
 
-Owns both formats, as far as `llm` actions use them. Promises bodies and event streams that the official clients
-accept (tests/unit/testing/test_llm_server.py asks them). Must not do I/O.
+Owns both formats, as far as `llm` actions use them. Promises bodies and event streams that the official clients accept
+(tests/unit/testing/test_llm_server.py asks them). Must not do I/O.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def whole(asked: Asked, answer: Answer) -> Json:
 
 
 def pieces(asked: Asked, answer: Answer) -> Iterator[bytes]:
-    """The same as server-sent events."""
+    """The same answer as server-sent events."""
     return _anthropic_events(asked, answer) if asked.api == "anthropic" else _openai_chunks(asked, answer)
 
 

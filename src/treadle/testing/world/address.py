@@ -16,8 +16,7 @@ _COMPENSATE = re.compile(r"compensate\((?P<inner>.+)\)", re.DOTALL)
 
 
 class Address(NamedTuple):
-    """Which visits are meant. `indexes` of one number is the branch of the innermost group, of more the whole
-    stack."""
+    """The visits that are meant. One index is the branch of the innermost group, several are the whole stack."""
 
     node: str
     indexes: tuple[int, ...] = ()
@@ -25,7 +24,7 @@ class Address(NamedTuple):
     step: str | None = None
 
     def fits(self, node: str, stack: tuple[int, ...], compensation: bool) -> bool:
-        """Whether a visit of `node` whose frames have these branch indexes, outermost first, is meant."""
+        """Whether the address means a visit of `node` whose frames have these branch indexes, outermost first."""
         return self.node == node and self.compensation == compensation and fits_stack(self.indexes, stack)
 
     def __str__(self) -> str:
@@ -43,7 +42,7 @@ def fits_stack(indexes: tuple[int, ...], stack: tuple[int, ...]) -> bool:
 
 
 def parse_address(text: str, refs: Collection[str]) -> Address | None:
-    """What `text` means among the nodes `refs`; None if none of them is meant."""
+    """The address that `text` is, given the nodes `refs`; None if it names none of them."""
     if text in refs:
         return Address(text)
     outer = _COMPENSATE.fullmatch(text)
@@ -59,7 +58,7 @@ def parse_address(text: str, refs: Collection[str]) -> Address | None:
 
 
 def ref_of(text: str) -> str:
-    """The ref an address that fits no node most probably meant: what a hint compares with the known ones."""
+    """The ref that an address without a matching node probably meant: a hint compares it with the known ones."""
     outer = _COMPENSATE.fullmatch(text)
     text = outer["inner"] if outer else text
     indexed = _INDEXED.fullmatch(text)
@@ -67,5 +66,5 @@ def ref_of(text: str) -> str:
 
 
 def show_visit(node: str, stack: tuple[int, ...], compensation: bool = False) -> str:
-    """A visit as an address that fits it: `judge[2]`."""
+    """The address of a visit: `judge[2]`."""
     return str(Address(node, stack, compensation))

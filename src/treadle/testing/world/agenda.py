@@ -1,9 +1,8 @@
-"""What is going to happen and when, on a virtual clock.
+"""The agenda of a virtual world: what happens at which instant.
 
-Owns the order of things. Promises that time never goes back, and that what is due at one instant happens in
-the order in which it was scheduled, timers last: an answer that arrives at its deadline is in time. Given a
-seed, things of one instant happen in an order drawn from it instead, timers included; whatever an engine
-promises must hold under every order.
+Owns the order. Promises that time never goes back, and that entries of one instant happen in the order in which they
+were scheduled, timers last: an answer that arrives at its deadline is in time. Given a seed, entries of one instant
+happen in an order drawn from it instead, timers included; the promises of an engine must hold under every order.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ Happening = Callable[[], None]
 
 
 class Entry:
-    """Something scheduled; it can still be called off."""
+    """A scheduled happening; it can still be cancelled."""
 
     __slots__ = ("cancelled", "happening")
 
@@ -27,7 +26,7 @@ class Entry:
 
 
 class Agenda:
-    """A queue by instant."""
+    """A queue ordered by instant."""
 
     def __init__(self, random: Random | None = None) -> None:
         self._random = random
@@ -35,18 +34,18 @@ class Agenda:
         self._heap: list[tuple[int, float, int, Entry]] = []
 
     def at(self, instant: int, happening: Happening, *, last: bool = False) -> Entry:
-        """Schedules; `last` things yield to everything else of their instant."""
+        """Schedules a happening; with `last` it comes after everything else of its instant."""
         rank = self._random.random() if self._random else float(last)
         entry = Entry(happening)
         heapq.heappush(self._heap, (instant, rank, next(self._order), entry))
         return entry
 
     def next_instant(self) -> int | None:
-        """When the next thing happens."""
+        """The instant of the next happening."""
         while self._heap and self._heap[0][3].cancelled:
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else None
 
     def pop(self) -> Happening:
-        """Takes the next thing off; ask `next_instant` first."""
+        """Removes the next happening; ask `next_instant` first."""
         return heapq.heappop(self._heap)[3].happening

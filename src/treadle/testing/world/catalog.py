@@ -1,8 +1,7 @@
 """The workflows of a world: every deployed version, compiled, with its mocks in place.
 
-Owns the replacing of mocked tasks in a *definition*: whatever kind of node it was, a mocked one becomes an
-ordinary node with a dispatched one-step task, so that the kernel needs to know nothing about mocks. Promises
-the kernel's catalog port.
+Owns the replacement of mocked tasks in a *definition*: a mocked node of any kind becomes an ordinary node with a
+one-step task, so that the kernel needs to know nothing about mocks. Promises the kernel's catalog port.
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ class MockedVersion:
 
 
 class WorldCatalog:
-    """Deployed versions by name. Everything in it came from the store's point of view: versions are the
-    store's."""
+    """Deployed versions by name. The store gives the version numbers."""
 
     def __init__(self, store: Store, script: Script, wait: Wait) -> None:
         self._store = store
@@ -43,7 +41,7 @@ class WorldCatalog:
         self._newest: dict[str, int] = {}
 
     def deploy(self, workflow: Workflow) -> MockedVersion:
-        """Makes a version of it; deploying the newest again changes nothing."""
+        """Deploys a version; deploying the newest again changes nothing."""
         self._script.learn(workflow.nodes)
         played = mocked(workflow, self._script)
         graph = compile_graph(played)
@@ -58,7 +56,7 @@ class WorldCatalog:
         return self._versions.get((name, wanted))
 
     def lookup(self, name: str, version: int | None) -> ExecutionGraph | None:
-        """The kernel's question."""
+        """The graph of a version, as the kernel asks for it."""
         deployed = self.find(name, version)
         return deployed.graph if deployed else None
 
@@ -79,6 +77,6 @@ def _mocked_node(ref: str, node: Node, script: Script) -> Node:
 
 
 def mocked_task(task: Task | None) -> Task:
-    """What a whole mock is executed as: one step, under the schemas and limits of the task it replaces."""
+    """The task that a whole mock is executed as: one step, under the schemas and limits of the task it replaces."""
     steps = [Step(ref=WHOLE, action=Action(kind="mock"))]
     return Task(steps=steps) if task is None else replace(task, steps=steps)

@@ -1,4 +1,4 @@
-"""Virtual time. Owns the one number everything in a world reads as `now`; it moves only when told to."""
+"""Virtual time. Owns the instant that everything in a world reads as `now`; it moves only when told to."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class FakeClock:
         return self._now
 
     def advance(self, ms: int) -> None:
-        """Lets time pass."""
+        """Moves forward by a duration."""
         self.advance_to(self._now + ms)
 
     def advance_to(self, instant: int) -> None:
-        """Jumps; an instant in the past is a bug of the caller."""
+        """Moves to an instant; one in the past is a bug of the caller."""
         if instant < self._now:
             raise ValueError(f"time cannot go back from {self._now} to {instant}")
         self._now = instant

@@ -1,8 +1,8 @@
-"""The one way of an engine to its store, with the crash points of a commit; after a crash the way is barred.
+"""The only access of an engine to its store, with the crash points of a commit; after a crash it is closed.
 
-Owns what became durable, as the world sees it: every run in order of creation, and how far each has come. Promises that
-a dead engine neither writes nor reads anything any more, whatever of it is still alive in the event loop. Must not know
-what a batch means.
+Owns the record of durable commits for the world: every run in order of creation, and its newest sequence number.
+Promises that a dead engine neither reads nor writes, even if parts of it are still alive in the event loop. Must not
+know the meaning of a batch.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from treadle.testing.world.surroundings import Surroundings
 
 
 class Doorway:
-    """A store, seen through the eyes of one engine: every verb of the port, by delegation."""
+    """The store as one engine sees it: every method of the port, by delegation."""
 
     def __init__(self, around: Surroundings, heads: dict[RunId, int], blow: Callable[[Crashed], None]) -> None:
         self._around = around
@@ -28,14 +28,14 @@ class Doorway:
         self._barred = False
         self._committed = 0
         self.complaints: list[str] = []
-        """What a sound engine never does, and this one did."""
+        """A breach of the engine's promises that was seen here."""
 
     def bar(self) -> None:
-        """Its engine is dead."""
+        """Closes it: the engine is dead."""
         self._barred = True
 
     def take_committed(self) -> int:
-        """How many decisions the last batch made durable, for whoever asks first."""
+        """How many decisions the last batch made durable; 0 when asked again."""
         committed, self._committed = self._committed, 0
         return committed
 
@@ -61,7 +61,7 @@ class Doorway:
         return rows
 
     async def _has_happened(self, batch: Batch) -> bool:
-        """The engine does not know; the world does."""
+        """The outcome is unknown to the engine; the world knows it."""
         for commit in batch.commits:
             rows = await self._around.store.find_runs(RunQuery(run=commit.run))
             return bool(rows) and rows[0].seq > commit.expected_seq
@@ -76,12 +76,12 @@ class Doorway:
 
     async def _pass(self) -> None:
         if self._barred:
-            await asyncio.get_running_loop().create_future()  # nobody will ever answer
+            await asyncio.get_running_loop().create_future()  # no answer will ever come
 
     def __getattr__(self, verb: str) -> Any:
         ask = getattr(self._around.store, verb)
         if not callable(ask):
-            return ask  # how many shards it has
+            return ask  # for instance `shards`
 
         async def asked(*arguments: Any, **named: Any) -> Any:
             await self._pass()
@@ -91,7 +91,7 @@ class Doorway:
 
 
 def as_store(doorway: Doorway) -> Store:
-    """What it is to the engine behind it."""
+    """The doorway, typed as the store that the engine expects."""
     store: Any = doorway
     found: Store = store
     return found

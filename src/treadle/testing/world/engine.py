@@ -1,14 +1,13 @@
-"""The engine of a virtual world: the `runtime.Core` that serves people, on a virtual clock, with scripted work, mortal.
+"""The engine of a virtual world: the production `runtime.Core` on a virtual clock, with scripted work and crashes.
 
-Owns one core and the agenda of what will happen to it. Promises that it is the same core that serves people: nothing of
-it is replaced but its ports and the question who else is alive. Between two things on the agenda the event loop runs
-until the core is quiet. Must not keep anything a recovery would need: a crash bars its way to the store and drops it,
-unclosed.
+Owns one core and its agenda. Promises that it is the same core as in production: only its ports and the question which
+other workers live are replaced. Between two entries of the agenda the event loop runs until the core is quiet. Must not
+keep anything a recovery would need: a crash closes its access to the store and drops it without closing it.
 
-                          ┌ before_commit: the batch is lost, the asker asks again
+                          ┌ before_commit: the batch is lost, the client asks again
     command ──► decide ──►│ commit ──►│ deliver ──►│ …
                                       │            └ after_dispatch: work was handed out, its result is lost
-                                      └ after_commit: the asker has its answer, nobody else was told
+                                      └ after_commit: the client has its answer, nobody else was told
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ from treadle.testing.world.scripted import AgendaClock, ScriptedExecutor, Silent
 from treadle.testing.world.surroundings import Surroundings
 
 PATIENCE_S = 30.0
-"""Seconds of the event loop within which an engine comes to rest between two things: what takes longer is stuck."""
+"""Seconds of the event loop after which an engine that has not come to rest is stuck."""
 LEASE_MS = 1 << 50
-"""A lease no virtual clock outlives: a scenario's engine loses it by crashing, never by dawdling."""
+"""A lease that outlasts every virtual clock: a scenario's engine loses it only by crashing."""
 
 _names = count(1)
 
@@ -46,7 +45,8 @@ class EngineStuck(TreadleError):
 
 
 class WorldEngine:
-    """See the module's docstring. `heads` says how far every run has come, durably; it belongs to the world."""
+    """See the module's docstring. `heads` maps each run to its newest durable sequence number; it belongs to the
+    world."""
 
     def __init__(self, around: Surroundings, heads: dict[RunId, int]) -> None:
         self.around = around
@@ -56,16 +56,16 @@ class WorldEngine:
         self._crash: Crashed | None = None
         self._resting: asyncio.Task[Any] | None = None
         self._defect: Exception | None = None
-        """What deciding has raised: an engine that serves people goes on with other runs, a test does not."""
+        """The exception that deciding has raised: in production other runs go on, a test fails."""
         self._answer: Any = None
-        """What the thing under way has come to, before the core is quiet again."""
+        """The result of the current request, before the core is quiet again."""
         self.doorway = Doorway(around, heads, self._blow)
         self.store = as_store(self.doorway)
         self.core: Core
         self.executor: ScriptedExecutor
 
     def open(self) -> None:
-        """Takes the store, from whichever engine had it, and makes up for what that one left undone."""
+        """Takes the store from the engine before it, and recovers its unfinished work."""
         self._live(self._open())
 
     async def _open(self) -> None:
@@ -86,7 +86,7 @@ class WorldEngine:
         return self.executor
 
     def look(self) -> None:
-        """Somebody has deployed something."""
+        """Reads the deployed workflows again."""
         self._live(self.core.library.refresh())
 
     def start(self, workflow: str, command: StartRun) -> Rejection | None:
@@ -94,7 +94,7 @@ class WorldEngine:
         return self._ask(self.core.coordinator.ask(command.run, command, workflow))
 
     def handle(self, run: RunId, command: Command) -> Rejection | None:
-        """One command about one run, to its commit."""
+        """Sends one command to one run, and waits for its commit."""
         rejection = self._ask(self.core.coordinator.ask(run, command))
         self.executor.heard(run, command)
         return rejection
@@ -104,7 +104,7 @@ class WorldEngine:
         return answer.rejection
 
     def act(self, action: Callable[[], None]) -> None:
-        """Does something where the core lives, and lets it come to rest."""
+        """Calls `action` on the core's event loop, and runs the loop until the core is quiet."""
 
         async def acting() -> None:
             action()
@@ -112,18 +112,18 @@ class WorldEngine:
         self._live(acting())
 
     def answer_later(self, run: RunId, command: Command, after_ms: int) -> None:
-        """A worker will report so much later; if this engine dies before, its worker does too."""
+        """Puts a worker's report on the agenda. If this engine crashes before, the report is lost."""
         self.agenda.at(self.around.clock.now + after_ms, lambda: self._hear(run, command))
 
     def _hear(self, run: RunId, command: Command) -> None:
         self.handle(run, command)
 
     def at_once(self, happening: Happening) -> None:
-        """Will happen now, when the core has come to rest."""
+        """Puts `happening` on the agenda for this instant, after the core has come to rest."""
         self.agenda.at(self.around.clock.now, happening)
 
     def state(self, run: RunId) -> RunState | None:
-        """The state the engine decides on, else what its history gives."""
+        """The state that the engine decides on, else the folded history."""
         known = self._known.get(run)
         if known is not None and known.seq == self._heads.get(run):
             return known
@@ -133,7 +133,7 @@ class WorldEngine:
         return state
 
     def die(self) -> None:
-        """Without another word: nothing it does reaches the store any more."""
+        """Crashes: nothing it does reaches the store any more."""
         self.doorway.bar()
         self.core.coordinator.stop(EngineStuck("it has crashed"))
         tasks = asyncio.all_tasks(self.around.loop)
@@ -142,7 +142,7 @@ class WorldEngine:
         self.around.wait(_gone(tasks))
 
     def passes_commit(self) -> bool:
-        """Whether it survives the crash points behind the commits just made."""
+        """Whether it survives the crash points after the commits just made."""
         try:
             for _commit in range(self.doorway.take_committed()):
                 self.around.fuse.passing("after_commit")
@@ -152,7 +152,7 @@ class WorldEngine:
         return True
 
     def note_defect(self, problem: Exception) -> None:
-        """Deciding has raised: `_live` raises it, too."""
+        """Keeps an exception of deciding, so that `_live` raises it."""
         self._defect = self._defect or problem
 
     def _blow(self, crash: Crashed) -> None:
@@ -192,8 +192,8 @@ class WorldEngine:
 
 
 class LonelyCore(Core):
-    """The only one on its store: every worker of the last engine died with it, whatever its lease says. Between a
-    commit and its delivery it passes the crash points of a scenario."""
+    """The only engine on its store: every worker of the engine before it died with that engine, whatever its lease
+    says. Between a commit and its delivery it passes the crash points of a scenario."""
 
     def __init__(self, engine: WorldEngine, *parts: Any) -> None:
         self._engine = engine
@@ -211,8 +211,8 @@ class LonelyCore(Core):
 
 
 class PlayedCore(LonelyCore):
-    """Under a shuffled order every due timer has a place of its own on the agenda: what is due at one instant may be
-    noticed in any order, and anything may come between."""
+    """With a shuffled order, every due timer has an entry of its own on the agenda: timers of one instant may fire in
+    any order, and other entries may come between them."""
 
     def _due(self, run: RunId, timer: TimerId) -> None:
         self._engine.at_once(lambda: self._engine.act(lambda: Core._due(self, run, timer)))

@@ -1,4 +1,4 @@
-"""Crash points: an engine passes them, and an armed fuse blows it up at one of them."""
+"""Crash points: an engine passes them, and an armed fuse crashes it at one of them."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from treadle.testing.world.outcomes import CrashPoint
 
 
 class Crashed(Exception):
-    """The engine is gone, at this very point. Whoever drives it makes a new one."""
+    """The engine has crashed at this point. The caller makes a new one."""
 
     def __init__(self, point: CrashPoint, down_ms: int) -> None:
         super().__init__(point)
         self.down_ms = down_ms
         self.committed = point != "before_commit"
-        """Whether what was being decided is durable."""
+        """Whether the decision under way is durable."""
         self.rejection: Rejection | None = None
-        """What the decision answered; whoever asked learns it by asking again."""
+        """The decision's answer; the client learns it by asking again."""
 
 
 @dataclass(slots=True)
 class Fuse:
-    """At most one is armed: the n-th passing of its point, from when it was armed."""
+    """At most one crash is armed: at the n-th passing of its point, counted from the arming."""
 
     point: CrashPoint | None = None
     left: int = 0
@@ -36,7 +36,7 @@ class Fuse:
         return self.point is not None
 
     def passing(self, point: CrashPoint) -> None:
-        """An engine is at a crash point."""
+        """An engine passes a crash point. Raises `Crashed` if it is the armed one."""
         if point != self.point:
             return
         self.left -= 1

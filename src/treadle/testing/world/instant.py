@@ -1,4 +1,4 @@
-"""Drives a coroutine that never waits, without an event loop: how the world talks to the memory store."""
+"""Runs a coroutine that never waits, without an event loop: the world calls the memory store with it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ T = TypeVar("T")
 
 
 class Wait(Protocol):
-    """Drives what somebody would await to its result."""
+    """Runs an awaitable to its result."""
 
     def __call__(self, work: Awaitable[T], /) -> T: ...
 
 
 def instantly(work: Awaitable[T]) -> T:
-    """The result of a coroutine that finishes at its first step; one that would suspend is a bug here."""
+    """The result of a coroutine that finishes at its first step; one that suspends is a bug here."""
     steps = work.__await__()
     try:
         next(steps)

@@ -1,9 +1,9 @@
-"""An asyncio event loop on a virtual clock: the runtime that serves people, without a second of waiting.
+"""An asyncio event loop on a virtual clock: runs the production runtime without waiting.
 
-Owns what is ready and what is due on one machine of a virtual world. Promises that nothing happens by itself: `do`
-does the next ready things, whoever owns the clock says when time passes, and the order is the one asyncio promises
-(first ready, first done). No selector, no threads: work for a thread pool is done in place. Must not know what runs
-on it, nor anything of the real clock.
+Owns the ready and the due callbacks of one machine of a virtual world. Promises that nothing happens by itself: `do`
+runs the next ready callbacks, the owner of the clock says when time passes, and the order is the one asyncio promises
+(first ready, first run). No selector, no threads: work for a thread pool runs in place. Must not know the code that
+runs on it, nor the real clock.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Ts = TypeVarTuple("Ts")
 
 
 class Stuck(Exception):
-    """Nothing is ready and somebody still waits: in a virtual world it would wait for ever."""
+    """Nothing is ready although something is awaited: it would wait for ever."""
 
 
 class VirtualLoop(asyncio.AbstractEventLoop):
@@ -37,7 +37,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             self.time = clock  # type: ignore[method-assign]
         self.ready: deque[asyncio.Handle] = deque()
         self.problems: list[dict[str, Any]] = []
-        """What asyncio would have logged: exceptions nobody looked at."""
+        """Messages asyncio would have logged: exceptions that were never retrieved."""
         self._timers: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._order = count()
         self._is_closed = False
@@ -62,7 +62,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
                 self.ready.append(handle)
 
     def do(self, most: int, goes_on: Callable[[], bool]) -> int:
-        """Does up to so many ready things, as long as `goes_on` before each of them. Returns how many."""
+        """Runs up to `limit` ready callbacks, as long as `goes_on` before each of them. Returns how many."""
         outer = events._get_running_loop()
         events._set_running_loop(self)
         try:
@@ -77,7 +77,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             events._set_running_loop(outer)
 
     def run_until_complete(self, future: Any) -> Any:
-        """The result of something. Raises Stuck if it waits for what only somebody else can bring about."""
+        """The result of an awaitable. Raises LoopStuck if it waits for something that does not come from this loop."""
         outer = events._get_running_loop()
         events._set_running_loop(self)
         try:
@@ -94,11 +94,11 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return awaited.result()
 
     def time(self) -> float:
-        """Of a loop with a clock of its own."""
+        """Moves time forward, on a loop with a clock of its own."""
         return self._now_s
 
     def _jump(self) -> bool:
-        """To the next timer; False: there is none, or time is not this loop's to keep."""
+        """Moves time to the next timer; False if there is none, or the clock is not the loop's own."""
         due = self.next_due
         if due is None or not self._keeps_time:
             return False
@@ -107,21 +107,21 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return True
 
     def close(self) -> None:
-        """Nothing of it happens any more; what was under way stays where it is, as in a process that was killed."""
+        """Stops everything: work under way stays where it is, as in a killed process."""
         self._is_closed = True
         self._left = asyncio.all_tasks(self)
         self.ready.clear()
         self._timers.clear()
 
     def clear_away(self) -> None:
-        """Lets go of what was under way when the loop was closed. Left to the garbage collector it would end in the
-        middle of something else, and CPython 3.11 crashes on coroutines that are collected inside `asyncio.timeout`."""
+        """Ends the work that was under way when the loop was closed. Left to the garbage collector, it would end in the
+        middle of other work, and CPython 3.11 crashes on coroutines that are collected inside `asyncio.timeout`."""
         outer = events._get_running_loop()
         events._set_running_loop(self)
         try:
             for task in self._left:
                 task._log_destroy_pending = False  # type: ignore[attr-defined]
-                with suppress(Exception):  # an `await` on the way out, which nobody will ever answer
+                with suppress(Exception):  # an `await` in a `finally`, which is never answered
                     task.get_coro().close()
         finally:
             events._set_running_loop(outer)
@@ -156,7 +156,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return handle
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
-        """Its place in the heap goes when it comes to the top."""
+        """Cancels a timer; its entry leaves the heap when it comes to the top."""
 
     def create_future(self) -> asyncio.Future[Any]:
         return asyncio.Future(loop=self)
@@ -165,7 +165,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return asyncio.Task(work, loop=self, **named)
 
     def run_in_executor(self, executor: Any, work: Callable[..., T], *arguments: Any) -> asyncio.Future[T]:  # type: ignore[override]
-        del executor  # threads would bring an order of their own
+        del executor  # the order of threads is not deterministic
         done: asyncio.Future[T] = self.create_future()
         try:
             done.set_result(work(*arguments))
@@ -174,7 +174,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         return done
 
     def call_exception_handler(self, context: dict[str, Any]) -> None:
-        if not self._is_closed:  # what a crash leaves behind is nobody's mistake
+        if not self._is_closed:  # unfinished work after a crash is no mistake
             self.problems.append(context)
 
     def get_debug(self) -> bool:

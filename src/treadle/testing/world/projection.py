@@ -1,8 +1,7 @@
-"""A run's history as people see it: visits, positions, states. What expectations are checked against.
+"""A run's history as visits, positions and states: expectations are checked against it.
 
-Owns the reading of events into `Visit`s. Promises to use nothing but the history, so that an expectation
-tests what the engine wrote down and not what it remembers; may be fed in any number of pieces. Must not
-decide anything.
+Owns the reading of events into `Visit`s. Promises to use nothing but the history, so that an expectation tests what the
+engine wrote and not what it remembers; the history may come in any number of pieces. Must not decide anything.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ class Visit:
     attempts: int = 0
     created: int = 0
     begun: int | None = None
-    """Sequence number of the event with which its execution began."""
+    """Sequence number of the event that began its execution."""
     output: Json = None
     error: Error | None = None
 
@@ -53,7 +52,7 @@ class Visit:
 
     @property
     def name(self) -> str:
-        """The name `visits` and `order` list it under."""
+        """The name under which `visits` and `order` list it."""
         return f"compensate({self.node})" if self.compensation else self.node
 
     def fits(self, address: Address) -> bool:
@@ -81,7 +80,7 @@ class Projection:
         self.ended_at: int | None = None
 
     def apply(self, events: Iterable[e.Event]) -> None:
-        """Folds in what happened next."""
+        """Applies the next events."""
         for event in events:
             self.events.append(event)
             reader = _READERS.get(type(event))
@@ -98,7 +97,7 @@ class Projection:
         return [visit for visit in self.visits.values() if visit.fits(address)]
 
     def begun(self) -> list[Visit]:
-        """Executions in the order of history; those that one dispatch began are in path order."""
+        """Executions in the order of the history; those begun by one dispatch are in path order."""
         found = [visit for visit in self.visits.values() if visit.begun is not None]
         found.sort(key=lambda visit: visit.begun or 0)
         return _by_dispatch(found)
@@ -106,7 +105,7 @@ class Projection:
 
 @dataclass(slots=True)
 class RecordedVisit:
-    """Something that can be undone, and how far that has come."""
+    """A visit that can be undone, and how far undoing it has come."""
 
     id: RecordId
     visit: Visit | None
@@ -114,7 +113,7 @@ class RecordedVisit:
 
 
 def _by_dispatch(visits: list[Visit]) -> list[Visit]:
-    """Sorts each stretch of neighbours with one origin by path; others stay where history has them."""
+    """Sorts neighbours with the same origin by path; all others keep the order of the history."""
     ordered: list[Visit] = []
     for visit in visits:
         position = len(ordered)
@@ -129,7 +128,7 @@ def _precedes(visit: Visit, other: Visit) -> bool:
 
 
 def _of_one_dispatch(visit: Visit, other: Visit) -> bool:
-    """Both came from the same visit, and both existed before either began."""
+    """Whether both came from the same visit and existed before either began."""
     if visit.origin is None or visit.origin != other.origin or visit.compensation or other.compensation:
         return False
     return max(visit.created, other.created) < min(visit.begun or 0, other.begun or 0)
@@ -193,7 +192,7 @@ def _dispatched(run: Projection, event: e.TokenDispatched) -> None:
     visit.waiting = Waiting.QUEUE if event.queue else None
     visit.attempts += 0 if event.recovery else 1
     visit.attempt = event.attempt
-    if event.queue:  # offered: from now on it waits like any other visit that has begun
+    if event.queue:  # offered: from now on it counts as waiting, like every visit that has begun
         visit.begun = visit.begun or event.seq
 
 
@@ -207,7 +206,7 @@ def _started(run: Projection, event: e.TokenStarted) -> None:
 
 
 def _waiting(run: Projection, event: e.TokenWaiting) -> None:
-    if event.arrival is not None:  # it stands alone at a join: no visit waits
+    if event.arrival is not None:  # an arrival without a visit, at a join: no visit waits
         return
     visit = run.visits[event.token]
     visit.state = TokenState.WAITING
@@ -232,16 +231,16 @@ def _retry_scheduled(run: Projection, event: e.TokenRetryScheduled) -> None:
 
 def _token_ended(state: TokenState) -> Callable[[Projection, Any], None]:
     def read(run: Projection, event: Any) -> None:
-        if not event.token:  # an arrival that stood alone at a join: no visit ends with it
+        if not event.token:  # an arrival without a visit, at a join: no visit ends
             return
         visit = run.visits[event.token]
         held, visit.state, visit.waiting = visit.waiting is Waiting.SIBLINGS, state, None
         visit.error = getattr(event, "error", None)
         if isinstance(event, e.TokenCompleted):
             visit.attempts += event.tries
-            if not held:  # one that waited for siblings said its output then
+            if not held:  # a visit that waited for siblings had its output then
                 visit.output = event.output
-        elif visit.error is not None:  # one that could not even make its input has begun, too
+        elif visit.error is not None:  # a visit whose input could not be made has begun, too
             visit.attempts = max(visit.attempts, visit.error.attempts)
             visit.begun = visit.begun or event.seq
 

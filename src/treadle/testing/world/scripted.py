@@ -1,9 +1,8 @@
-"""The real engine's neighbours on a virtual clock: a clock that rings from the agenda, workers that follow a script, a
-courier that sends nothing.
+"""Ports of the engine on a virtual clock: a clock that rings from the agenda, scripted workers, a silent courier.
 
-Owns who works and who waits for a `concurrency` slot. Promises the ports of `runtime.base.ports`, except that nothing
-happens by itself: what is due lies on the agenda and the world says when. A scripted worker that is stopped still
-reports, like a thread that cannot be interrupted: late results must be harmless, and scenarios can look at that.
+Owns the scripted work and its `concurrency` slots. Promises the ports of `runtime.base.ports`, except that nothing
+happens by itself: due actions are on the agenda, and the world says when they happen. A scripted worker that is stopped
+still reports, like a thread that cannot be interrupted: late results must be harmless, and scenarios can test that.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ from treadle.testing.world.mocks import MockPlace
 from treadle.testing.world.surroundings import Surroundings
 
 WORKER = "virtual"
-"""The name under which work of a queue is claimed here."""
+"""The worker name under which queue work is claimed here."""
 QUEUE_LEASE_MS = 1 << 50
-"""Virtual workers of a queue never go silent."""
+"""A lease that never ends: virtual workers of a queue do not go silent."""
 
 T = TypeVar("T")
 Identity = tuple[RunId, TokenId, int]
@@ -59,7 +58,7 @@ class HostEngine(Protocol):
 
 
 class AgendaClock:
-    """The world's clock as the engine's."""
+    """The world's clock, as the engine's clock."""
 
     def __init__(self, engine: HostEngine) -> None:
         self._engine = engine
@@ -73,7 +72,7 @@ class AgendaClock:
 
 
 class AgendaAlarm:
-    """An entry that can be called off."""
+    """An entry of the agenda that can be cancelled."""
 
     def __init__(self, entry: Entry) -> None:
         self._entry = entry
@@ -91,7 +90,7 @@ class SilentCourier:
     async def carry(self, run: RunId, effect: Effect, _context: Any) -> None:
         if isinstance(effect, CallWebhook):
             self._engine.around.workers.dispatches[run, effect.token] += 1
-            # On the agenda: by then the row is done with, and work counts as handed out.
+            # On the agenda, after the row is settled: by then the work counts as handed out.
             self._engine.at_once(lambda: self._engine.around.fuse.passing("after_dispatch"))
 
 
@@ -133,7 +132,7 @@ class ScriptedExecutor:
         self._in_hand.clear()
 
     def heard(self, run: RunId, command: Command) -> None:
-        """Somebody has reported, from here or late: its place is free."""
+        """A report has arrived, in time or late: the place of its attempt is free."""
         if isinstance(command, FinishAttempt | FailAttempt):
             self._leave((run, command.token, command.attempt))
 
@@ -151,11 +150,11 @@ class ScriptedExecutor:
             self._engine.at_once(lambda turn=turn: self._start(self._in_hand[turn]))  # type: ignore[misc]
 
     def _admit(self, attempt: Attempt) -> None:
-        """Its turn on the agenda has come; the decision that wants it may have been overtaken since."""
+        """Starts the attempt or puts it in line; a later decision may have cancelled it since."""
         if attempt.identity not in self._in_hand or self._wanted(attempt) is None:
             return
         if attempt.queue is not None and not self._engine.around.script.covers(MockPlace(attempt.node)):
-            return  # offered, and here is nobody to claim it
+            return  # offered, but no scripted worker claims it
         if attempt.slot is not None:
             line = self._slots.line(attempt.slot)
             if not line.enter(attempt.identity):
@@ -208,12 +207,12 @@ class ScriptedExecutor:
 
 
 def is_under_way(token: Token) -> bool:
-    """Somebody executes it, or is about to."""
+    """Whether the visit is executed, or about to be."""
     return token.state in (TokenState.DISPATCHED, TokenState.EXECUTING)
 
 
 class PatientArtifacts(RunArtifacts, eq=False):
-    """Artifacts for work that is done between two turns of the world's event loop."""
+    """Artifacts for work that runs between two turns of the world's event loop."""
 
     engine: HostEngine
 

@@ -1,6 +1,6 @@
-"""Where a world keeps its store: in memory, in a SQLite file of its own, or in PostgreSQL.
+"""The store of a world: in memory, in a SQLite file of its own, or in PostgreSQL.
 
-Owns opening, and what opening again after a crash means. Must not know what is kept.
+Owns how it is opened, and opened again after a crash. Must not know what is stored.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
     from treadle.testing.world.postgres import Hall
 
 IN_MEMORY = Path("/dev/shm")
-"""Where a sync costs nothing. A scenario is about what an engine does with a store, not about disks."""
+"""A folder in memory: a sync costs nothing there. Scenarios test what an engine does with a store, not disks."""
 
 SHARDS = 3
-"""Of a world on PostgreSQL: enough that runs which speak to each other are in different ones."""
+"""Shards of a world on PostgreSQL: enough that runs which exchange messages are in different ones."""
 
 _empties: list[bytes] = []
-"""A file with nothing in it but the schema: copying it is quicker than making one for every world."""
+"""A file with nothing but the schema: copying it is faster than making one for every world."""
 
 
 class StorePlace(Protocol):
-    """One store that outlives its engines."""
+    """The place of one store, which outlives its engines."""
 
     loop: asyncio.AbstractEventLoop | None
-    """Where its connections live; None: nowhere in particular, the world brings a loop of its own."""
+    """The event loop of its connections; None: any loop, the world makes one."""
 
     async def open(self) -> Store:
-        """The store, empty."""
+        """Opens the store, empty."""
 
     async def reopen(self, lost: Store) -> Store:
-        """The same store as a process finds it that knows nothing of the last one."""
+        """Opens the store again, as a new process finds it."""
 
     async def close(self, store: Store) -> None:
-        """Nobody needs it any more."""
+        """Closes the store: the world is over."""
 
 
 class MemoryPlace:
@@ -62,7 +62,7 @@ class MemoryPlace:
 
 
 class SqlitePlace:
-    """A file in a folder for temporary files; the folder goes with the world."""
+    """A file in a temporary folder, which is removed with the world."""
 
     loop: asyncio.AbstractEventLoop | None = None
 
@@ -75,7 +75,8 @@ class SqlitePlace:
         return await SqliteStore.open(self._file)
 
     async def reopen(self, lost: Store) -> Store:
-        """Every connection is new. The old ones have nothing under way: a dead engine's way to them is barred."""
+        """Opens the file through new connections. The old ones have nothing under way: the dead engine cannot reach
+        them."""
         await self.let_go(lost)
         return await self.another()
 
@@ -109,7 +110,7 @@ class PostgresPlace:
         return await self.another()
 
     async def reopen(self, lost: Store) -> Store:
-        """Through other connections than the lost engine's."""
+        """Opens the tables through other connections than the lost engine's."""
         found = await self.another()
         self._hall.give_back(lost)
         return found
@@ -122,12 +123,12 @@ class PostgresPlace:
         await self.let_go(store)
 
     async def let_go(self, store: Store) -> None:
-        """Nobody uses it any more; the connections wait for the next world."""
+        """Returns the connections of a store, for the next world."""
         self._hall.give_back(store)
 
 
 def _quickest() -> str | None:
-    """A folder in memory, unless the user has said where temporary files belong; None: the system's own."""
+    """A folder in memory, unless the user has set the place of temporary files; None: the system's own."""
     told = any(name in os.environ for name in ("TMPDIR", "TEMP", "TMP"))
     return None if told or not os.access(IN_MEMORY, os.W_OK) else str(IN_MEMORY)
 

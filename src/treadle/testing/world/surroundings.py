@@ -1,4 +1,4 @@
-"""What outlives an engine: the store, the clock, the script of the play, and blobs. A crash leaves all of it
+"""The parts of a world that outlive an engine: the store, the clock, the script and blobs. A crash leaves them
 untouched."""
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ class Surroundings:
 
     script: Script
     random: Random | None
-    """Of the order in which things of one instant happen; None: the order in which they were scheduled."""
+    """Draws the order of entries of one instant; None: the order in which they were scheduled."""
     store: Store
     loop: asyncio.AbstractEventLoop
-    """Where store and engine live."""
+    """The event loop of store and engine."""
     clock: FakeClock = field(default_factory=FakeClock)
     fuse: Fuse = field(default_factory=Fuse)
     runs: list[RunId] = field(default_factory=list)
@@ -45,6 +45,6 @@ class Surroundings:
         self.workers = Workers(self.script)
 
     def wait(self, work: Awaitable[T]) -> T:
-        """What the world, which is itself not asynchronous, would await."""
+        """Waits for an awaitable: the world itself is not asynchronous."""
         result: T = self.loop.run_until_complete(work)
         return result

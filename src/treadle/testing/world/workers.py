@@ -1,8 +1,7 @@
-"""Whoever executes tasks in a virtual world: mocks where there are any, the real task otherwise.
+"""Scripted workers: execute tasks in a virtual world, with mocks where there are any and the real task otherwise.
 
-Owns held work, which a crash loses. Promises that an attempt runs through the same pipeline as in an engine,
-schemas and step semantics included, on virtual time; that nothing is sent to the outside; and an exact count
-of what was handed out.
+Owns held work, which a crash loses. Promises that an attempt runs through the same pipeline as in an engine, schemas
+and step semantics included, on virtual time; that nothing is sent to the outside; and an exact count of dispatches.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from treadle.testing.world.mocks import ExecutionId, MockPlace, Script, ScriptRe
 from treadle.testing.world.outcomes import Outcome
 
 NOTHING = Result(output={})
-"""What a node without task and without a mock that fits comes to."""
+"""The outcome of a node without a task and without a mock that fits."""
 
 
 @dataclass(slots=True)
@@ -38,7 +37,7 @@ class _Held:
 
 
 class Workers:
-    """Executes attempts. `dispatches` counts hand-outs by visit and survives crashes; the work does not."""
+    """Executes attempts. `dispatches` counts them by visit and survives crashes; the work does not."""
 
     def __init__(self, script: Script, registry: Registry | None = None) -> None:
         self.dispatches: Counter[tuple[RunId, TokenId]] = Counter()
@@ -49,7 +48,7 @@ class Workers:
     def begin(
         self, deployed: MockedVersion, effect: RunTask, facts: AttemptFacts, stack: tuple[int, ...]
     ) -> tuple[Result | None, int]:
-        """Executes an attempt: its result and how long that takes; no result while it is held."""
+        """Executes an attempt; returns its result and duration. No result while it is held."""
         self.dispatches[facts.run, facts.token] += 1
         place = MockPlace(effect.node, compensation=effect.record is not None)
         reading = self._script.reading(ExecutionId(facts.run, facts.token, facts.attempt))
@@ -71,7 +70,7 @@ class Workers:
         return (run, token) in self._held
 
     def release(self, run: RunId, token: TokenId, outcome: Outcome) -> tuple[int, Result | None, int]:
-        """Lets a held attempt come to `outcome`: (attempt, its result, how long the rest takes)."""
+        """Gives a held attempt its outcome; returns (attempt, its result, how long the rest takes)."""
         held = self._held.pop((run, token))
         held.reading.amend(outcome)
         assert held.drive.held is not None
@@ -81,12 +80,12 @@ class Workers:
         return held.attempt, result, elapsed_ms
 
     def lose_everything(self) -> None:
-        """The engine that executed it all is gone."""
+        """Drops all held work: the engine that executed it has crashed."""
         self._held.clear()
 
 
 def _task(deployed: MockedVersion, place: MockPlace, *, mocked: bool) -> Task | None:
-    """As it runs here, or as it was written; a branch that no mock of a suspending node fits has none."""
+    """The task as mocked, or as written; None for a branch of a suspending node that no mock fits."""
     node = (deployed.graph.definition if mocked else deployed.original).nodes[place.node]
     task = node.task
     if place.compensation:
@@ -99,7 +98,7 @@ def _whole(outcome: Outcome) -> Hook:
 
 
 def _stepwise(reading: ScriptReader, place: MockPlace, stack: tuple[int, ...]) -> Hook:
-    """Mocks of single steps; every other step is executed."""
+    """Mocks single steps; every other step is executed."""
 
     def hook(invoke: Invoke) -> Reply | Hold | None:
         outcome = reading.take(place._replace(step=invoke.call.step), stack)
@@ -115,5 +114,5 @@ def _reply(outcome: Outcome, call: Call) -> Reply | Hold:
 def _answer(outcome: Outcome, call: Call) -> Reply:
     try:
         return mock_reply(outcome.config(), call)
-    except TreadleError as problem:  # a {cel} in its output that has no value for this input
+    except TreadleError as problem:  # a {cel} in the mock's output has no value for this input
         return Failed(error_of(problem))

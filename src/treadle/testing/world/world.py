@@ -1,9 +1,8 @@
-"""A world in one thread on a virtual clock: a store, the engine that serves people, scripted workers. For tests of
-any kind.
+"""A world for tests: a store, the production engine and scripted workers, in one thread on a virtual clock.
 
-Owns when things happen, and the event loop the engine lives on. Promises determinism: the same commands under the same
-seed write the same histories, byte for byte; and that a crash loses exactly what a crash loses. Must not decide or keep
-anything itself, nor know scenario files; `runner` plays those on a world.
+Owns the agenda of happenings and the event loop of the engine. Promises determinism: the same commands under the same
+seed write the same histories, byte for byte; and that a crash loses exactly what a real crash loses. Must not decide or
+store anything itself, nor know scenario files; `runner` plays those on a world.
 
     world = World({"judge[0]": [Outcome(output={"v": "aye"}, after_ms=300)]})
     world.deploy(workflow)
@@ -45,12 +44,11 @@ from treadle.testing.world.surroundings import Surroundings
 from treadle.testing.world.workers import Workers
 
 HAPPENINGS_MAX = 200_000
-"""A world that has not come to rest after so many things never will: twenty times the largest test we have.
-"""
+"""A world that has not come to rest after so many happenings never will: twenty times the largest test we have."""
 
 
 class Restless(TreadleError):
-    """The runs of a world go round in circles."""
+    """The runs of a world loop for ever."""
 
 
 class World:
@@ -70,7 +68,7 @@ class World:
         self._projections: dict[RunId, Projection] = {}
         self._checked: dict[RunId, int] = {}
         self._heads: dict[RunId, int] = {}
-        """How far every run has come, durably."""
+        """Run → its newest durable sequence number."""
         self._happened = 0
         loop = self._place.loop or asyncio.new_event_loop()
         store = loop.run_until_complete(self._place.open())
@@ -78,7 +76,7 @@ class World:
         self.engine = self._opened()
 
     def _opened(self) -> WorldEngine:
-        """An engine that has recovered; one that dies of it is replaced like any other."""
+        """Makes an engine and lets it recover; one that crashes meanwhile is replaced."""
         while True:
             engine = WorldEngine(self._around, self._heads)
             try:
@@ -96,7 +94,7 @@ class World:
         self.close()
 
     def close(self) -> None:
-        """Lets go of what the world holds outside this process's memory."""
+        """Releases everything outside this process's memory."""
         self.engine.die()
         self._around.wait(self._place.close(self._around.store))
         if self._place.loop is None:
@@ -154,26 +152,25 @@ class World:
         return next(run for run in chain([RunId(name)], numbered) if run not in taken)
 
     def send(self, run: RunId, command: Command) -> Rejection | None:
-        """One command from outside, to its commit; None when it was accepted."""
+        """Sends one command from outside and waits for its commit; None if it was accepted."""
         return self._ask(lambda: self.engine.handle(run, command))
 
     def settle(self) -> None:
-        """Until nothing can happen without time passing."""
+        """Runs until nothing more can happen without time passing."""
         self._live_until(self.clock.now)
 
     def advance(self, ms: int) -> None:
-        """Lets time pass; whatever falls due happens at its instant."""
+        """Lets time pass; everything due meanwhile happens at its instant."""
         until = self.clock.now + ms
         self._live_until(until)
-        self.clock.advance_to(max(until, self.clock.now))  # a crash may have cost more time than that
+        self.clock.advance_to(max(until, self.clock.now))  # a crash may have taken more time than that
 
     def drive(self) -> None:
-        """To the end: the clock jumps from one thing to the next until nothing is left that happens by
-        itself."""
+        """Runs to the end: the clock jumps from one happening to the next until none is left."""
         self._live_until(None)
 
     def release(self, run: RunId, token: TokenId, outcome: Outcome) -> Rejection | None:
-        """A held attempt of this visit comes to something."""
+        """Gives a held attempt of this visit its outcome."""
         attempt, result, elapsed_ms = self.workers.release(run, token, outcome)
         if result is None:
             return None
@@ -184,8 +181,7 @@ class World:
         return self.answer(run, command)
 
     def answer(self, run: RunId, command: Command) -> Rejection | None:
-        """What a worker reports. If the engine dies before it is written down it is lost, and so is the
-        worker."""
+        """Sends a worker's report. If the engine crashes before it is durable, report and worker are lost."""
         try:
             return self.engine.handle(run, command)
         except Crashed as crash:
@@ -193,7 +189,7 @@ class World:
             return None
 
     def crash(self, down_ms: int = 0) -> None:
-        """The engine is gone with everything it knew; after so long a new one takes over."""
+        """Crashes the engine; after `down_ms` a new one takes over."""
         self.clock.advance(down_ms)
         self.engine.die()
         self.workers.lose_everything()
@@ -210,7 +206,7 @@ class World:
         return self._around.fuse.armed
 
     def state(self, run: RunId) -> RunState:
-        """What the engine knows of a run, for reading only."""
+        """The state of a run, for reading only."""
         state = self.engine.state(run)
         assert state is not None, f"there is no run {run}"
         assert state.seq == self._heads[run], f"{run} is at {state.seq} in memory, at {self._heads[run]} in the store"
@@ -228,7 +224,7 @@ class World:
         return self._around.wait(self._around.store.history(run, after))
 
     def check(self) -> list[str]:
-        """What must hold and does not, in every run that has changed since the last check."""
+        """Violated invariants in every run that has changed since the last check."""
         changed = [run for run in self._around.runs if self._checked.get(run) != self._heads[run]]
         found = [f"{run}: {problem}" for run in changed for problem in self._check_run(run)]
         complaints, self.engine.doorway.complaints = self.engine.doorway.complaints, []
@@ -260,7 +256,7 @@ class World:
             self.crash(crash.down_ms)
 
     def _ask(self, question: Callable[[], Rejection | None]) -> Rejection | None:
-        """Asks like a client that asks again when the engine dies before it has answered."""
+        """Asks, and asks again if the engine crashes before it has answered, like a client."""
         while True:
             try:
                 return question()
@@ -271,7 +267,7 @@ class World:
 
 
 def differing_fields(folded: RunState, state: RunState) -> list[str]:
-    """Where a folded history differs from the state that was decided on."""
+    """The differences between a folded history and the state that was decided on."""
     found = []
     for field in fields(state):
         left, right = getattr(folded, field.name), getattr(state, field.name)
