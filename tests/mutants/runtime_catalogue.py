@@ -124,8 +124,8 @@ RUNTIME_MUTANTS = [
         "timers-are-forgotten-at-recovery",
         "deliver/core.py",
         "        await self._reliably(self.timers.turn_page)\n"
-        "        await self._reliably(lambda: self._make_up(shards, graceful))",
-        "        await self._reliably(lambda: self._make_up(shards, graceful))",
+        "        await self._reliably(lambda: self._recover(shards, graceful))",
+        "        await self._reliably(lambda: self._recover(shards, graceful))",
     ),
     bug(
         "committed-timer-is-not-armed",

@@ -46,8 +46,8 @@ async def test_a_late_result_of_an_older_attempt_leaves_the_run_busy() -> None:
         hot = here.core.coordinator._hots.get(run.id)
         assert hot is not None
         hot.state.tokens[TokenId(1)].attempt = 2
-        assert hot.note(c.FinishAttempt(TokenId(1), 1, {}), []), "attempt 2 is still at work"
-        assert not hot.note(c.FinishAttempt(TokenId(1), 2, {}), [])
+        assert hot.update_attempts(c.FinishAttempt(TokenId(1), 1, {}), []), "attempt 2 is still at work"
+        assert not hot.update_attempts(c.FinishAttempt(TokenId(1), 2, {}), [])
         hot.state.tokens[TokenId(1)].attempt = 1
 
 

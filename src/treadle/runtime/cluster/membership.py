@@ -92,7 +92,7 @@ class Membership:
         async with self._beating:
             gained = await self._beat()
         if gained:
-            await self._core.make_up(gained)
+            await self._core.recover_shards(gained)
         self._again_in(self._ttl_ms // BEATS)
 
     def look(self) -> None:
@@ -144,7 +144,7 @@ class Membership:
                 gained = await self._beat()
             pause = int(self._ttl_ms / BEATS * self._random.uniform(0.8, 1.0))
             if gained:
-                self._core.coordinator.spawn(self._core.make_up(gained))
+                self._core.coordinator.spawn(self._core.recover_shards(gained))
         except StoreUnavailable as problem:
             OUTAGE.failed("heartbeat", problem)
         finally:

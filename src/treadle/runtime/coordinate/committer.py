@@ -259,14 +259,14 @@ class Committer:
             return
         log.error("a decision cannot be written", exc_info=problem)
         for decided in gathered.decided:
-            await self._start_over(gathered.rest())
+            await self._start_over(gathered.without_items())
             self._refused(decided.item, problem)
 
     async def _start_over(self, gathered: Gathering) -> None:
         await self._until_reachable(self._shards.covering(()))
         behind = [*self._parts, self._gathering]
         self._parts.clear()
-        self._gathering = gathered.rest(*behind)
+        self._gathering = gathered.without_items(*behind)
         self._gathering.keep_answers(self._shards.holds)
         self._number += 1
         self._again([decided.item for one in (gathered, *behind) for decided in one.decided])

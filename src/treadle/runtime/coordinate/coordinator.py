@@ -52,7 +52,15 @@ from treadle.runtime.base.ports import Clock
 from treadle.runtime.coordinate.background import Background
 from treadle.runtime.coordinate.committer import Committer
 from treadle.runtime.coordinate.feed import Feed
-from treadle.runtime.coordinate.gathering import Decided, Gathering, Item, answer_to, refuse, sort_effects, unanswered
+from treadle.runtime.coordinate.gathering import (
+    Decided,
+    Gathering,
+    Item,
+    answer_to,
+    fail_future,
+    fail_item,
+    sort_effects,
+)
 from treadle.runtime.coordinate.hot import Hot, Hots
 from treadle.runtime.coordinate.incoming import Incoming
 from treadle.runtime.coordinate.library import Library, VersionMissing, not_deployed
@@ -95,7 +103,7 @@ class Coordinator:
         self._hots = Hots()
         self._asked: dict[asyncio.Future[InboxAnswer], None] = {}
         self._refusals = refusals = Refusals(around.defect, self.settle, self._answer, self.put)
-        self._committer = Committer(store, shards, self._durable, self._decide_again, self._fell, refusals.unwritable)
+        self._committer = Committer(store, shards, self._durable, self._decide_again, self._lost, refusals.unwritable)
         self._loading = Loading(
             self._committer,
             library,
@@ -191,9 +199,9 @@ class Coordinator:
         self.stopped = reason
         self._committer.stop()
         for item in (*self._queue, *self._committer.waiting, *self._loading.waiting):
-            refuse(item, reason)
+            fail_item(item, reason)
         for future in self._asked:  # also those whose items are being written
-            unanswered(future, reason)
+            fail_future(future, reason)
         self._queue.clear()
         self._background.cancel()
         self.feed.close(reason)
@@ -229,7 +237,7 @@ class Coordinator:
         self._wake()
         return told
 
-    def _fell(self, problem: StoreConflict | StoreUnavailable) -> None:
+    def _lost(self, problem: StoreConflict | StoreUnavailable) -> None:
         """Some shards belong to another node, or the store has failed for good. Stops if no shard can be left."""
         if isinstance(problem, StoreConflict) and self.shards.is_shared:
             self._around.lost(problem.shards)
@@ -284,14 +292,14 @@ class Coordinator:
         elif isinstance(item.command, c.StartRun) and item.command.idempotency_key is not None and not item.keyed:
             self._loading.look_up(item, item.command.idempotency_key)
         elif item.fresh:
-            self._born(item)
+            self._start_new(item)
         else:
             self._loading.load(item)
 
     def _found(self, item: Item, run: RunId) -> None:
         self._answer(item, None, run)
 
-    def _born(self, item: Item) -> None:
+    def _start_new(self, item: Item) -> None:
         """Starts a run that does not exist yet. It is hot from here on, so that the next command for it finds it."""
         if not isinstance(item.command, c.StartRun) or item.workflow is None:
             self._answer(item, Rejection("NOT_FOUND", f"there is no run {item.run!r}"))
@@ -327,7 +335,7 @@ class Coordinator:
             return
         if self.shape is not None:
             effects = self.shape(state, item.command, events, effects)
-        busy = hot.note(item.command, effects)
+        busy = hot.update_attempts(item.command, effects)
         kept, local = sort_effects(effects) if effects else (effects, effects)
         hot.unsettled += 1
         commit = Commit(item.run, seq, events, kept, state.status, busy)

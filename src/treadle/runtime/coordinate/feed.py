@@ -42,7 +42,7 @@ class Watch:
     def __init__(self, feed: Feed, run: RunId) -> None:
         self._feed = feed
         self._run = run
-        self._rung = asyncio.Event()
+        self._woken = asyncio.Event()
         self._news: News | None = None
         self._has_looked = False
         self.only: frozenset[RunStatus] | None = None
@@ -63,13 +63,13 @@ class Watch:
         """Waits for the next news. None: something may have changed, read the store. When the feed is closed it returns
         None once, for a last reading, and raises EngineStopped after that."""
         closed = self._feed.closed
-        if closed is not None and not self._rung.is_set():
+        if closed is not None and not self._woken.is_set():
             if self._has_looked:
                 raise EngineStopped(f"this engine has stopped and gets no more news of the run: {closed}")
             self._has_looked = True
             return None
-        await self._rung.wait()
-        self._rung.clear()
+        await self._woken.wait()
+        self._woken.clear()
         self._has_looked = self._feed.closed is not None
         news, self._news = self._news, None
         return news
@@ -84,9 +84,9 @@ class Watch:
         except StoreUnavailable as problem:
             raise EngineStopped(f"this engine has stopped and its store is closed: {self._feed.closed}") from problem
 
-    def ring(self, news: News | None) -> None:
+    def wake(self, news: News | None) -> None:
         self._news = news
-        self._rung.set()
+        self._woken.set()
 
 
 class Feed:
@@ -111,7 +111,7 @@ class Feed:
         if watches is not None:
             for watch in watches:
                 if watch.only is None or status in watch.only:
-                    watch.ring(News(last.seq, status, last))
+                    watch.wake(News(last.seq, status, last))
         for listener in tuple(self._listeners):
             try:
                 listener(run, last.seq, status)
@@ -129,10 +129,10 @@ class Feed:
         """Wakes the watches of a run that another process has changed, or that has `ended` there."""
         for watch in self.watches.get(run, ()):
             if ended or watch.only is None:
-                watch.ring(None)
+                watch.wake(None)
 
     def wake_everybody(self) -> None:
         """Wakes every watch: another process may have changed its run."""
         for watches in self.watches.values():
             for watch in watches:
-                watch.ring(None)
+                watch.wake(None)

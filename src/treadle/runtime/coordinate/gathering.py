@@ -102,7 +102,7 @@ class Gathering(Struct):
         """Drops answers for runs this node no longer owns."""
         self.answers = [answer for answer in self.answers if answer.run is None or is_kept(answer.run)]
 
-    def rest(self, *others: Gathering) -> Gathering:
+    def without_items(self, *others: Gathering) -> Gathering:
         """The writes of these batches that belong to no item: rows and answers that would be lost if only the items
         were decided again."""
         every = (self, *others)
@@ -117,7 +117,7 @@ class Gathering(Struct):
 
     def halves(self) -> tuple[Gathering, Gathering]:
         """Cuts the batch in two, in order."""
-        first, second, middle = self.rest(), Gathering(), len(self.decided) // 2
+        first, second, middle = self.without_items(), Gathering(), len(self.decided) // 2
         for number, decided in enumerate(self.decided):
             (first if number < middle else second).add(decided, decided.commit)
         return first, second
@@ -134,13 +134,13 @@ def answer_to(item: Item, rejection: Rejection | None = None, run: RunId | None 
     return InboxAnswer(item.request, rejection, None if rejection is not None else run or item.run, item.run)
 
 
-def refuse(item: Item, reason: BaseException) -> None:
+def fail_item(item: Item, reason: BaseException) -> None:
     """Fails the item's future: the outcome is unknown."""
     if item.future is not None:
-        unanswered(item.future, reason)
+        fail_future(item.future, reason)
 
 
-def unanswered(future: asyncio.Future[InboxAnswer], reason: BaseException) -> None:
+def fail_future(future: asyncio.Future[InboxAnswer], reason: BaseException) -> None:
     """Fails a future that will not get its answer. Raises nothing if it has one."""
     if not future.done():
         future.set_exception(EngineStopped(f"the engine has stopped, the outcome is unknown: {reason}"))

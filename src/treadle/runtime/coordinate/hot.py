@@ -35,7 +35,7 @@ class Hot(Struct):
     is_left: bool = False
     """The run was given up to another node. If it comes back, recovery finds the work decided on this state."""
 
-    def note(self, command: c.Command, effects: list[f.Effect]) -> bool:
+    def update_attempts(self, command: c.Command, effects: list[f.Effect]) -> bool:
         """Updates `attempts` after a decision. Returns whether any visit is being executed. An extra entry only costs
         one lookup at recovery."""
         state, attempts = self.state, self.attempts

@@ -99,7 +99,7 @@ class Core:
     async def recover(self) -> None:
         """After a failed commit: carries out again every effect that may have been left undone, timers included."""
         await self._reliably(self.timers.turn_page)
-        await self._reliably(self._make_up)
+        await self._reliably(self._recover)
 
     def not_here(self, item: Item) -> None:
         self.other_nodes.take(item)
@@ -137,7 +137,7 @@ class Core:
         """Decides for these shards from now on. Returns when every effect left undone has been handed to its handler,
         not when it is done. `graceful`: the last owner was closed, not killed."""
         self.accept(fences)
-        await self.make_up(fences, graceful)
+        await self.recover_shards(fences, graceful)
 
     def accept(self, fences: Collection[Fence]) -> None:
         """The first half of `gain`: decides for these shards from this very moment."""
@@ -145,16 +145,16 @@ class Core:
             self.claims.owner = self.other_nodes.owner = fence.owner
         anew = self.shards.gain(fences)
         self._stop_work(lambda run: self.shards.of(run) in anew)  # another node has had them, and executes it
-        self.other_nodes.sort_out(self.coordinator.put)
+        self.other_nodes.release_held(self.coordinator.put)
         self.on_moved()
 
-    async def make_up(self, fences: Collection[Fence], graceful: bool = False) -> None:
+    async def recover_shards(self, fences: Collection[Fence], graceful: bool = False) -> None:
         """The second half of `gain`: carries out again the effects that the last owner of these shards left undone."""
         shards = tuple(fence.shard for fence in fences)
         await self.coordinator.drained()  # an earlier result may be in a batch that is being refused
         await self._reliably(self.library.refresh)
         await self._reliably(self.timers.turn_page)
-        await self._reliably(lambda: self._make_up(shards, graceful))
+        await self._reliably(lambda: self._recover(shards, graceful))
 
     def lose(self, shards: Collection[int], reason: str) -> None:
         """Another node owns these shards: decides and writes nothing about their runs any more, and stops their
@@ -164,7 +164,7 @@ class Core:
             log.warning("shards were lost", shards=ranges(lost), reason=reason)
             self.shards.lose(lost)
             self._let_go()
-            self.other_nodes.sort_out(self.coordinator.put)
+            self.other_nodes.release_held(self.coordinator.put)
 
     def doubt(self, shards: Collection[int], reason: str) -> None:
         """Another node may own these shards: decides and writes nothing about their runs before the store has said
@@ -248,7 +248,7 @@ class Core:
             await asyncio.wait([quiet], timeout=PATIENCE_S)
         quiet.cancel()
 
-    async def _make_up(self, shards: Sequence[int] | None = None, graceful: bool = False) -> None:
+    async def _recover(self, shards: Sequence[int] | None = None, graceful: bool = False) -> None:
         await self.recovery.recover(shards, graceful)
         await self.inbox.read()
 

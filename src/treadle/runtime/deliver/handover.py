@@ -100,7 +100,7 @@ class Handover:
                     continue
                 told = self._coordinator.decide_now(run, c.StartAttempt(id, token.attempt, self._claims.owner, until))
                 if told is not None:
-                    told.add_done_callback(_looked_at)
+                    told.add_done_callback(_consume_exception)
                     self._claims[attempt] = token.recoveries
                     asked.append((attempt, told))
         self._renew_later()
@@ -147,7 +147,7 @@ class Handover:
             self._executor.stop(*attempt)
 
 
-def _looked_at(told: asyncio.Future[InboxAnswer]) -> None:
+def _consume_exception(told: asyncio.Future[InboxAnswer]) -> None:
     """Consumes the exception, so that asyncio does not warn about it."""
     if not told.cancelled():
         told.exception()

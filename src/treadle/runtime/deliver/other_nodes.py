@@ -99,7 +99,7 @@ class OtherNodes:
         if item.future is not None and not item.future.done():  # also starts waiting for one with the same key
             item.future.set_exception(Moved(item.run))
 
-    def sort_out(self, put: Callable[[Item], None]) -> None:
+    def release_held(self, put: Callable[[Item], None]) -> None:
         """Called when shards have come back from doubt or are lost: reports that were kept back are decided here, or
         dropped."""
         held, self._held = self._held, []
