@@ -139,49 +139,11 @@ RUNTIME_MUTANTS = [
         "if too_early and self._looking is None and",
         "if False and",
     ),
-    # Leases and hand-over
-    bug(
-        "report-is-applied-after-the-shard-was-handed-over",
-        "coordinate/coordinator.py",
-        "if item.epoch and not self.shards.is_current(item.run, item.epoch):",
-        "if False:",
-    ),
-    bug(
-        "tenure-goes-on-although-another-node-had-the-shard",
-        "coordinate/shards.py",
-        "if before is None or fence.epoch - before.epoch not in (0, 1):",
-        "if before is None:",
-    ),
-    bug(
-        "reports-kept-back-in-doubt-are-dropped",
-        "deliver/other_nodes.py",
-        "                put(item)\n",
-        "                pass\n",
-    ),
-    bug(
-        "work-in-hand-stops-at-a-hand-over",
-        "deliver/core.py",
-        "        settle = self.handover.claim(shards)\n",
-        "        settle = self.handover.claim(())\n",
-    ),
     # Claims
     bug(
         "claim-that-ran-out-is-not-noticed",
         "queue/offers.py",
         "        self._coordinator.tell(run, c.LoseWorker(token, expired.attempt, expired.recovery))\n",
         "",
-    ),
-    bug(
-        "result-of-claimed-work-does-not-say-who-did-it",
-        "queue/claimant.py",
-        "entry.post(replace(command, worker=entry.claimed.holder))",
-        "entry.post(command)",
-    ),
-    bug(
-        "work-whose-claim-was-lost-goes-on",
-        "queue/claimant.py",
-        '                log.warning("lost a claim", run=claim.run, visit=claim.token)\n'
-        "                self._forget(entry)\n",
-        '                log.warning("lost a claim", run=claim.run, visit=claim.token)\n',
     ),
 ]
