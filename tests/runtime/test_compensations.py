@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -105,3 +106,24 @@ async def test_a_retry_of_the_run_is_refused_with_what_can_be_done_instead() -> 
         await run.wait(10)
         with pytest.raises(CommandRefused, match=f"treadle runs compensations {run.id}` .* --retry or --skip"):
             await run.retry()
+
+
+@on_loop
+async def test_the_reason_of_a_failure_is_told_however_much_was_undone_after_it() -> None:
+    shop = Shop()
+    stops = [f"stop{number}" for number in range(40)]
+    undo = {"action": {"kind": "python", "function": "undo"}, "input_mapping": {"what": "$.output.ticket"}}
+    nodes: dict[str, Any] = {
+        stop: {"action": {"kind": "python", "function": "book"}, "input": {"what": stop}, "compensate": undo}
+        for stop in stops
+    }
+    nodes["pay"] = {"action": {"kind": "python", "function": "break"}}
+    edges = [{"from": a, "to": b} for a, b in pairwise([*stops, "pay"])]
+    tour = load_value({"workflow": "tour", "nodes": nodes, "transitions": edges}).require()
+    async with Engine(":memory:", functions=shop.functions()) as engine:
+        ended = await (await engine.start(tour)).wait(20)
+        assert ended.status is RunStatus.COMPENSATED
+        assert shop.undone == stops[::-1]
+        assert ended.error is not None
+        assert "no money" in ended.error.message
+        assert "ValueError: no money" in (ended.traceback or "")

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from treadle.display.views import TimelineView
 
 Json = Any
+PAGE, LOOKED_BACK_MAX = 100, 10_000
+"""Events read at a time, and in all, to find out why a run has ended: undoing a long saga comes after its failure."""
 
 
 class Run:
@@ -134,15 +136,20 @@ class Run:
     async def _ended(self, last: News) -> Ended:
         if isinstance(last.last, e.RunCompleted):
             return Ended(self.id, last.status, last.last.output)
-        output, error, told = None, None, None
-        for event in await patiently(lambda: self.history(max(last.seq - 50, 0))):
-            if isinstance(event, e.RunCompleted):
-                output = event.output
-            elif isinstance(event, e.RunFailed | e.RunTimedOut):
-                error = event.error
-            elif isinstance(event, e.TokenFailed) and event.error.traceback is not None:
-                told = event.error.traceback  # the last one: what the run has failed for
-        return Ended(self.id, last.status, output, error, told if error is not None else None)
+        if last.status is RunStatus.CANCELLED:
+            return Ended(self.id, last.status, None)
+        error, traceback, seq = None, None, last.seq
+        while seq > 0 and (error is None or traceback is None) and last.seq - seq < LOOKED_BACK_MAX:
+            begin = max(seq - PAGE, 0)
+            for event in reversed(await patiently(partial(self.history, begin, seq - begin))):
+                if isinstance(event, e.RunCompleted):
+                    return Ended(self.id, last.status, event.output)
+                if isinstance(event, e.RunFailed | e.RunTimedOut):
+                    error = error or event.error
+                elif error is not None and isinstance(event, e.TokenFailed):  # before the run failed: the reason
+                    traceback = traceback or event.error.traceback
+            seq = begin
+        return Ended(self.id, last.status, None, error, traceback)
 
     async def timeline(self) -> TimelineView:
         """Its visits over time, as a picture in a notebook."""

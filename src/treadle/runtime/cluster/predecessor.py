@@ -1,6 +1,6 @@
 """Proof that a process is dead: a node describes its own process, and another node on the same machine checks it.
 
-Owns the text in `Node.process`: host, boot, pid namespace, pid and start time, which tell a process from every other
+Owns the text in `Member.process`: host, boot, pid namespace, pid and start time, which tell a process from every other
 that this machine has run. Promises to call a process dead only when the operating system says so. For another machine,
 after another boot, in another namespace or without /proc nothing is proved, and the lease has to run out. A wrong proof
 (two machines restored from one snapshot, under one host name) breaks nothing: every write is fenced. Must not know
@@ -19,7 +19,7 @@ ENDED = "ZX"
 
 
 def this_process() -> str:
-    """The text for `Node.process`; empty if the operating system does not tell."""
+    """The text for `Member.process`; empty if the operating system does not tell."""
     try:
         return " ".join((*_machine(), str(os.getpid()), _start(os.getpid())))
     except (OSError, ValueError):

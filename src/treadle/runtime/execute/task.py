@@ -7,7 +7,7 @@
 Owns the semantics of tasks and steps (1.3) and the first two levels of failure (2.6). Promises:
  1. `run_task` is a plain generator without I/O, clock or randomness: it yields `Invoke` or `Pause` and is
     sent the answer. So it runs on a virtual clock and under asyncio alike; closing it abandons the attempt.
- 2. Every end is an `TaskOutcome`; nothing an author writes or an action does makes it raise.
+ 2. Every end is a `TaskOutcome`; nothing an author writes or an action does makes it raise.
  3. A failed attempt asks nothing of its run: requests of discarded and failed tries are dropped.
  4. Nothing it was given is changed, and its output shares nothing with what it was given.
 
