@@ -1,5 +1,5 @@
-"""Answers to visits: task results, lost workers, callbacks (2.7, 2.16 "Answers"). Those of people are in `on_gate`, those
-of children in `on_child`.
+"""Answers to visits: task results, lost workers, callbacks (2.7, 2.16 "Answers"). Those of people are in `on_gate`,
+those of children in `on_child`.
 
 Every answer is checked against the visit's attempt before it means anything. The same answer again is accepted
 without effect; another one, or one that comes too late, is refused or recorded as ignored, never applied.

@@ -135,7 +135,7 @@ class Client:
         CommandRefused for an input against the schema or an unknown workflow."""
     @staticmethod
     def new_run_id() -> str:
-        """An id nobody has: for whoever wants to know it before the run is started."""
+        """An id that no run has: for callers that need to know it before they start the run."""
     def run(self, run_id: str) -> Run:
         """A handle on a run that exists."""
     def find_run(self, text: str) -> Run:

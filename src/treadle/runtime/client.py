@@ -155,7 +155,7 @@ class Client:
 
     @staticmethod
     def new_run_id() -> str:
-        """An id nobody has: for whoever wants to know it before the run is started."""
+        """An id that no run has: for callers that need to know it before they start the run."""
         return str(uuid_utils.uuid7())
 
     def run(self, run_id: str) -> Run:

@@ -44,5 +44,5 @@ def workshop(registry: Registry, clock: Clock, settings: EngineSettings, name: s
 
 
 def executing(shop: Workshop, settings: EngineSettings, name: str) -> Callable[[Report], LocalExecutor]:
-    """An executor in that workshop, for whoever takes its reports."""
+    """Makes executors of that workshop, each for one receiver of reports."""
     return lambda report: LocalExecutor(shop, report, name=name, queues=settings.queues)

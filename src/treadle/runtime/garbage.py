@@ -1,4 +1,4 @@
-"""What the garbage collector of an engine's process has to walk through.
+"""The garbage collector of an engine's process: how often it runs, and over which objects.
 
 A step makes some dozen objects that reference counting frees, and a thousand runs in flight are some ten thousand that
 live for a while: to the collector both look like a leak to be looked for, again and again, in everything that was ever

@@ -32,7 +32,7 @@ class VisitChoice(NamedTuple):
     place: ValuePlace
     visit: int | None
     within: ObservedRun | None
-    """The run a step names by `run:`; None: the run under test, or whoever has the node."""
+    """The run a step names by `run:`; None: the run under test, or the run that has the node."""
 
 
 Fits = Callable[[Chosen], bool]

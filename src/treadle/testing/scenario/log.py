@@ -1,5 +1,4 @@
-"""A history as a compact, aligned table: one line per event, for the eye of whoever has to find out what
-happened.
+"""A history as a compact, aligned table for people who have to find out what happened: one line per event.
 
 Owns the columns (number, virtual time, type, visit, path, what matters) and the legend. Promises plain text;
 colour is added by `coloured`, which a terminal asks for. Must not interpret: what it shows is what was

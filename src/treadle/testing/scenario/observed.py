@@ -1,4 +1,4 @@
-"""What an expectation may look at: the runs of a world, by name, and the visits an address means in them.
+"""The view of an expectation: the runs of a world, by name, and the visits an address means in them.
 
 Owns the rule by which a node ref finds its run (docs/reference/scenarios.md, Addresses). Must not compare anything,
 nor change the world.

@@ -1,4 +1,4 @@
-"""What a failed scenario says: the expectation, what happened instead, and the histories it happened in.
+"""The report of a failed scenario: the expectation, what happened instead, and the histories it happened in.
 
 Owns the words of a failure. Promises plain text that fits a pull request; `paint` adds colour where a
 terminal is looking.
