@@ -1,4 +1,4 @@
-"""L1, pure: expressions of authors, compiled once and evaluated often.
+"""Pure: expressions of authors, compiled once and evaluated often.
 
 A package of its own because both `language` (checks at deploy) and `graph` (compilation) need it. Everything here is a
 function of its arguments: compiling raises `ExpressionError`, evaluating never changes the data it reads.

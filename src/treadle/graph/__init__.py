@@ -1,1 +1,1 @@
-"""L1, pure: definition → ExecutionGraph. Everything the kernel looks up while deciding is computed here, once."""
+"""Pure: definition → ExecutionGraph. Everything the kernel looks up while deciding is computed here, once."""

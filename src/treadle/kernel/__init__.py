@@ -1,1 +1,1 @@
-"""L1, pure: everything that decides. No I/O, clock, randomness or logging; `decide` is a function of its arguments."""
+"""Pure: everything that decides. No I/O, clock, randomness or logging; `decide` is a function of its arguments."""

@@ -1,4 +1,4 @@
-"""L1, pure: the definition an author writes → a checked, canonical `Workflow`.
+"""Pure: the definition an author writes → a checked, canonical `Workflow`.
 
 load        the door: text, file or value in, `Loaded` out
 text        YAML and JSON with positions, hostile documents refused

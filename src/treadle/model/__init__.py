@@ -1,2 +1,2 @@
-"""L0: the words of the project, as data that every other package shares. No behaviour beyond invariants, no imports of
+"""The words of the project, as data that every other package shares. No behaviour beyond invariants, no imports of
 ours."""

@@ -1,1 +1,1 @@
-"""Layer 2: carries out the decisions of the kernel. Clocks, threads and the network are used here and nowhere below."""
+"""Carries out the decisions of the kernel. Clocks, threads and the network are used here and nowhere below."""

@@ -1,1 +1,1 @@
-"""L1, storage of runs: one port of domain verbs, one package per store. A store keeps facts and knows no rules."""
+"""Storage of runs: one port of domain verbs, one package per store. A store keeps facts and knows no rules."""
