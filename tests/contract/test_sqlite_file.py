@@ -192,13 +192,25 @@ def test_a_backup_replaces_an_old_copy_only_when_the_new_one_is_complete(opened:
     assert target.read_bytes() != old
 
 
+def test_a_backup_replaces_no_other_file(opened: Opener, tmp_path: Path) -> None:
+    script, empty = tmp_path / "trip.py", tmp_path / "empty.db"
+    script.write_text("print('precious')")
+    empty.touch()
+    with pytest.raises(StorePlaceError, match=r"trip\.py.*it is not a Treadle store"):
+        opened().backup(script, overwrite=True)
+    assert script.read_text() == "print('precious')"
+    opened().backup(empty, overwrite=True)
+    assert empty.stat().st_size
+
+
 def test_a_backup_is_not_put_beside_the_log_of_another_file(opened: Opener, tmp_path: Path) -> None:
     target = tmp_path / "copy.db"
-    target.write_bytes(b"old")
+    opened().backup(target)
+    old = target.read_bytes()
     (tmp_path / "copy.db-wal").write_bytes(b"commits of the old file")
     with pytest.raises(StorePlaceError, match=r"copy\.db-wal beside it has commits"):
         opened().backup(target, overwrite=True)
-    assert target.read_bytes() == b"old"
+    assert target.read_bytes() == old
 
 
 def test_a_check_finds_a_torn_run_and_a_damaged_page(opened: Opener, place: Path) -> None:

@@ -90,6 +90,7 @@ class FaultyPlace(MemoryPlace):
     """A store whose commits fail as told; it has happened, or it has not."""
 
     def __init__(self, faults: list[str]) -> None:
+        super().__init__()
         self.store = FaultyStore()
         self.store.faults = faults
 

@@ -28,7 +28,7 @@ async def an_unreadable_run(place: Path) -> RunId:
 
 @on_loop
 async def test_it_is_refused_and_not_read_again_for_a_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place, moment, read = tmp_path / "t.db", 100.0, 0
+    place, read = tmp_path / "t.db", 0
     real = SqliteStore.history
 
     async def history(store: SqliteStore, run: RunId, after: int = 0, limit: int | None = None) -> list[Event]:
@@ -37,14 +37,15 @@ async def test_it_is_refused_and_not_read_again_for_a_moment(tmp_path: Path, mon
         return await real(store, run, after, limit)
 
     run = await an_unreadable_run(place)
-    monkeypatch.setattr(loading, "monotonic", lambda: moment)
+    monkeypatch.setattr(loading, "UNREADABLE_S", 600.0)
     async with Engine(place) as engine:
         monkeypatch.setattr(SqliteStore, "history", history)
         for _ in range(3):
             with pytest.raises(CommandRefused, match=f"{run} cannot be read.*treadle fsck"):
                 await engine.complete_gate(run, TokenId(1), {"ok": True})
         assert read == 1, "it was read for everybody who asked"
-        moment += loading.UNREADABLE_S
+        remembered = engine._core.coordinator._loading._unreadable
+        remembered.update({unreadable: (0.0, why) for unreadable, (_until, why) in remembered.items()})
         with pytest.raises(CommandRefused, match="cannot be read"):
             await engine.complete_gate(run, TokenId(1), {"ok": True})
         assert read == 2, "it was not looked at again: somebody may have mended it"

@@ -16,7 +16,7 @@ from treadle.model.states import RUN_ENDED
 @pytest.fixture(autouse=True)
 def _few_are_a_crowd(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(world, "CROWD", 3)
-    monkeypatch.setattr(world, "STEPS_MAX", 2_500)
+    monkeypatch.setattr(world, "STEPS_MAX", 1_000)
 
 
 def made(seed: int) -> World:

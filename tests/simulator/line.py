@@ -23,7 +23,7 @@ STALL_MS = (50, 3 * LEASE_MS)
 SLOW, SLOW_MS = 0.2, 2
 """How many ways to the store and back take time, and how much at most."""
 VERBS = (
-    *("history", "find_runs", "find_gates", "outbox", "timers", "lease", "release", "submit", "answer", "inbox"),
+    *("history", "find_runs", "find_gates", "outbox", "timers", "release", "submit", "answer", "inbox"),
     *("put_document", "put_blob", "get_blob", "beside", "forget"),
     *("beat", "leave", "standing", "backlog", "bury", "seals"),
     *("claim", "renew", "give_back", "give_back_strays", "drop_offers", "expired_claims"),
@@ -46,7 +46,8 @@ class Line:
     async def commit(self, batch: Batch, *fences: Fence) -> list[OutboxRow]:
         await self._travel("unknown_lost", 1.0)
         if self._world.faults.happens("stall", 0.5):
-            await asyncio.sleep(self._world.draw.between(*STALL_MS) / 1_000)  # it arrives after its lease has run out
+            self._host.stand_still(self._world.draw.between(*STALL_MS))
+            await asyncio.sleep(0)  # the batch arrives when the machine goes on, perhaps after its lease has run out
         try:
             rows: list[OutboxRow] = self._ask(self._store.commit, batch, *fences)
         except StoreConflict as conflict:
@@ -55,6 +56,14 @@ class Line:
         self._world.witness(self._host, batch, fences)
         await self._travel("unknown_done", 1.0)
         return rows
+
+    async def lease(self, shard: int, *arguments: Any, **named: Any) -> Fence | None:
+        await self._travel("unknown_lost", MUTE)
+        fence: Fence | None = self._ask(self._store.lease, shard, *arguments, **named)
+        if fence is not None:
+            self._world.epochs[shard] = fence.epoch
+        await self._travel("unknown_done", MUTE)
+        return fence
 
     async def documents(self, *arguments: Any) -> list[StoredDocument]:
         """Nothing is deployed after a world has begun, so each question is put to the store once."""

@@ -81,6 +81,8 @@ class Process(Host):
         self.boot(self._main)
 
     def about_to_step(self) -> bool:
+        if self.stalled_until > self.schedule.time():
+            return False
         if self.world.faults.calm:
             return True
         self._steps_to_fault -= 1
@@ -95,7 +97,7 @@ class Process(Host):
             world.outside.loop.call_later(draw.between(*DOWN_MS) / 1_000, self.come_back)  # type: ignore[union-attr]
             return False
         if faults.happens("stall", 0.02 * FAULT_EVERY):
-            self.stalled_until = world.schedule.time() + draw.between(*STALL_MS) / 1_000
+            self.stand_still(draw.between(*STALL_MS))
             return False
         return True
 
@@ -166,7 +168,8 @@ class Engine(Process):
     async def _own(self, core: Core, line: Line, clock: Clock) -> None:
         owner = self.owner
         await core.open()
-        fence = await line.lease(SHARD, owner, clock.now(), FOREVER_MS, evict=True)  # type: ignore[attr-defined]
+        fence = await line.lease(SHARD, owner, clock.now(), FOREVER_MS, evict=True)
+        assert fence is not None, "an evicting lease is always given"
         await core.gain(fence)
         self.commander = Direct(core, lambda: None)
 

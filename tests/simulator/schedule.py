@@ -58,6 +58,10 @@ class Host:
         self.schedule.fallen.append(self.loop)
         self.loop = None
 
+    def stand_still(self, ms: int) -> None:
+        """Does nothing for so long, then goes on as if nothing had happened."""
+        self.stalled_until = self.schedule.time() + ms / 1_000
+
     def about_to_step(self) -> bool:
         """Asked before every callback; False: it has died or stands still instead."""
         return True

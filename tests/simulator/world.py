@@ -83,6 +83,8 @@ class World:
             assert graph is not None
             self._ask("put_document", KIND, workflow.workflow, graph.hash, as_document(workflow))
         self.documents: dict[tuple[Any, ...], list[StoredDocument]] = {}
+        self.epochs: dict[int, int] = {}
+        """The newest lease of each shard that the store has given."""
         self.hub = Hub()
         self.auditor = Auditor(self.catalog)
         self.causes: dict[int, tuple[Any, Command, list[Effect]]] = {}
@@ -163,6 +165,9 @@ class World:
                 if commit.events and isinstance(commit.events[0], RunStarted):
                     self.runs.append(commit.run)
                 shard = shard_of(commit.run, self.plan.shards)
+                if by_shard[shard].epoch < self.epochs[shard]:
+                    text = f"{by_shard[shard]} has written, and epoch {self.epochs[shard]} of its shard is given away"
+                    raise Violation(commit.run, "fence", text)
                 self.auditor.committed(commit, cause, by_shard[shard], self.schedule.now + AHEAD_MS, shard, effects)
                 self.coverage.committed(commit, self.state(commit.run).graph.definition)
                 self._compare(host, commit.run)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.unit.testing.histories import begun, completed, created, read, started
 from treadle.model import events as e
+from treadle.model.errors import Error
 from treadle.model.ids import GroupId, TokenId
 from treadle.model.states import Waiting
 from treadle.testing.scenario.log import detail, render, short_type
@@ -42,6 +43,15 @@ def test_columns_are_aligned_and_an_event_is_one_line() -> None:
 def test_a_long_detail_does_not_break_the_table() -> None:
     lines = render(read(started(), created(1, "ask"), completed(1, {"text": "x" * 5_000})), 0)
     assert max(map(len, lines)) < 200
+    assert lines[3].endswith("…"), "a cut is marked"
+
+
+def test_nothing_is_cut_that_is_not_asked_for_and_never_an_error() -> None:
+    error = Error("TASK_FAILED", "y" * 5_000)
+    failed = read(started(), created(1, "ask"), *begun(1), e.TokenFailed(0, 0, TokenId(1), error))
+    assert "y" * 5_000 in render(failed, 0)[-1]
+    whole = render(read(started(), created(1, "ask"), completed(1, {"text": "x" * 5_000})), 0, None)
+    assert "x" * 5_000 in whole[3]
 
 
 def test_types_are_short_and_still_apart() -> None:

@@ -107,7 +107,7 @@ def history(
     after: Annotated[int, Parameter(help="Only events after this number.")] = 0,
     limit: Annotated[int | None, Parameter(name=["--limit", "-n"], help="At most this many.")] = None,
     warnings: Annotated[bool, Parameter(help="Only warnings.", negative="")] = False,
-    full: Annotated[bool, Parameter(help="With the tracebacks of failed attempts.", negative="")] = False,
+    full: Annotated[bool, Parameter(help="Cut nothing; add tracebacks of failed attempts.", negative="")] = False,
     store: StoreOption = None,
     output: OutputOption = None,
 ) -> int:

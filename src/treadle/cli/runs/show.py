@@ -117,7 +117,7 @@ def _visit(visit: Any, turns: Mapping[str, str], now: int, *, paused: bool) -> d
 
 
 async def show_history(run: Run, out: Out, after: int, limit: int | None, warnings: bool, full: bool = False) -> int:
-    """Shows events, read a page at a time. `full`: failed attempts with their tracebacks."""
+    """Shows events, read a page at a time. `full`: nothing is cut, failed attempts have their tracebacks."""
     await run.info()  # refuses an unknown run, whose history would look like an empty one
     events: list[Event] = []
     left = limit if limit is not None else sys.maxsize
@@ -140,7 +140,7 @@ async def show_history(run: Run, out: Out, after: int, limit: int | None, warnin
 async def _show_text(run: Run, events: list[Event], full: bool) -> None:
     from rich.text import Text
 
-    from treadle.testing.scenario.log import render
+    from treadle.testing.scenario.log import DETAIL_MAX, render
     from treadle.testing.scenario.report import paint
     from treadle.testing.world.projection import Projection
 
@@ -150,7 +150,7 @@ async def _show_text(run: Run, events: list[Event], full: bool) -> None:
     reading = Projection()
     reading.apply(await run.history(0, events[-1].seq))
     began, wanted = reading.events[0].at, {event.seq for event in events}
-    header, *lines = render(reading, began)
+    header, *lines = render(reading, began, DETAIL_MAX if sys.stdout.isatty() and not full else None)
     chosen: list[str] = []
     for event, line in zip(reading.events, lines, strict=True):
         if event.seq in wanted:

@@ -18,12 +18,15 @@ from treadle.errors import StorePlaceError
 from treadle.store.sqlite import private
 from treadle.store.sqlite.connect import connect, migrations
 from treadle.store.sqlite.faults import unavailable
+from treadle.store.sqlite.file_checks import APPLICATION_ID
 from treadle.store.sqlite.place import check_place, filesystem_of
 from treadle.store.sqlite.queries import SQL
 
 PAGES_AT_ONCE = 512
 """Pages between two calls of `progress`: 2 MiB."""
 PROBLEMS_MAX = 100
+SQLITE_MAGIC, APPLICATION_ID_AT, HEADER_BYTES = b"SQLite format 3\0", 68, 72
+"""Where the header of a SQLite file says which program it belongs to."""
 
 Progress = Callable[[int, int], None]
 """(pages left, pages in all)"""
@@ -35,6 +38,7 @@ def backup(path: Path, target: Path, progress: Progress | None, *, overwrite: bo
     check_place(target)
     if target.exists() and not overwrite:
         raise StorePlaceError(str(target), "it exists already", "choose another name, or remove it first")
+    _refuse_other_file(target)
     _refuse_log(target)
     part = target.with_name(target.name + ".part")
     part.unlink(missing_ok=True)
@@ -47,6 +51,17 @@ def backup(path: Path, target: Path, progress: Progress | None, *, overwrite: bo
         raise unavailable(problem, str(target)) from problem
     finally:
         part.unlink(missing_ok=True)
+
+
+def _refuse_other_file(target: Path) -> None:
+    """Only a copy of a store is replaced: a slip in the name must not cost a file. An empty file is no loss."""
+    if not target.exists():
+        return
+    with target.open("rb") as file:
+        head = file.read(HEADER_BYTES)
+    is_store = head.startswith(SQLITE_MAGIC) and int.from_bytes(head[APPLICATION_ID_AT:], "big") == APPLICATION_ID
+    if head and not is_store:
+        raise StorePlaceError(str(target), "it is not a Treadle store", "choose another name")
 
 
 def _refuse_log(target: Path) -> None:

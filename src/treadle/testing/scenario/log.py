@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import msgspec
+
 from treadle.model import events as e
 from treadle.model.ids import TokenId
-from treadle.testing.scenario.comparing import shown
 from treadle.testing.world.projection import Projection
 
 DETAIL_MAX = 100
@@ -30,17 +31,21 @@ _SHORT = {
 }
 
 
-def render(projection: Projection, began: int) -> list[str]:
-    """The lines of one run's history; `began` is the instant called 0 ms."""
+def render(projection: Projection, began: int, detail_max: int | None = DETAIL_MAX) -> list[str]:
+    """The lines of one run's history; `began` is the instant called 0 ms. Details are cut to `detail_max` characters,
+    but for errors: they are what a reader looks for."""
     reading = Projection()
     rows: list[tuple[str, ...]] = [("#", "ms", "event", "visit", "path", "detail")]
     for event in projection.events:
         reading.apply([event])
-        rows.append(_row(event, reading, began))
+        rows.append(_row(event, reading, began, detail_max))
     return _aligned(rows)
 
 
-def _row(event: e.Event, reading: Projection, began: int) -> tuple[str, ...]:
+def _row(event: e.Event, reading: Projection, began: int, detail_max: int | None) -> tuple[str, ...]:
+    text = detail(event)
+    if detail_max is not None and len(text) > detail_max and not hasattr(event, "error"):
+        text = f"{text[: detail_max - 1]}…"
     visit = reading.visits.get(getattr(event, "token", None) or TokenId(0))
     return (
         str(event.seq),
@@ -48,7 +53,7 @@ def _row(event: e.Event, reading: Projection, began: int) -> tuple[str, ...]:
         short_type(event.type),
         f"{visit.token} {visit}" if visit else "",
         visit.path if visit else "",
-        detail(event)[:DETAIL_MAX],
+        text,
     )
 
 
@@ -74,6 +79,10 @@ def detail(event: e.Event) -> str:
     """What matters about an event beyond its type and visit."""
     teller = _DETAILS.get(type(event))
     return teller(event) if teller else ""
+
+
+def shown(value: Any) -> str:
+    return msgspec.json.encode(value, order="deterministic").decode()
 
 
 def _joined(*parts: str | None) -> str:
