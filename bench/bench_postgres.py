@@ -29,8 +29,10 @@ from treadle.runtime.engine import Engine, EngineSettings
 
 NAME = "postgres"
 LAPS, HERD_LAPS = 11, 5
-LEASE_MS = 5_000
-"""In W6: nobody takes over what a killed engine owned before its lease has run out, so it is a part of the time."""
+LEASE_MS = 60_000
+"""In W6: far longer than the restart may take. A node that starts again on its machine waits for no lease."""
+RESTART_S = 2.0
+"""What W6 may take from the second start to the last run's end."""
 HERDS = (1, 4)
 HERD_RUNS = 1_000
 """Of each engine: more engines have more to do, as a growing installation has."""
@@ -132,10 +134,8 @@ def w6(report: Report, place: Place) -> None:
         repeated = journal.stat().st_size - finished * W2_STEPS
     report.figure(f"W6 finished of {W6_RUNS} runs after SIGKILL", finished, "runs", W6_RUNS)
     report.figure("W6 steps repeated", repeated, "steps")
-    allowed = whole + LEASE_MS / 1e3
-    report.figure(
-        f"W6 restart to done, against uninterrupted and a lease of {LEASE_MS / 1e3:g} s", seconds, "s", allowed
-    )
+    report.figure("W6 uninterrupted", whole, "s")
+    report.figure("W6 restart to done", seconds, "s", RESTART_S)
 
 
 def victim(home: Path, runs: int, dsn: str) -> subprocess.Popen[bytes]:

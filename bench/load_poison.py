@@ -22,9 +22,9 @@ from bench.load_crowd import sleeper
 from treadle.errors import CommandRefused
 from treadle.language import load_value
 from treadle.model.definition import Workflow
-from treadle.runtime.base.logs import log_to_stderr
 from treadle.runtime.engine import Engine
 from treadle.runtime.run import Run
+from treadle.runtime.surroundings.logs import log_to_stderr
 
 NEIGHBOURS, STEPS = 100, 5
 ASKED_EVERY_S = 0.01

@@ -32,7 +32,7 @@ async def main() -> None:
             async with Engine(Path(home) / "treadle.db", settings=settings) as engine:
                 run = await engine.start(load_file(HERE / "judges.yaml"), {"draft": "On looms"})
                 async for event in run.events():
-                    if event.type.startswith("custom."):
+                    if event.type == "token.progress":  # a model's text as it comes
                         print("…", event.data["text"])
                 print((await run.wait()).output)
 

@@ -11,7 +11,7 @@ import structlog
 from hypothesis import HealthCheck, settings
 
 from treadle.kernel import decide
-from treadle.runtime.base import outage
+from treadle.runtime.surroundings import outage
 
 # No deadline: a loaded machine is not a bug. Fresh examples every time, in CI too: a property that holds
 # only for one seed does not hold. A failure prints the blob that reproduces it.
@@ -72,4 +72,13 @@ def dsn() -> Iterator[str]:
     from tests import postgres
 
     with postgres.new_database() as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """`tests.services.Services`: a store behind a service for each test that asks for one."""
+    from tests.services import Services
+
+    with Services(tmp_path_factory.mktemp("services")) as made:
         yield made

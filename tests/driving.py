@@ -7,20 +7,22 @@ what a test finds out about the kernel is true of the kernel.
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Any
 
 import msgspec
 
 from treadle.graph.compile import compile_graph
 from treadle.graph.execution_graph import ExecutionGraph
-from treadle.kernel.decide import decide
+from treadle.kernel.decide import decide, decide_fork
 from treadle.kernel.invariants import violations
 from treadle.kernel.lifecycle import LIVE
+from treadle.kernel.points import Past
 from treadle.kernel.state import RunState, Token
 from treadle.language import load_value
 from treadle.model import commands as c
 from treadle.model import effects as x
-from treadle.model.codec import pack_events
+from treadle.model.codec import pack_events, unpack_events
 from treadle.model.decision import Decision
 from treadle.model.errors import Error
 from treadle.model.events import Event
@@ -50,7 +52,17 @@ class Shelf:
         self._graphs = {graph.workflow_name: graph for graph in graphs}
 
     def lookup(self, name: str, version: int | None) -> ExecutionGraph | None:
-        return self._graphs.get(name)
+        found = self._graphs.get(name)
+        return found.versions.get(version, found) if found is not None and version is not None else found
+
+
+def versions_of(*graphs: ExecutionGraph) -> ExecutionGraph:
+    """These graphs as versions 1, 2, … of one workflow; the first of them."""
+    shelf: dict[int, ExecutionGraph] = {}
+    for number, graph in enumerate(graphs, 1):
+        graph.version, graph.versions = number, shelf
+        shelf[number] = graph
+    return graphs[0]
 
 
 class Outside:
@@ -100,7 +112,6 @@ class Driven:
     """A run and all it has been through."""
 
     def __init__(self, graph: ExecutionGraph, catalog: Shelf | None = None) -> None:
-        self.graph = graph
         self.catalog = catalog or Shelf()
         self.state = RunState(graph)
         self.history: list[Event] = []
@@ -109,6 +120,11 @@ class Driven:
         self.commands: list[tuple[int, c.Command]] = []
         self.outside = Outside()
         self.now = BEGAN
+
+    @property
+    def graph(self) -> ExecutionGraph:
+        """The graph the run goes by: that of another version once it was migrated."""
+        return self.state.graph
 
     def do(self, command: c.Command) -> Decision:
         """One command, now."""
@@ -125,6 +141,26 @@ class Driven:
         for effect in decision.effects:
             self.outside.hear(effect)
         return decision
+
+    @property
+    def ends(self) -> list[int]:
+        """The sequence numbers at which its decisions end."""
+        counts = [len(unpack_events(block)) for block in self.blocks]
+        return sorted(set(accumulate(counts)) - {0})
+
+    def fork(self, run: RunId, **asked: Any) -> tuple[Driven, Decision]:
+        """A fork of this run, and how it began."""
+        forked = Driven(self.graph, self.catalog)
+        forked.now = self.now
+        history = [event for block in self.blocks for event in unpack_events(block)]
+        command = c.ForkRun(run, origin=self.state.run, **asked)
+        past = Past(history, self.ends)
+        decision = decide_fork(self.graph, forked.state, command, past, forked.now, self.catalog)
+        forked.history.extend(decision.events)
+        forked.blocks.append(pack_events(decision.events))
+        for effect in decision.effects:
+            forked.outside.hear(effect)
+        return forked, decision
 
     def start(self, input: Json = None, **given: Any) -> Driven:
         """Start the run; for chaining."""

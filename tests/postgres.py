@@ -70,9 +70,9 @@ class Database:
         """A store with nothing in it."""
         await run_all(
             self.dsn,
-            "TRUNCATE runs, run_keys, tags, history, outbox, timers, gates, requests, documents, blobs, leases, nodes, "
-            "work, meters "
-            "RESTART IDENTITY",
+            "TRUNCATE runs, run_keys, batch_items, tags, history, outbox, timers, gates, requests, documents, blobs, "
+            "leases, nodes, work, meters, log_entries, log_heads, notes, forgets, entities, addresses, moves, "
+            "positions RESTART IDENTITY",
         )
         way_to(self.dsn).witness.forget()
         return await PostgresStore.open(self.dsn, payload_max=payload_max, connections_max=4)

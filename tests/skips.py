@@ -19,11 +19,13 @@ EXPECTED: dict[str, str] = {
     r"older servers read them inside the index": "a test of newer servers",
     r"this server asks for passwords": "somebody else's server, named by TREADLE_TEST_POSTGRES",
     r"pgbouncer is not installed": "an optional program",
+    r"no node here": "JavaScript is an optional program",
     r"no sandbox here": "an optional program, and kernels that forbid it",
     r"the probes are written in Python": "a sandbox without the system's Python",
     r"only root could be root": "a test of what root must not do",
     r"this machine lets nobody mount": "containers without the right to mount",
     r"it reaches into the kernel": "the compiled kernel has no inside",
+    r"no (node|perl|curl) here": "programs of examples in other languages are optional",
 }
 """What a reason begins with → why it is all right."""
 

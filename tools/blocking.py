@@ -15,8 +15,35 @@ from pathlib import Path
 
 RUNTIME = Path(__file__).resolve().parents[1] / "src" / "treadle" / "runtime"
 STUB = RUNTIME / "blocking_types.pyi"
-CLASSES = (("run", "Run"), ("client", "Client"), ("engine", "Engine"))
-HEAD = '"""Written by tools/blocking.py: the blocking faces of Run, Client and Engine. Do not edit."""\n'
+CLASSES = (
+    ("run", "Run"),
+    ("service/entities", "Entities"),
+    ("access/keys", "Keys"),
+    ("access/secrets", "Secrets"),
+    ("service/hooks", "Hooks"),
+    ("service/subscriptions", "Subscriptions"),
+    ("client", "Client"),
+    ("engine", "Engine"),
+)
+PARTS = {
+    "Run": (
+        ("gate_commands", "GateCommands"),
+        ("view/looking", "Looking"),
+        ("undoing", "Undoing"),
+        ("changing", "Changing"),
+    ),
+    "Client": (
+        ("service_face", "ServiceFace"),
+        ("people_face", "PeopleFace"),
+        ("many_runs", "ManyRuns"),
+        ("migrating", "Migrating"),
+        ("workflow_face", "WorkflowFace"),
+        ("schedule_face", "ScheduleFace"),
+        ("run_queue_face", "RunQueueFace"),
+    ),
+}
+"""Classes from which one of these has some of its methods."""
+HEAD = '"""Written by tools/blocking.py: the blocking faces of engines and clients. Do not edit."""\n'
 CONTEXT = {
     "Client": ["def __enter__(self) -> Self: ...", "def __exit__(self, *_exception: object) -> None: ...",
                "def close(self) -> None: ..."],
@@ -37,7 +64,7 @@ class Module:
                     self.homes[alias.asname or alias.name] = f"from {node.module} import {shown}"
         for node in self.tree.body:
             for name_ in _defined(node):
-                self.homes[name_] = f"from treadle.runtime.{name} import {name_}"
+                self.homes[name_] = f"from treadle.runtime.{name.replace('/', '.')} import {name_}"
 
     def class_(self, name: str) -> ast.ClassDef:
         return next(node for node in self.tree.body if isinstance(node, ast.ClassDef) and node.name == name)
@@ -58,13 +85,19 @@ def written() -> str:
     for file, name in CLASSES:
         module = Module(file)
         node = module.class_(name)
-        lines = [*_members(node), *CONTEXT.get(name, [])]
+        homes = dict(module.homes)
+        lines = _members(node)
+        for part_file, part_name in PARTS.get(name, ()):
+            other = Module(part_file)
+            lines += [line for line in _members(other.class_(part_name))[1:] if line not in lines]
+            homes = {**other.homes, **homes}
+        lines += CONTEXT.get(name, [])
         above = "(Client)" if name == "Engine" else ""
         part = f"class {name}{above}:\n" + "\n".join(_indented(line) for line in lines) + "\n"
         part += "\n\n" + _open(node) if name == "Engine" else ""
         parts.append(part)
         used = {each.id for each in ast.walk(ast.parse(part)) if isinstance(each, ast.Name)}
-        imports = {each: home for each, home in module.homes.items() if each in used - own} | imports
+        imports = {each: home for each, home in homes.items() if each in used - own} | imports
     return _formatted(HEAD + "\n" + "\n".join(sorted(imports.values())) + "\n\n" + "\n\n".join(parts))
 
 
@@ -72,7 +105,8 @@ def _members(node: ast.ClassDef) -> list[str]:
     found = [f'"""`treadle.runtime.{_module_of(node.name)}.{node.name}`, whose methods wait."""']
     for member in node.body:
         if isinstance(member, ast.AnnAssign):
-            found.append(ast.unparse(member))
+            if not getattr(member.target, "id", "_").startswith("_"):
+                found.append(ast.unparse(member))
         elif isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef) and not member.name.startswith("_"):
             found.append(_function(member, member.name))
     return found
@@ -97,7 +131,8 @@ def _open(engine: ast.ClassDef) -> str:
 
 
 def _module_of(name: str) -> str:
-    return next(module for module, each in CLASSES if each == name)
+    every = (*CLASSES, *(part for parts in PARTS.values() for part in parts))
+    return next(module.replace("/", ".") for module, each in every if each == name)
 
 
 def _indented(text: str) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 from cyclopts import App
 
 from treadle.cli.frame.exits import CODES
+from treadle.cli.frame.options import NOT_OVER_HTTP
 from treadle.cli.main import VERBS, app
 from treadle.project.settings import SETTINGS
 
@@ -38,28 +39,49 @@ file, any number of them share a database; every other process may read it and s
 it, `run`, `dev` and `engine` do; every other verb leaves its request in the store, where the next engine finds it.
 """
 
+SERVED = """\
+## Asking a service
+
+`--server URL`, anywhere on the line, or `TREADLE_SERVER` asks a service (`treadle serve`) instead of a store, with the
+key in `TREADLE_KEY`. What a verb prints is the same either way. The service knows who asks by the key: `--by` may be
+left out, and a name that is not the key's is refused. An admin's key does what `--force` does. Functions that a
+definition names are looked for where the service's engines are. A service makes the trigger of a run itself
+(`run --trigger` is refused). These verbs refuse `--server`:
+"""
+
 FIELDS = {
     "a run": "`run`, `workflow`, `version`, `status`, `seq` (of its last event), `started`, `changed`, `ended` (null "
-    "while it goes on), `key`, `tags`, `entity`, `parent`",
+    "while it goes on), `key`, `tags`, `entity` (TYPE/ID), `parent`, `number` (in the order of creation)",
     "a gate": "`gate` (RUN/VISIT), `run`, `visit`, `node`, `workflow`, `opened`, `title`, `assign`, `due`, "
-    "`claimed_by`, `can` (what somebody may do; a run that is out of time is a gate too, its visit is 0)",
+    "`claimed_by`, `escalated` (to whom), `reminded`, `commented`, `answered` (how often each), `can` "
+    "(what somebody may do; a run that is out of time is a gate too, its visit is 0)",
     "a node": "`node` (its name), `owner` (this life of it), `coordinates`, `queues` (null: all), `shards`, `since`, "
-    "`beat`, `silent_ms`, `requests`, `timers_due`, `oldest_ms`, `lacks` (by queue: what work there would need)",
+    "`beat`, `silent_ms`, `requests`, `timers_due`, `oldest_ms`, `oldest_timer_ms`, `lacks` (by queue: what work there "
+    "would need)",
+    "a kept request": "`id`, `run`, `command`, `asked`, `status` (waiting, done, refused), `by`, `workflow` (of a "
+    "start), `kind` and `reason` (of a refusal)",
     "a queue": "`queue` (empty: the engines' own), `waiting`, `claimed`, `held` (of paused runs), `oldest_ms`, "
-    "`workers`, `rules`, `lacks` (by worker)",
+    "`workers`, `rules`, `lacks` (by worker), `outside` (workers over HTTP)",
 }
 """What lists have in JSON; tests/cli compares."""
 
 
 def page() -> str:
     """The whole page."""
-    parts = [HEAD, *_fields(), "## Exit codes\n", *_codes(), "\n## Settings\n", *_settings()]
+    parts = [HEAD, *_fields(), *_remote(), "## Exit codes\n", *_codes(), "\n## Settings\n", *_settings()]
     for title in dict.fromkeys(str(group.name) for _name, _place, group, _help in VERBS):
         parts.append(f"\n## {title}\n")
         for name, _place, group, _help in VERBS:
             if group.name == title:
                 parts += _verb(app[name], f"treadle {name}")
     return "\n".join(parts).rstrip() + "\n"
+
+
+def _remote() -> Iterator[str]:
+    yield SERVED
+    yield "| verb | why it needs the store |\n| --- | --- |"
+    yield from (f"| `{verb}` | {why} |" for verb, why in NOT_OVER_HTTP.items())
+    yield ""
 
 
 def _fields() -> Iterator[str]:

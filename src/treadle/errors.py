@@ -13,6 +13,7 @@
     ├── StoreDamaged           what a store has kept is not what was written; other runs are not affected
     ├── StorePlaceError        a store cannot be kept where it was asked to be
     │   └── MoveRefused        it can be used, but not be moved like this
+    ├── PositionGone           events behind a position of a stream were forgotten and cannot be followed
     ├── EngineStopped          an engine that was asked something has stopped
     ├── OwnedElsewhere         another process coordinates this store
     ├── CommandRefused         a run refused what it was asked; `kind` says why
@@ -25,6 +26,10 @@ What goes wrong *inside a run* is not an exception: it is an event, and the kern
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from treadle.model.errors import FieldProblem
 
 
 class TreadleError(Exception):
@@ -124,6 +129,11 @@ class StoreDamaged(TreadleError):
         self.run = run
 
 
+class PositionGone(TreadleError):
+    """A position in the stream of all events cannot be continued: what comes behind it is not kept any more, or the
+    store is another one. Begin at the beginning, or now."""
+
+
 class StorePlaceError(TreadleError):
     """A store cannot be kept at `path`: what is wrong there, and what to do about it."""
 
@@ -141,11 +151,13 @@ class MoveRefused(StorePlaceError):
 
 class EngineStopped(TreadleError):
     """The engine has stopped or lost its store before it could answer; whether the command counts is unknown. `run`: a
-    start is kept, and this is the id the run will have."""
+    start is kept, and this is the id the run will have. `request`: the command is kept under this id, and
+    `Client.request(id)` says what became of it."""
 
-    def __init__(self, message: str, *, run: str | None = None) -> None:
+    def __init__(self, message: str, *, run: str | None = None, request: str | None = None) -> None:
         super().__init__(message)
         self.run = run
+        self.request = request
 
 
 class OwnedElsewhere(TreadleError):
@@ -160,10 +172,12 @@ class OwnedElsewhere(TreadleError):
 class CommandRefused(TreadleError):
     """A run refused a command. Nothing has changed."""
 
-    def __init__(self, kind: str, message: str) -> None:
+    def __init__(self, kind: str, message: str, problems: Sequence[FieldProblem] = ()) -> None:
         super().__init__(f"{kind}: {message}")
         self.kind = kind
         self.message = message
+        self.problems = tuple(problems)
+        """Of SCHEMA: every field that is wrong, if they are known one by one."""
 
 
 class ScenarioError(TreadleError):

@@ -1,6 +1,6 @@
 """Names for authors of functions and of kinds of action: failing on purpose, the current attempt, the protocol."""
 
-from treadle.actions.current import CurrentAttempt, current_attempt
+from treadle.actions.current import CurrentAttempt, current_attempt, spend
 from treadle.actions.failure import Retryable, TaskFailure
 from treadle.actions.protocol import ActionKind, AttemptFacts, Call, Done, Failed, Later, Reply, Work, failed
 from treadle.actions.registry import Registry
@@ -20,4 +20,5 @@ __all__ = [
     "Work",
     "current_attempt",
     "failed",
+    "spend",
 ]

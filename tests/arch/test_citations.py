@@ -1,6 +1,6 @@
 """Every rule that a comment, a docstring, a message or a page cites by number is a heading of the documentation.
 
-    2.5, 1.10, 6.2      a section of docs/reference/definition.md or docs/reference/execution.md
+    2.5, 1.10, 6.2      a section of definition.md, execution.md or http.md in docs/reference
     A7                  an addition that the patterns need, in section 4.1 of docs/reference/execution.md
     WCP-9               a row of docs/reference/patterns.md
     W2                  a row of the workloads in bench/README.md
@@ -92,7 +92,9 @@ def lines() -> Iterator[Line]:
 
 @functools.cache
 def headings() -> set[str]:
-    pages = [source.text(source.ROOT / "docs" / "reference" / name) for name in ("definition.md", "execution.md")]
+    pages = [
+        source.text(source.ROOT / "docs" / "reference" / name) for name in ("definition.md", "execution.md", "http.md")
+    ]
     return {number for page in pages for number in HEADING.findall(page)}
 
 
@@ -142,7 +144,7 @@ def test_every_citation_leads_to_a_heading() -> None:
     assert not problems, source.report(
         "citations that lead nowhere:",
         problems,
-        "cite a numbered heading of docs/reference/definition.md or execution.md, a decision, or a page by its name",
+        "cite a numbered heading of definition.md, execution.md or http.md, a decision, or a page by its name",
     )
 
 

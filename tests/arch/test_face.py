@@ -17,7 +17,7 @@ from tests.arch.test_docs import PYTHON
 
 PAGE = source.ROOT / "docs" / "reference" / "python-api.md"
 NAMES_MAX = 15
-BESIDE = ("parts", "settings", "kinds", "operating", "testing", "display")
+BESIDE = ("parts", "settings", "kinds", "operating", "testing", "display", "server")
 """Public modules; the page has a table for each."""
 
 # Slow or rarely needed; `import treadle` must not pay for them.

@@ -15,7 +15,9 @@ def words(name: str) -> set[str]:
 
 
 def names(file: source.Path) -> Iterator[tuple[int, str]]:  # type: ignore[name-defined]
-    """Everything the file gives a name to: itself, classes, functions, parameters, variables."""
+    """Everything the file gives a name to: its folders, itself, classes, functions, parameters, variables."""
+    for folder in file.relative_to(source.ROOT).parent.parts:
+        yield 1, folder
     yield 1, file.stem
     for node in ast.walk(source.tree(file)):
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):

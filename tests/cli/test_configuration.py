@@ -79,6 +79,12 @@ def test_a_table_that_does_not_fit_is_a_mistake_of_the_user(tmp_path: Path) -> N
         engine_settings(Configuration({}, {}, tmp_path))
 
 
+def test_a_typo_in_the_rule_of_one_workflow_is_a_mistake_of_the_user(tmp_path: Path) -> None:
+    (tmp_path / "treadle.toml").write_text("[keep.workflows.audit]\nage_m = 9\n")
+    with pytest.raises(SettingsInvalid, match=r"`age_m`.*keep\.workflows"):
+        engine_settings(Configuration({}, {}, tmp_path))
+
+
 def test_what_may_be_confidential_in_settings_is_not_shown() -> None:
     server = {"name": "x", "headers": {"Authorization": "canary"}, "env": {"K": {"secret": "canary"}}, "command": ["a"]}
     shown = masked([server, f"http://user:{'canary'}@host/"])

@@ -49,9 +49,9 @@ nodes:
 
 
 @pytest.fixture(scope="module")
-def owned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+def owned(shared_desk: Shell) -> Iterator[Shell]:
     """A store with workflows, and an engine that coordinates it."""
-    shell = Shell(tmp_path_factory.mktemp("owned"))
+    shell = shared_desk
     texts = {"review": REVIEW, "sleepy": SLEEPY, "signalled": SIGNALLED, "failing": FAILING, "keeping": KEEPING}
     files = [shell.write(f"{name}.yaml", text) for name, text in texts.items()]
     shell("deploy", *files)

@@ -9,6 +9,7 @@ from treadle.cli.runs.gates import _row
 from treadle.cli.runs.show import run_row
 from treadle.model.ids import RunId, TokenId
 from treadle.model.states import RunStatus
+from treadle.runtime.command.kept_requests import RequestRow
 from treadle.runtime.command.presence import NodeRow
 from treadle.runtime.queue.queue_settings import QueueView
 from treadle.store.port import GateRow, RunRow
@@ -24,4 +25,5 @@ def test_every_field_is_written_down_and_no_other() -> None:
     assert written("a run") == run_row(RunRow(RunId("r"), "w", 1, RunStatus.RUNNING, 1)).keys()
     assert written("a gate") == _row(gate).keys()
     assert written("a node") == set(NodeRow.__struct_fields__)
+    assert written("a kept request") - {"waiting", "done", "refused"} == set(RequestRow.__struct_fields__)
     assert written("a queue") == set(QueueView.__struct_fields__)

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-import treadle
+from tests.cli.served import opened
 from tests.cli.shell import Shell
 from tests.cli.test_tables import drawn
 from treadle.cli.frame.exits import OK, REFUSED
-from treadle.cli.main import run_verb
 from treadle.cli.nodes.schedules import COLUMNS, GIVES
 from treadle.cli.screen.output import console, live_console
 from treadle.language import load_text
@@ -21,20 +20,18 @@ NAPPING = load_text("workflow: napping\nnodes:\n  nap: {action: {kind: wait, ms:
 
 
 @pytest.fixture
-def verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+def verb(desk: Shell) -> Any:
     """One verb: its exit code, what it printed, what it said."""
-    monkeypatch.chdir(tmp_path)
 
     def run(*words: str) -> tuple[int, str, str]:
-        code = run_verb(list(words), debug=False)
-        out, err = capsys.readouterr()
-        return code, out, err
+        done = desk.here(*words)
+        return done.returncode, done.stdout, done.stderr
 
     return run
 
 
-def test_a_bare_group_of_verbs_lists_and_a_pause_stops_the_clocks(verb: Any) -> None:
-    with treadle.open("treadle.db") as engine:
+def test_a_bare_group_of_verbs_lists_and_a_pause_stops_the_clocks(desk: Shell, verb: Any) -> None:
+    with opened(desk) as engine:
         run = engine.start(NAPPING)
         assert run.id in verb("runs")[1]
         assert "there are no open gates" in verb("gates")[2]
@@ -46,8 +43,8 @@ def test_a_bare_group_of_verbs_lists_and_a_pause_stops_the_clocks(verb: Any) -> 
         assert "in 0 ms" not in shown
 
 
-def test_a_key_with_another_input_is_refused_and_names_its_run(verb: Any) -> None:
-    with treadle.open("treadle.db") as engine:
+def test_a_key_with_another_input_is_refused_and_names_its_run(desk: Shell, verb: Any) -> None:
+    with opened(desk) as engine:
         engine.deploy(NAPPING)
         code, first, _ = verb("run", "napping", "--no-wait", "--key", "k", "--input", '{"n": 1}')
         assert verb("run", "napping", "--no-wait", "--key", "k", "--input", '{"n": 1}') == (code, first, "")
@@ -57,10 +54,10 @@ def test_a_key_with_another_input_is_refused_and_names_its_run(verb: Any) -> Non
         assert '{"n":1}' in told
 
 
-def test_the_script_of_bash_leaves_files_to_bash(verb: Any) -> None:
-    code, script, _ = verb("completion", "bash")
-    assert code == OK
-    assert "complete -o bashdefault -o default -F _treadle treadle" in script
+def test_the_script_of_bash_leaves_files_to_bash(tmp_path: Path) -> None:
+    done = Shell(tmp_path).here("completion", "bash")
+    assert done.returncode == OK
+    assert "complete -o bashdefault -o default -F _treadle treadle" in done.stdout
 
 
 def test_a_schedule_keeps_its_time_on_a_narrow_terminal() -> None:

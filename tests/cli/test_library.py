@@ -26,13 +26,16 @@ expect: {status: completed, output: {said: hello you}}
 """
 
 
-@pytest.fixture
-def alone(tmp_path: Path) -> Shell:
-    shell = Shell(tmp_path)
+def written(shell: Shell) -> Shell:
     shell.write("shared.yaml", LIBRARY)
     shell.write("using.yaml", USING)
     shell.write("using.scenario.yaml", SCENARIO)
     return shell
+
+
+@pytest.fixture
+def alone(desk: Shell) -> Shell:
+    return written(desk)
 
 
 def test_every_verb_that_reads_definitions_takes_a_library(alone: Shell) -> None:
@@ -56,7 +59,8 @@ def test_the_library_of_the_settings_is_everybodys_and_a_version_needs_it_no_lon
     assert json.loads(ran.stdout)["output"] == {"said": "hello you"}
 
 
-def test_an_engine_and_dev_deploy_with_it(alone: Shell) -> None:
+def test_an_engine_and_dev_deploy_with_it(tmp_path: Path) -> None:
+    alone = written(Shell(tmp_path))
     (alone.folder / "flows").mkdir()
     (alone.folder / "using.yaml").rename(alone.folder / "flows" / "using.yaml")
     given = ("--library", "shared.yaml")

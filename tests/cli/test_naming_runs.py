@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
+from tests.cli.served import ServedShell
 from tests.cli.shell import Shell
 from tests.cli.test_engine_verbs import REVIEW
-from treadle import Engine
+from treadle import Engine, connect
 from treadle.cli.frame.exits import REFUSED
-from treadle.cli.main import run_verb
 from treadle.language import load_text
 from treadle.model.states import RunStatus
 
@@ -38,26 +38,25 @@ NAMING = [
 
 
 @pytest.fixture(scope="module")
-def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
-    """Runs of similar names that wait for a person; nobody coordinates them any more."""
-    shell = Shell(tmp_path_factory.mktemp("names"))
+def shell(shared_desk: Shell) -> Shell:
+    """Runs of similar names that wait for a person; on a store nobody coordinates them any more."""
+    shell = shared_desk
 
     async def begin() -> None:
-        async with Engine(shell.folder / "treadle.db") as engine:
+        opening = connect if isinstance(shell, ServedShell) else Engine
+        async with opening(shell.folder / "treadle.db") as client:
             for name in NAMES:
-                await engine.start(load_text(REVIEW), {"draft": name}, run_id=name)
+                await client.start(load_text(REVIEW), {"draft": name}, run_id=name)
 
     asyncio.run(begin())
     return shell
 
 
 @pytest.mark.parametrize("words", NAMING)
-def test_a_name_that_fits_several_runs_is_refused_with_them(
-    shell: Shell, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(shell.folder)
-    assert run_verb(words.replace("RUN", "eorder-1").split(), debug=False) == REFUSED
-    assert "several runs end in 'eorder-1': preorder-1, reorder-1" in capsys.readouterr().err
+def test_a_name_that_fits_several_runs_is_refused_with_them(shell: Shell, words: str) -> None:
+    done = shell.here(*words.replace("RUN", "eorder-1").split())
+    assert done.returncode == REFUSED
+    assert "several runs end in 'eorder-1': preorder-1, reorder-1" in done.stderr
 
 
 def test_an_exact_id_is_the_one_that_is_answered(shell: Shell) -> None:

@@ -3,32 +3,41 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import treadle
+from tests.cli.served import ServedShell, opened
+from tests.cli.shell import Shell
 from tests.runtime.test_parts_of_runs import GROWING, WAITING
 from treadle.cli.frame.exits import INVALID, OK, REFUSED, USAGE
-from treadle.cli.main import run_verb
+from treadle.language import load_value
+
+FAILING = load_value(
+    {
+        "workflow": "failing",
+        "nodes": {
+            "find": {"action": {"kind": "mock", "output": {"n": 7}}, "output_mapping": {"state.found": "$.n"}},
+            "broken": {"action": {"kind": "mock", "error": {"message": "no way"}}},
+        },
+        "transitions": [{"from": "find", "to": "broken"}],
+    }
+).require()
 
 
 @pytest.fixture
-def verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+def verb(desk: Shell) -> Any:
     """One verb, its exit code, what it printed as JSON or said."""
-    monkeypatch.chdir(tmp_path)
 
     def run(*words: str) -> tuple[int, Any]:
-        code = run_verb([*words, "--output", "json"], debug=False)
-        out, err = capsys.readouterr()
-        return code, json.loads(out) if out else err
+        done = desk.here(*words, "--output", "json")
+        return done.returncode, json.loads(done.stdout) if done.stdout else done.stderr
 
     return run
 
 
-def test_a_visit_or_a_group_is_cancelled_and_a_group_grows_and_is_closed(verb: Any) -> None:
-    with treadle.open("treadle.db") as engine:
+def test_a_visit_or_a_group_is_cancelled_and_a_group_grows_and_is_closed(desk: Shell, verb: Any) -> None:
+    with opened(desk) as engine:
         run = engine.start(WAITING)
         while len(gates := [gate.token for gate in engine.gates()]) < 3:
             pass  # it has just begun
@@ -51,16 +60,34 @@ def test_a_visit_or_a_group_is_cancelled_and_a_group_grows_and_is_closed(verb: A
         assert growing.result() == {"votes": [1, 1]}
 
 
-def test_a_run_about_an_entity_is_shown_as_it_was(verb: Any) -> None:
-    with treadle.open("treadle.db") as engine:
+def test_a_run_about_an_entity_is_shown_as_it_was(desk: Shell, verb: Any) -> None:
+    with opened(desk) as engine:
         engine.deploy(WAITING)
-        _code, told = verb("run", "waiting", "--no-wait", "--entity", "order/42", "--trigger", '{"by": "hand"}')
+        trigger = () if isinstance(desk, ServedShell) else ("--trigger", '{"by": "hand"}')
+        _code, told = verb("run", "waiting", "--no-wait", "--entity", "order/42", *trigger)
         assert "TYPE/ID" in verb("run", "waiting", "--no-wait", "--entity", "order")[1]
         run = engine.run(told["run"])
         while not engine.gates():
             pass  # it has just begun
-        opened = next(event.seq for event in run.history() if event.type == "gate.opened")
-        code, then = verb("runs", "show", run.id, "--at", str(opened))
-        assert (code, then["entity"], then["seq"], then["state"]) == (OK, "42", opened, {"n": 1})
+        waits = next(event.seq for event in run.history() if event.type == "gate.opened")
+        code, then = verb("runs", "show", run.id, "--at", str(waits))
+        assert (code, then["entity"], then["state"]) == (OK, "order/42", {"n": 1})
+        assert then["seq"] >= waits, "the end of the decision that the event lies in"
         assert verb("runs", "show", run.id, "--at", "100000")[0] == REFUSED
         assert verb("runs", "show", run.id, "--at", "0")[0] == INVALID
+
+
+def test_a_run_is_shown_with_the_numbers_of_its_visits_and_its_state(desk: Shell, verb: Any) -> None:
+    with opened(desk) as engine:
+        waiting, failing = engine.start(WAITING), engine.start(FAILING)
+        while len(gates := [gate.visit for gate in engine.gates()]) < 3:
+            pass  # it has just begun
+        failing.wait()
+        _code, shown = verb("runs", "show", waiting.id)
+        assert ([one["visit"] for one in shown["live"]], shown["failed"], shown["state"]) == (gates, [], {"n": 1})
+        _code, shown = verb("runs", "show", failing.id)
+        assert [(one["visit"], one["node"], one["attempt"]) for one in shown["failed"]] == [(2, "broken", 1)]
+        text = desk.here("runs", "show", failing.id).stdout
+    lines = [line.split() for line in text.splitlines()]
+    assert ["state", '{"found":7}'] in lines
+    assert ["2", "broken", "failed", "1", "TASK_FAILED:", "no", "way"] in lines

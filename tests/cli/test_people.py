@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.served import ServedShell
 from tests.cli.shell import Shell, hear
 from tests.cli.test_engine_verbs import KEEPING, REVIEW, SIGNALLED, started
 
@@ -19,8 +20,9 @@ def shell(tmp_path: Path) -> Shell:
 
 
 @pytest.fixture
-def attended(shell: Shell) -> Iterator[Shell]:
+def attended(desk: Shell) -> Iterator[Shell]:
     """With an engine."""
+    shell = desk
     files = [shell.write("review.yaml", REVIEW), shell.write("keeping.yaml", KEEPING)]
     shell("deploy", *files)
     with shell.going("engine", until="coordinates"):
@@ -39,6 +41,38 @@ def test_what_nobody_can_act_on_is_checked_before_it_is_kept(shell: Shell) -> No
     assert "is kept" in shell("gates", "complete", run, '{"publish": true}', code=5).stderr
     assert "does not take it" in shell("schedules", "add", "s", "review", "--cron", "@daily", code=3).stderr
     shell("schedules", "add", "s", "review", "--cron", "@daily", "--input", '{"draft": "x"}')
+
+
+def test_the_sender_of_a_kept_request_can_learn_that_it_was_refused(shell: Shell) -> None:
+    file = shell.write("signalled.yaml", SIGNALLED)
+    with shell.going("engine", "--deploy", file, until="coordinates"):
+        run = started(shell, "signalled")
+    shell("runs", "signal", run, "news", "1", code=5)
+    said = shell("runs", "pause", run, "--by", "ana", code=5).stderr
+    request = said.split("treadle requests show ")[1].split("`")[0]
+    assert "waiting" in shell("requests", "show", request, code=5).stdout
+    with shell.going("engine", until="coordinates"):
+        shell("runs", "watch", run)
+    shown = shell("requests", "show", request, code=1).stdout
+    assert "refused" in shown and "is completed" in shown
+    assert [row["status"] for row in shell.json("requests")] == ["refused", "done"]
+    assert [row["id"] for row in shell.json("requests", "--refused")] == [request]
+    assert "refused: pause run by ana" in shell("runs", "show", run).stdout
+    assert "1 was refused" in shell("doctor").stdout
+    assert "there is no request" in shell("requests", "show", "kept-1", code=4).stderr
+
+
+def test_a_start_that_is_refused_later_is_told_to_who_asks_for_its_run(shell: Shell) -> None:
+    file = shell.write("signalled.yaml", SIGNALLED)
+    shell("deploy", file)
+    run = started(shell, "signalled")
+    shell.write("signalled.yaml", f"{SIGNALLED}input_schema: {{type: object, required: [draft]}}\n")
+    shell("deploy", file)
+    with shell.going("engine", until="coordinates"):
+        shell.json("run", "signalled", "--no-wait", "--input", '{"draft": 1}')  # answered after the kept one
+    assert "its start was refused" in shell("runs", "show", run, code=4).stderr
+    [kept] = shell.json("requests")
+    assert (kept["run"], kept["command"], kept["status"], kept["kind"]) == (run, "start_run", "refused", "SCHEMA")
 
 
 def test_who_watches_a_run_that_nobody_moves_is_told(shell: Shell) -> None:
@@ -63,7 +97,8 @@ def test_a_human_task_is_claimed_handed_on_and_answered(attended: Shell) -> None
     run = started(attended, "review", "--input", '{"draft": "x"}')
     watching = attended.begin("runs", "watch", run)
     hear(watching, "waits for a person")
-    attended("gates", "claim", run, code=2)
+    if not isinstance(attended, ServedShell):  # a service knows who asks
+        attended("gates", "claim", run, code=2)
     attended("gates", "claim", run, "--by", "Ada")
     [gate] = attended.json("gates", "list")
     assert (gate["claimed_by"], gate["can"][0]) == ("Ada", "answer")
@@ -80,7 +115,8 @@ def test_a_human_task_is_claimed_handed_on_and_answered(attended: Shell) -> None
     assert json.loads(watching.communicate(timeout=60)[0])["published"] is False
 
 
-def test_a_run_that_is_out_of_time_is_ended_by_an_operator(shell: Shell) -> None:
+def test_a_run_that_is_out_of_time_is_ended_by_an_operator(desk: Shell) -> None:
+    shell = desk
     file = shell.write("late.yaml", SIGNALLED + "timeout_ms: 1\n")
     with shell.going("engine", "--deploy", file, until="coordinates"):
         run = started(shell, "signalled")
@@ -102,3 +138,50 @@ def test_the_page_behind_a_run_that_is_gone_is_not_the_end_of_the_list(attended:
     run = started(attended, "keeping")
     assert run not in [row["run"] for row in attended.json("runs", "list", "--after", run)]
     assert "no run" in attended("runs", "list", "--after", "gone", code=4).stderr
+
+
+BOARD = """\
+workflow: board
+nodes:
+  a: {}
+  sign:
+    action:
+      kind: human
+      title: Sign the contract
+      description: "**Read** it first."
+      assign: {users: [Ada], groups: [board], quorum: {of: 3, accept: 2}}
+      form: {type: object, required: [ok, why], properties: {ok: {type: boolean}, why: {type: string}}}
+transitions: [{from: a, to: sign, spawn_count: 2}]
+"""
+
+
+def test_gates_are_listed_for_people_commented_and_answered_at_once(desk: Shell) -> None:
+    shell = desk
+    if isinstance(desk, ServedShell):
+        desk.groups = dict.fromkeys(("Bob", "Eve"), ("board",))
+    file = shell.write("board.yaml", BOARD)
+    with shell.going("engine", "--deploy", file, until="coordinates"):
+        run = started(shell, "board")
+        while len(gates := shell.json("gates", "list", "--run", run)) < 2:
+            pass  # the engine opens both at once
+        first, second = (gate["gate"] for gate in gates)
+        assert len(shell.json("gates", "list", "--mine", "Eve", "--group", "board", "--text", "CONTRACT")) == 2
+        assert shell.json("gates", "list", "--mine", "Eve") == shell.json("gates", "list", "--overdue") == []
+        [count] = shell.json("gates", "list", "--by-node", "--assignee", "board")
+        assert (count["workflow"], count["node"], count["count"]) == ("board", "sign", 2)
+        shell("gates", "comment", first, "Is it the newest draft?", "--by", "Bob")
+        shell("gates", "comment", first, " ", "--by", "Bob", code=3)
+        shown = shell.json("gates", "show", first)
+        assert [(said["text"], said["by"]) for said in shown["comments"]] == [("Is it the newest draft?", "Bob")]
+        assert (shown["description"], shown["commented"]) == ("**Read** it first.", 1)
+        assert "Bob: Is it the newest draft?" in shell("gates", "show", first).stdout
+        refused = shell("gates", "complete", first, '{"ok": 1}', "--by", "Ada", code=3).stderr
+        assert "$.ok" in refused and "$.why" in refused
+        yes = '{"ok": true, "why": "fine"}'
+        shell("gates", "answer", yes, first, second, "--by", "Ada")
+        assert [row["answered"] for row in shell.json("gates", "list", "--run", run)] == [1, 1]
+        shell("gates", "complete", first, yes, "--by", "Bob")
+        results = shell.json("gates", "answer", yes, first, second, "--by", "Eve", code=4)
+        assert [(row["gate"], row["ok"]) for row in results] == [(first, False), (second, True)]
+        assert "answered by Bob" in results[0]["problem"]
+        assert shell.json("runs", "show", run)["status"] == "completed"

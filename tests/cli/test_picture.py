@@ -119,7 +119,7 @@ def test_a_quorum_out_of_reach_says_what_its_branches_died_of() -> None:
     told = [line for narrator in [Narrator(view)] for event in history for line in narrator.tell(event)]
     assert view.error is not None
     assert view.error.kind == "QUORUM_UNREACHABLE"
-    for shown in (picture.error_line(view), next(line for line in told if "QUORUM_UNREACHABLE" in line)):
+    for shown in (picture.error_line(view.error), next(line for line in told if "QUORUM_UNREACHABLE" in line)):
         assert "no such model" in shown
         assert "'judge' (branch 1), 'judge' (branch 2) with" in shown
 

@@ -129,7 +129,8 @@ def test_a_backup_that_fails_leaves_the_old_copy(shell: Shell) -> None:
     assert (shell.folder / "copy.db").read_text() == "the copy of yesterday"
 
 
-def test_a_pipe_gets_the_names_of_nodes_in_full(shell: Shell) -> None:
+def test_a_pipe_gets_the_names_of_nodes_in_full(desk: Shell) -> None:
+    shell = desk
     name = "a_node_with_a_name_of_more_than_forty_characters_in_all"
     shell.write("long.yaml", f"workflow: long\nnodes: {{{name}: {{}}}}\n")
     run = shell.json("run", "long.yaml")["run"]

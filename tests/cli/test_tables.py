@@ -111,7 +111,7 @@ def on_a_terminal(shell: Shell, width: int, *words: str) -> str:
             stdout=theirs,
             stderr=subprocess.PIPE,
             cwd=shell.folder,
-            env={**shell.environment, "TERM": "dumb", "NO_COLOR": "1"},
+            env={**shell.surroundings(words), "TERM": "dumb", "NO_COLOR": "1"},
         )
         os.close(theirs)
         seen = b""
@@ -126,8 +126,8 @@ def on_a_terminal(shell: Shell, width: int, *words: str) -> str:
     return seen.decode().replace("\r\n", "\n")
 
 
-def test_a_narrow_terminal_shows_names_that_can_be_typed_again(tmp_path: Path) -> None:
-    shell = Shell(tmp_path)
+def test_a_narrow_terminal_shows_names_that_can_be_typed_again(desk: Shell) -> None:
+    shell = desk
     text = "workflow: a-rather-long-name-of-a-workflow\nnodes: {ask: {action: {kind: human, title: Really?}}}\n"
     shell.write("ask.yaml", text)
     with shell.going("engine", "--deploy", "ask.yaml", until="coordinates"):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from tests.cli.shell import Shell
 from tests.cli.test_engine_verbs import started
 
@@ -19,8 +17,8 @@ transitions: [{from: flight, to: hotel}, {from: hotel, to: train}, {from: train,
 """
 
 
-def test_what_failed_is_listed_retried_and_skipped(tmp_path: Path) -> None:
-    shell = Shell(tmp_path)
+def test_what_failed_is_listed_retried_and_skipped(desk: Shell) -> None:
+    shell = desk
     file = shell.write("journey.yaml", JOURNEY)
     with shell.going("engine", "--deploy", file, until="coordinates"):
         run = started(shell, "journey")
@@ -42,3 +40,24 @@ def test_what_failed_is_listed_retried_and_skipped(tmp_path: Path) -> None:
         assert [row["attempts"] for row in shell.json("runs", "compensations", run)] == [1, 1, 2]
         shell("runs", "compensations", run, "--skip", "--by", "Ada")
         assert shell.json("runs", "show", run)["status"] == "compensated"
+
+
+def test_a_compensated_run_says_why_it_failed_and_what_was_not_undone(desk: Shell) -> None:
+    shell = desk
+    file = shell.write("journey.yaml", JOURNEY)
+    with shell.going("engine", "--deploy", file, until="coordinates"):
+        run = started(shell, "journey")
+        ended = shell("runs", "watch", run, code=1).stderr
+        assert "compensation failed  TASK_FAILED at pay: no money  (not undone: " in ended
+        halted = shell.json("runs", "show", run)
+        assert (halted["error"]["message"], halted["skipped"]) == ("no money", [])
+        assert halted["undo_error"]["message"] == "compensation of flight, train failed"
+        shell("runs", "compensations", run, "--skip", "--record", "1", "--by", "Ada")
+        shell("runs", "compensations", run, "--skip", "--by", "Bo")
+    shown = shell.json("runs", "show", run)
+    assert (shown["status"], shown["error"]["message"], shown["undo_error"]) == ("compensated", "no money", None)
+    assert [(one["node"], one["by"]) for one in shown["skipped"]] == [("flight", "Ada"), ("train", "Bo")]
+    assert "not undone  flight, skipped by Ada · train, skipped by Bo" in shell("runs", "show", run).stdout
+    watched = shell("runs", "watch", run, code=1).stderr
+    assert "train            stays as it is: its compensation was skipped by Bo" in watched
+    assert "no engine" not in watched, "a run that has ended needs none"

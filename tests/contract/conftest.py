@@ -11,7 +11,7 @@ import pytest
 
 from tests.contract.life import Life
 from tests.contract.making import Opener, Spoken, on_postgres
-from tests.contract.shop import MemoryShop, PostgresShop, Shop
+from tests.contract.shop import MemoryShop, PostgresShop, Shop, SqliteShop
 from tests.postgres import new_database
 from treadle.store.memory import MemoryStore
 from treadle.store.sqlite import SqliteStore
@@ -53,12 +53,19 @@ def opened(place: Path, runner: asyncio.Runner) -> Iterator[Opener]:
         store.close()
 
 
-@pytest.fixture(params=["memory", *DATABASES])
-def shop(request: pytest.FixtureRequest, runner: asyncio.Runner) -> Iterator[Shop]:
+@pytest.fixture(params=["memory", "sqlite", *DATABASES])
+def shop(request: pytest.FixtureRequest, tmp_path: Path, runner: asyncio.Runner) -> Iterator[Shop]:
     if request.param == "memory":
         made: Shop = MemoryShop(runner)
         made.begin()
         yield made
+        return
+    if request.param == "sqlite":
+        made = SqliteShop(tmp_path / "t.db", runner)
+        made.begin()
+        yield made
+        assert made.integrity() == []
+        made.close()
         return
     database = request.getfixturevalue(DATABASES[request.param])
     made = PostgresShop(runner.run(database.open(payload_max=200)), runner)

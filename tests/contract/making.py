@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from treadle.model import commands as c
 from treadle.model import effects as f
 from treadle.model import events as e
 from treadle.model.ids import RunId, TimerId, TokenId
 from treadle.model.references import EntityRef, ParentLink
 from treadle.model.states import RunStatus
-from treadle.store.port import Batch, Commit, Fence, RunQuery, Store
+from treadle.store.port import Batch, Commit, Fence, InboxRequest, RunQuery, Store
 from treadle.store.rows import SHARD
 from treadle.store.sqlite import SqliteStore
 
@@ -115,3 +116,7 @@ def ended(run: RunId = RUN, status: RunStatus = RunStatus.COMPLETED, **given: An
     """A run that starts and ends."""
     over = e.RunCompleted(2, 9, {"answer": 42})
     return Batch([commit(0, started(run, **given), over, run=run, status=status)])
+
+
+def request(id: str, run: RunId = RUN, at: int = 0) -> InboxRequest:
+    return InboxRequest(id, run, c.SendSignal("go", data={"a": [1, None]}), at)

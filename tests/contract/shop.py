@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import asyncpg
@@ -14,6 +15,7 @@ from treadle.model.states import RunStatus
 from treadle.store.memory_work import QueueMemoryStore
 from treadle.store.port import Batch, Commit, Fence
 from treadle.store.rows import SHARD
+from treadle.store.sqlite import SqliteStore
 from treadle.store.work import Claimed, QueueRules
 
 
@@ -66,6 +68,17 @@ class MemoryShop(Shop):
     def __init__(self, runner: asyncio.Runner) -> None:
         self.now = 1_000_000
         super().__init__(QueueMemoryStore(now=lambda: self.now), runner)
+
+    def pass_time(self, ms: int) -> None:
+        self.now += ms
+
+
+class SqliteShop(Shop):
+    def __init__(self, path: Path, runner: asyncio.Runner) -> None:
+        self.now = 1_000_000
+        store = runner.run(SqliteStore.open(path, payload_max=200))
+        store.now = lambda: self.now
+        super().__init__(store, runner)
 
     def pass_time(self, ms: int) -> None:
         self.now += ms

@@ -73,7 +73,7 @@ def test_a_batch_of_odd_names_is_written_and_moved_on(store: Any) -> None:
     store.commit(Batch([commit(1, e.Custom(2, 7, "x"), run=run) for run in runs]), fence)
     for run, odd in zip(runs, ODD, strict=True):
         assert store.runs(tag=odd) == store.runs(workflow="w", idempotency_key=odd) == [run]
-        assert not odd or store.runs(entity=odd) == [run]
+        assert not odd or store.runs(entity=f"order/{odd}") == [run]
         assert [event.seq for event in store.history(run)] == [1, 2]
 
 

@@ -152,6 +152,7 @@ def test_the_loser_of_a_deadlock_tries_again(world: World, refused: list[type[Ex
         async with world.somebody(f"SELECT 1 FROM runs WHERE run = '{RUN}' FOR UPDATE") as other:
             committing = asyncio.ensure_future(world.verbs.commit(step(1), fence))
             await world.blocked(1)  # it has the lease and wants the run; the other way round:
+            await other.execute("SET LOCAL deadlock_timeout = '1min'")  # the commit notices first, however busy it is
             await other.execute(f"SELECT 1 FROM leases WHERE shard = {SHARD} FOR UPDATE")
             await other.execute("ROLLBACK")
             await committing

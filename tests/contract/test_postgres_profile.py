@@ -25,7 +25,16 @@ NOT_OF_A_RUN = {
     "nodes": "who is alive",
     "meters": "how much of a queue may begin",
     "run_keys": "found before there is a run; placed by its key",
-    "calendar": "one row: which day it is",
+    "batch_items": "found before the run is known; placed by the start",
+    "calendar": "one row: which day it is, and the name of the log of all events",
+    "forgets": "what a reader of all events must be told that it has missed",
+    "entities": "a record outlives every run about it; placed by its key",
+    "addresses": "found before the record is known; placed by its address",
+    "moves": "a journey leads through many runs, and outlives them; placed by the key of its entity",
+    "positions": "the last move of each entity in each workflow",
+    "log_entries": "the audit and deliveries, which belong to a server",
+    "log_heads": "one row for each log",
+    "notes": "answers of a server, found by the key of the request",
     "treadle_schema": "one row about the database",
 }
 
@@ -55,7 +64,7 @@ BANNED = {
 }
 PARTS = (
     *("check_fences", "create_runs", "claim_keys", "tag_runs", "move_runs", "append_history", "put_blobs"),
-    *("clear_timers", "set_timers", "drop_gates", "close_gates", "open_gates", "note_claims", "add_effects"),
+    *("clear_timers", "set_timers", "drop_gates", "close_gates", "open_gates", "note_gates", "add_effects"),
     *("effects_done",),
     *("park_effects", "answer_requests"),
 )
@@ -148,6 +157,9 @@ SEQUENCES = {
     "runs_created_seq": "to list and page by",
     "requests_arrived_seq": "who asked first is answered first, roughly",
     "work_position_seq": "what was offered first is claimed first, roughly",
+    "history_positions": "all events are read in this order; a reader waits while a smaller one may be committed",
+    "entities_number_seq": "to list and page by",
+    "entry_ids": "entries of logs that are not chained, to page by; a chain counts by its head",
 }
 
 

@@ -65,7 +65,8 @@ def test_every_statement_is_one_the_schema_understands(database: Database) -> No
         connection = await asyncpg.connect(database.dsn)
         for name, sql in SQL.items():
             sql = sql.replace("IN ($1)", "IN ('running')")
-            whole = f"SELECT 1 FROM runs WHERE {sql}" if name.startswith("if_") else sql
+            rows = "gates JOIN runs ON runs.run = gates.run" if name.startswith("if_gate_") else "runs"
+            whole = f"SELECT 1 FROM {rows} WHERE {sql}" if name.startswith("if_") else sql
             await connection.prepare(whole)
         await connection.close()
 

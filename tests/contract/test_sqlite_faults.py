@@ -13,7 +13,7 @@ import pytest
 from tests.contract.making import OTHER, RUN, Spoken, begin, commit, started
 from treadle.errors import StoreConflict, StoreUnavailable
 from treadle.model import events as e
-from treadle.store.port import Batch, Fence
+from treadle.store.port import Batch, CommitRows, Fence
 from treadle.store.sqlite import SqliteStore
 
 
@@ -107,7 +107,8 @@ def test_jobs_share_a_transaction_and_fail_alone(tmp_path: Path, runner: asyncio
     made = runner.run(SqliteStore.open(tmp_path / "t.db"))
     store: Any = Spoken(made, runner)
     outcomes = runner.run(together(made, store.held()))
-    assert [type(outcome) for outcome in outcomes] == [list, StoreConflict, StoreConflict, apsw.SQLError, list, int]
+    expected = [CommitRows, StoreConflict, StoreConflict, apsw.SQLError, CommitRows, int]
+    assert [type(outcome) for outcome in outcomes] == expected
     assert "run r1 is at 1, the decision saw 4" in str(outcomes[1])
     assert "LEASE_CONFLICT" in str(outcomes[2])
     assert store.runs() == [RUN, OTHER]

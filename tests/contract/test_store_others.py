@@ -6,16 +6,15 @@ import hashlib
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from tests.contract.making import ONE, OTHER, RUN, TOKEN, WORK, begin, commit, ended, started
+from tests.contract.making import ONE, OTHER, RUN, TOKEN, WORK, begin, commit, ended, request, started
 from treadle.actions import blobs as actions_blobs
-from treadle.model import commands as c
 from treadle.model import effects as f
 from treadle.model import events as e
-from treadle.model.errors import Rejection
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
-from treadle.store.port import Batch, InboxAnswer, InboxRequest, RunQuery, RunRow
+from treadle.store.port import Batch, InboxAnswer, RunQuery, RunRow
 from treadle.store.rows import SHARD, digest_of
 
 SIX = [RunId(f"q{i}") for i in range(6)]
@@ -56,8 +55,18 @@ def six(store: Any) -> Any:
         ({"run_ending": SIX[3][:-1]}, []),
         ({"run_ending": f"%{SIX[3][1:]}"}, []),
         ({"tag": "t1"}, [1, 3, 5]),
+        ({"tags": ("t1",)}, [1, 3, 5]),
+        ({"tags": ("t1", "all")}, [1, 3, 5]),
+        ({"tags": ("t1", "t0")}, []),
+        ({"version": 1}, [0, 1, 2, 3, 4, 5]),
+        ({"version": 2}, []),
+        ({"text": "Q3"}, [3]),
+        ({"text": "E2"}, [2, 5]),
+        ({"text": "t1"}, [1, 3, 5]),
+        ({"text": "%"}, []),
         ({"tag": "t"}, []),
-        ({"entity": "e2"}, [2, 5]),
+        ({"entity": "order/e2"}, [2, 5]),
+        ({"entity": "person/e2"}, []),
         ({"parent": SIX[0]}, [4]),
         ({"parents": (SIX[0], SIX[1])}, [4]),
         ({"parents": (SIX[1], SIX[2])}, []),
@@ -83,8 +92,19 @@ def test_a_query_finds_the_runs_for_which_every_condition_holds(
     assert six.runs(**conditions) == [SIX[i] for i in found]
 
 
+def test_a_walk_goes_on_behind_a_run_that_was_forgotten(six: Any) -> None:
+    first = six.find_runs(RunQuery(newest_first=True, limit=3))
+    assert [row.run for row in first] == SIX[:2:-1]
+    six.forget([SIX[3]])
+    beyond = first[-1].number
+    assert six.runs(newest_first=True, beyond=beyond) == SIX[2::-1]
+    assert six.runs(beyond=beyond) == SIX[4:]
+
+
 def test_a_row_says_what_is_known_without_folding(six: Any) -> None:
-    assert six.find_runs(RunQuery(run=SIX[4])) == [
+    (row,) = six.find_runs(RunQuery(run=SIX[4]))
+    assert row.number > six.find_runs(RunQuery(run=SIX[3]))[0].number > 0
+    assert [replace(row, number=0)] == [
         RunRow(
             SIX[4],
             "w1",
@@ -93,62 +113,11 @@ def test_a_row_says_what_is_known_without_folding(six: Any) -> None:
             1,
             started=40,
             changed=40,
-            entity="e1",
+            entity="order/e1",
             tags=("all", "t0"),
             parent=SIX[0],
         )
     ]
-
-
-def request(id: str, run: RunId = RUN, at: int = 0) -> InboxRequest:
-    return InboxRequest(id, run, c.SendSignal("go", data={"a": [1, None]}), at)
-
-
-def test_a_request_waits_until_it_is_answered(store: Any) -> None:
-    fence = store.held()
-    start = InboxRequest("b", OTHER, c.StartRun(OTHER, {"x": 1}, tags=("t",)), 7, "w")
-    assert store.submit(request("a")) is None
-    assert store.submit(start) is None
-    assert store.submit(request("a")) is None, "asking again is harmless"
-    assert store.inbox(SHARD) == [request("a"), start]
-    assert store.inbox(SHARD, limit=1) == [request("a")]
-    refused = InboxAnswer("a", Rejection("NOT_FOUND", "no such run"))
-    store.commit(Batch(answers=[refused]), fence)
-    assert store.inbox(SHARD) == [start]
-    assert store.submit(request("a")) == refused
-    store.commit(Batch(begin(OTHER).commits, answers=[InboxAnswer("b", result={"run": "r2"})]), fence)
-    assert store.inbox(SHARD) == []
-    assert store.submit(start) == InboxAnswer("b", None, {"run": "r2"})
-
-
-def test_an_answer_is_read_and_a_request_that_got_lost_is_asked_again(store: Any) -> None:
-    fence = store.held()
-    store.submit(request("a"))
-    assert store.answer(request("a")) is None
-    store.commit(Batch(answers=[InboxAnswer("a", result=1)]), fence)
-    assert store.answer(request("a")) == InboxAnswer("a", result=1)
-    assert store.answer(request("b")) is None
-    assert [waiting.id for waiting in store.inbox(SHARD)] == ["b"]
-
-
-def test_the_first_answer_is_kept_and_unknown_requests_have_none(store: Any) -> None:
-    fence = store.held()
-    store.submit(request("a"))
-    store.commit(
-        Batch(answers=[InboxAnswer("a", result=1), InboxAnswer("a", result=2), InboxAnswer("z", result=3)]), fence
-    )
-    store.commit(Batch(answers=[InboxAnswer("a", result=4)]), fence)
-    assert store.submit(request("a")) == InboxAnswer("a", result=1)
-    assert store.submit(request("z")) is None
-
-
-def test_a_refused_batch_answers_nothing(store: Any) -> None:
-    fence = store.held()
-    store.submit(request("a"))
-    stale = commit(3, e.RunPaused(4, 0, "ann"))
-    with pytest.raises(Exception, match="STALE_VERSION"):
-        store.commit(Batch([stale], answers=[InboxAnswer("a", result=1)]), fence)
-    assert store.inbox(SHARD) == [request("a")]
 
 
 def test_deploying_the_same_again_gives_the_same_version(store: Any) -> None:
@@ -274,12 +243,6 @@ def test_a_run_that_is_not_over_cannot_be_forgotten(store: Any) -> None:
     assert len(store.outbox(SHARD)) == 1
 
 
-def test_a_request_for_a_dead_letter_waits_like_any_other(store: Any) -> None:
-    wish = InboxRequest("q", RUN, None, 5, None, 7)
-    assert store.submit(wish) is None
-    assert store.inbox(SHARD) == [wish]
-
-
 @pytest.mark.parametrize("value", [2**70, "\ud800"])
 def test_a_batch_with_something_that_cannot_be_packed_changes_nothing(store: Any, value: Any) -> None:
     fence = store.held()
@@ -289,3 +252,12 @@ def test_a_batch_with_something_that_cannot_be_packed_changes_nothing(store: Any
         store.commit(Batch([commit(0, good, run=OTHER), commit(1, bad)]), fence)
     assert store.history(OTHER) == []
     assert [row.run for row in store.find_runs(RunQuery())] == [RUN]
+
+
+def test_a_fork_has_started_when_it_was_forked_also_if_more_is_decided_in_the_same_batch(store: Any) -> None:
+    forked = commit(0, started(at=10), e.RunForked(2, 500, RunId("origin"), 1, "operator"))
+    later = commit(2, e.RunPaused(3, 900, "operator"), status=RunStatus.PAUSED)
+    store.commit(Batch([replace(forked, cuts=[1]), later]), store.held())
+    (row,) = store.find_runs(RunQuery())
+    assert (row.started, row.changed) == (500, 900)
+    assert store.runs(started_from=500, started_until=501) == [RUN]

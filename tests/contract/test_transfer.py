@@ -15,12 +15,15 @@ from treadle.model import commands as c
 from treadle.model import effects as f
 from treadle.model import events as e
 from treadle.model.ids import RunId, TimerId, TokenId
+from treadle.model.references import EntityRef
 from treadle.model.states import RunStatus
-from treadle.store.port import Batch, Fence, InboxAnswer, InboxRequest, RunQuery
+from treadle.store.entities import EntityQuery
+from treadle.store.port import Batch, Fence, GateQuery, InboxAnswer, InboxRequest, RunQuery
 from treadle.store.postgres import PostgresStore
 from treadle.store.postgres import transfer as postgres
 from treadle.store.postgres.transfer import PostgresTransfer
 from treadle.store.rows import shard_of
+from treadle.store.service import Changes, Entry, Note
 from treadle.store.sqlite import SqliteStore
 from treadle.store.sqlite import transfer as sqlite
 from treadle.store.sqlite.transfer import SqliteTransfer
@@ -47,7 +50,10 @@ async def fill(store: Any, random: Random) -> None:
         run = RunId(f"run-{number}" if number % 3 else f"Ärger \0 {number} ' \1")
         key = f"key\0{number}" if number % 4 == 0 else None
         work = f.RunTask(TOKEN, 1, "a", {"x": number})
-        effects = (work, f.SetTimer(TimerId(1), number * 10), f.OpenGate(TOKEN, "ask"))
+        about = EntityRef(f"e\0{number % 7}", "lead", "Ärger", {"big": "y" * random.choice([3, 900])})
+        move = f.NoteMove(2, number, "w", about, "entered", edge="->a", progress=0.5, set_type=f"t{number % 3}")
+        item = f.NoteItem(RunId(f"item \0{number}"), "w", f"of an item \0{number}" if number % 2 else None)
+        effects = (work, f.SetTimer(TimerId(1), number * 10), f.OpenGate(TOKEN, "ask"), move, item)
         big = "x" * random.choice([3, 5_000])
         fence = await fence_of(store, run)
         rows = await store.commit(
@@ -75,6 +81,10 @@ async def fill(store: Any, random: Random) -> None:
             await store.put_document("workflow", name, f"h{version}", {"v": version})
     await store.put_document("workflow", "two", "", None)
     await store.put_document("_callback_key", "key", "h", "secret")
+    for number in range(20):
+        entries = [Entry("audit", "me \0", {"n": number}, number), Entry("delivery:hook", "h", "x" * 500, number)]
+        await store.write(Changes(entries=entries, notes=[Note(f"note \0{number}", {"n": number}, number)]))
+    await store.prune("audit", 3)
 
 
 async def copy(source: Transfer, target: Transfer) -> None:
@@ -128,16 +138,29 @@ async def _answers_alike(tmp_path: Path, dsn: str, letters: list[RunId], last: i
         assert await store.find_runs(RunQuery(tag="t1")) == await stores[0].find_runs(RunQuery(tag="t1"))
         key = RunQuery(workflow="w", idempotency_key="key\x0012")
         assert [row.run for row in await store.find_runs(key)] == [RunId("Ärger \0 12 ' \1")]
+        for of_item in (RunQuery(workflow="w", idempotency_key="of an item \x007"), RunQuery(item=RunId("item \x007"))):
+            assert [row.run for row in await store.find_runs(of_item)] == ["run-7"]
         for run in (RUN, RunId("run-7"), RunId("Ärger \0 12 ' \1")):
             assert await store.history(run) == await stores[0].history(run)
-            assert await store.find_gates(run) == await stores[0].find_gates(run)
+            assert await store.find_gates(GateQuery(run=run)) == await stores[0].find_gates(GateQuery(run=run))
+        assert await store.find_entities(EntityQuery()) == await stores[0].find_entities(EntityQuery())
+        assert await store.conversion("w", 0) == await stores[0].conversion("w", 0)
         assert len(await store.timers(everywhere)) == len(await stores[0].timers(0))
         assert [request.id for request in await store.inbox(everywhere)] == [
             request.id for request in await stores[0].inbox(0)
         ]
+        assert (await store.verify_log("audit")).ok
+        assert (await store.verify_log("audit")).checked == 17
+        assert await store.entries("audit") == await stores[0].entries("audit")
+        assert await store.note("note \0" + "7") == Note("note \0" + "7", {"n": 7}, 7)
         fence = await fence_of(store, RUN)
         (row,) = await store.commit(begin(RUN, f.RunTask(TOKEN, 1, "a", {})), fence)
         assert row.id > last, "no number is given twice"
+    for store in stores:
+        known = {entry.id for entry in await store.entries("delivery:hook")}
+        (made,) = (await store.write(Changes(entries=[Entry("delivery:hook", "h", 1, 1)]))).entries
+        assert made.id not in known
+        assert (await store.write(Changes(entries=[Entry("audit", "h", 1, 1)]))).entries[0].id == 21
     for store in stores:
         await store.close()
 

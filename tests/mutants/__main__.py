@@ -3,6 +3,7 @@
 python -m tests.mutants                                   every planted bug
 python -m tests.mutants --in runtime                      those of one room
 python -m tests.mutants --random 30 --seed 7 --in kernel  random changes, the same ones for the same seed
+python -m tests.mutants --record                          which tests execute which function: later hunts are quicker
 python -m tests.mutants --list [--random …]               only say which
 """
 
@@ -15,12 +16,15 @@ from collections.abc import Sequence
 
 from tests.mutants.bug import ROOMS, Mutant, Room
 from tests.mutants.catalogue import MUTANTS
+from tests.mutants.change_catalogue import CHANGE_MUTANTS
 from tests.mutants.hunt import SOURCES, Finding, copied, failing_already, hunt
+from tests.mutants.lease_catalogue import LEASE_MUTANTS
 from tests.mutants.random_changes import Change, drawn
+from tests.mutants.reach import record
 from tests.mutants.runtime_catalogue import RUNTIME_MUTANTS
 
 JOBS = 2
-ALL = [*MUTANTS, *RUNTIME_MUTANTS]
+ALL = [*MUTANTS, *CHANGE_MUTANTS, *RUNTIME_MUTANTS, *LEASE_MUTANTS]
 
 
 def say(text: str) -> None:
@@ -46,10 +50,12 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="./dev mutants", description="Plant bugs; the suite must catch each.")
     parser.add_argument("names", nargs="*", metavar="NAME", help="planted bugs (default: all)")
     parser.add_argument("--list", action="store_true", help="only say which")
+    parser.add_argument("--record", action="store_true", help="only record which tests execute which function")
     parser.add_argument("--jobs", type=int, default=JOBS, help=f"suites at a time (default: {JOBS})")
     parser.add_argument("--in", dest="room", choices=ROOMS, help="only bugs of this room")
     parser.add_argument("--random", type=int, metavar="N", help="N random changes instead of the planted bugs")
     parser.add_argument("--seed", type=int, default=0, help="which random changes (default: 0)")
+    parser.add_argument("--skip", type=int, default=0, metavar="K", help="leave out the first K of them")
     options = parser.parse_args(arguments)
     if options.random is not None and options.names:
         parser.error("either names of planted bugs, or --random")
@@ -58,12 +64,15 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
 
 def main(arguments: Sequence[str]) -> int:
     options = parsed(arguments)
+    if options.record:
+        return record(say)
     rooms: tuple[Room, ...] = (options.room,) if options.room else ROOMS
     mutants: Sequence[Mutant | Change]
     if options.random is not None:
         mutants = drawn(SOURCES, options.random, options.seed, rooms)
     else:
         mutants = chosen(options.names, rooms)
+    mutants = mutants[options.skip :]
     if options.list:
         for mutant in mutants:
             say(f"{mutant.name:42} {mutant.room}/{mutant.file}")

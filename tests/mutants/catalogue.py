@@ -222,7 +222,9 @@ MUTANTS = [
         "    elif not lasting and group.failures:\n        fallen.settle(state, group, used=False)\n",
         "",
     ),
-    Mutant("reopened-join-has-no-clock", "reopen.py", "    _restart_clocks(d)\n    wake_all(d)", "    wake_all(d)"),
+    Mutant(
+        "reopened-join-has-no-clock", "reopen.py", "    restart_clocks(d, d.now)\n    wake_all(d)", "    wake_all(d)"
+    ),
     Mutant(
         "deadline-begins-anew-on-retry",
         "evolve_runs.py",
@@ -250,7 +252,7 @@ MUTANTS = [
     Mutant(
         "gate-answer-forgotten",
         "evolve_waits.py",
-        "    state.answers[token.id] = (token.attempt, event.data)\n",
+        "    state.answers[token.id] = GivenAnswer(token.attempt, event.data, event.by, event.at, each)\n",
         "",
     ),
     Mutant(

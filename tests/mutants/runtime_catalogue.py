@@ -1,4 +1,5 @@
-"""The mistakes in the runtime, each a patch as in `catalogue`: what a durable engine must never do."""
+"""The mistakes in the runtime, each a patch as in `catalogue`: what a durable engine must never do. Those of
+leases and hand-over are in `lease_catalogue`."""
 
 from __future__ import annotations
 
@@ -60,8 +61,8 @@ RUNTIME_MUTANTS = [
     bug(
         "run-at-work-is-not-marked-busy",
         "coordinate/coordinator.py",
-        "Commit(item.run, seq, events, kept, state.status, busy)",
-        "Commit(item.run, seq, events, kept, state.status, False)",
+        "Commit(item.run, seq, events, kept, state.status, busy, decision.cuts)",
+        "Commit(item.run, seq, events, kept, state.status, False, decision.cuts)",
     ),
     bug(
         "start-does-not-look-for-its-key",
@@ -85,8 +86,8 @@ RUNTIME_MUTANTS = [
     bug(
         "delivery-is-given-up-after-one-try",
         "deliver/outgoing.py",
-        "if attempt == TRIES_MAX:",
-        "if attempt >= 1:",
+        "if tries >= retry.max_attempts:",
+        "if tries >= 1:",
     ),
     bug(
         "work-held-by-a-pause-never-begins",
@@ -116,8 +117,8 @@ RUNTIME_MUTANTS = [
     bug(
         "inbox-is-read-out-of-order",
         "deliver/inbox.py",
-        "        for request in requests:\n            if request.id not in self._taken:",
-        "        for request in reversed(requests):\n            if request.id not in self._taken:",
+        "        for request in requests:\n            if request.id not in self._taken and",
+        "        for request in reversed(requests):\n            if request.id not in self._taken and",
     ),
     # Timers
     bug(
@@ -145,5 +146,64 @@ RUNTIME_MUTANTS = [
         "queue/offers.py",
         "        self._coordinator.tell(run, c.LoseWorker(token, expired.attempt, expired.recovery))\n",
         "",
+    ),
+    bug(
+        "result-of-claimed-work-does-not-say-who-did-it",
+        "queue/claimant.py",
+        "entry.post(replace(command, worker=entry.claimed.holder))",
+        "entry.post(command)",
+    ),
+    bug(
+        "work-whose-claim-was-lost-goes-on",
+        "queue/claimant.py",
+        '                log.warning("lost a claim", run=claim.run, visit=claim.token)\n'
+        "                self._forget(entry)\n",
+        '                log.warning("lost a claim", run=claim.run, visit=claim.token)\n',
+    ),
+    # Other nodes
+    bug(
+        "message-to-another-node-is-written-twice",
+        "deliver/other_nodes.py",
+        'self._send(item, f"outbox:{item.row}")',
+        'self._send(item, f"outbox:{item.row}:{next(self._reports)}")',
+    ),
+    bug(
+        "messages-to-another-node-overtake-each-other",
+        "deliver/other_nodes.py",
+        "            line.append((item, request))\n",
+        "            line.insert(1, (item, request))\n",
+    ),
+    bug(
+        "row-for-another-node-is-settled-before-it-is-written",
+        "deliver/other_nodes.py",
+        "        self._under_way.add(id)\n",
+        "        self._under_way.add(id)\n"
+        "        if item.row and not item.keeps_row:\n"
+        "            self._settle(item.row)\n",
+    ),
+    # Courier
+    bug(
+        "refusal-of-a-receiver-is-tried-again",
+        "deliver/courier.py",
+        '        raise Undeliverable(f"the receiver answered {status}{where}", answered=True)',
+        '        raise DeliveryFailed(f"the receiver answered {status}{where}")',
+    ),
+    bug(
+        "every-try-of-a-message-has-another-name",
+        "deliver/courier.py",
+        '        "webhook-id": message.id,\n',
+        '        "webhook-id": f"{message.id}:{now}",\n',
+    ),
+    bug(
+        "answer-of-a-worker-that-did-the-work-at-once-is-ignored",
+        "deliver/courier.py",
+        "            return _answered(answer) if status == 200 else None\n",
+        "            return None\n",
+    ),
+    bug(
+        "one-subscriber-that-refuses-ends-the-tries-for-the-others",
+        "deliver/courier.py",
+        "            raise min(problems,",
+        "            raise max(problems,",
     ),
 ]

@@ -18,9 +18,9 @@ from treadle.actions.registry import Registry
 from treadle.actions.secrets import DictSecrets
 from treadle.model import effects as f
 from treadle.model.ids import RunId, TokenId
-from treadle.runtime.base.ports import Undeliverable
 from treadle.runtime.deliver.callbacks import Callback, read_callback
 from treadle.runtime.deliver.courier import WebhookCourier
+from treadle.runtime.surroundings.ports import Answered, Undeliverable
 
 KEY = b"k" * 32
 OLD, NEW = "whsec_" + "b2xk" * 8, "whsec_" + "bmV3" * 8
@@ -30,15 +30,17 @@ SECRETS = DictSecrets({"SIGN": NEW, "BOTH": f"{NEW} {OLD}", "BAD": "not base64!"
 
 
 def settings(**fields: Any) -> OutsideSettings:
-    return OutsideSettings(**{"net": LOOPBACK, "secrets": SECRETS, "signing_secret": "SIGN", **fields})
+    known = {"net": LOOPBACK, "secrets": SECRETS, "signing_secret": "SIGN", "public_url": "https://flows.example"}
+    return OutsideSettings(**{**known, **fields})
 
 
-async def carry(effect: f.Effect, context: Any, given: OutsideSettings, timeout_s: float = 10, times: int = 1) -> None:
+async def carry(effect: f.Effect, context: Any, given: OutsideSettings, timeout_s: float = 10, times: int = 1) -> Any:
     registry = Registry()
     courier = WebhookCourier(install_outside(registry, given), KEY, timeout_s=timeout_s)
     try:
         for _ in range(times):
-            await courier.carry(RUN, effect, context)
+            answer = await courier.carry(RUN, effect, context)
+        return answer
     finally:
         await registry.close()
 
@@ -71,6 +73,48 @@ def test_a_worker_gets_a_signed_post_with_all_it_needs_to_answer() -> None:
     }
     assert read_callback(KEY, token) == Callback(RUN, TokenId(7), 2)
     assert (seen.method, seen.headers["webhook-id"]) == ("POST", "r1:7:2")
+    assert seen.headers["idempotency-key"] == "r1:7:1"
+
+
+def test_a_worker_of_stitch_gets_the_names_it_expects() -> None:
+    server = call_worker(answering(202), {"config": {"size": 3}, "payload": "stitch"})
+    body = Webhook(NEW).verify(server.seen[0].body, server.seen[0].headers)
+    token = body.pop("callbackUrl").removeprefix("https://flows.example/callbacks/")
+    assert body == {"runId": "r1", "nodeId": "work", "config": {"size": 3}, "input": {"n": 1}}
+    assert read_callback(KEY, token) == Callback(RUN, TokenId(7), 2)
+
+
+def answer_of(handler: Handler, **fields: Any) -> Any:
+    async def whole() -> Any:
+        async with peer(handler) as server:
+            return await carry(CALL, {"action": {"url": server.url}, "key": "k"}, settings(**fields))
+
+    return run(whole())
+
+
+@pytest.mark.parametrize("output", [{"film": "x"}, None, 0, "", False, []])
+def test_a_200_with_an_output_means_that_the_work_is_done(output: Any) -> None:
+    body = json.dumps({"output": output})
+    assert answer_of(answering(200, text=body, content_type="application/json")) == Answered(output)
+
+
+@pytest.mark.parametrize(
+    ("status", "body"), [(202, '{"output": 1}'), (200, ""), (200, "thanks"), (200, "[]"), (200, '{"id": 7}')]
+)
+def test_any_other_2xx_means_that_the_worker_will_call_back(status: int, body: str) -> None:
+    assert answer_of(answering(status, text=body)) is None
+    with pytest.raises(Undeliverable, match=r"`public_url` under \[webhooks\]"):
+        answer_of(answering(status, text=body), public_url=None)
+
+
+def test_a_worker_that_answers_at_once_needs_no_address_to_call_back_to() -> None:
+    assert answer_of(answering(200, text='{"output": 1}'), public_url=None) == Answered(1)
+
+
+@pytest.mark.parametrize("output", ["[" * 110 + "]" * 110, str(10**40)])
+def test_an_output_that_cannot_be_kept_is_said(output: str) -> None:
+    with pytest.raises(Undeliverable, match="the worker's output"):
+        answer_of(answering(200, text=f'{{"output": {output}}}'))
 
 
 def test_a_second_try_carries_the_same_id_and_body() -> None:
@@ -174,13 +218,17 @@ def test_an_emitted_event_goes_to_those_who_want_its_type() -> None:
 
 @pytest.mark.parametrize(
     ("effect", "type"),
-    [(f.OpenGate(TokenId(3), "ask"), "gate.opened"), (f.RemindGate(TokenId(3)), "gate.reminded")],
+    [
+        (f.OpenGate(TokenId(3), "ask"), "gate.opened"),
+        (f.RemindGate(TokenId(3)), "gate.reminded"),
+        (f.EscalateGate(TokenId(3)), "gate.escalated"),
+    ],
 )
 def test_gates_are_told_to_those_who_want_to_know(effect: f.Effect, type: str) -> None:
     known = {"node_id": "ask", "title": "Sign", "form": {"type": "object"}, "assign": "ann", "due": 900}
     (server,) = subscribers(effect, {"workflow": "w", "gate": known, "key": "k"}, [answering()], [(type,)])
     body = json.loads(server.seen[0].body)
-    can = ["answer", "claim", "release", "delegate"]
+    can = ["answer", "claim", "release", "delegate", "comment"]
     assert (body["type"], body["data"]) == (type, {"run_id": "r1", "workflow": "w", "visit": 3, **known, "can": can})
 
 

@@ -29,6 +29,7 @@ SETTINGS = EngineSettings(
         shell=OPEN,
         secrets=DictSecrets({"KEY": CANARY, "SIGN": SIGNING}),
         signing_secret="SIGN",
+        public_url="https://flows.example",
     )
 )
 
@@ -134,8 +135,9 @@ def test_a_webhook_leaves_the_engine_signed() -> None:
             assert (body["run_id"], body["node_id"], body["input"]) == (started.id, "a", {"n": 5})
             claims = read_callback_claims(body["callback_token"])
             assert claims == [started.id, body["visit"], 1]
-            await started.callback(body["visit"], body["attempt"], {"film": "x"})
+            assert await started.callback(body["visit"], body["attempt"], {"film": "x"})
             assert (await started.wait()).status == "completed"
+            assert not await started.callback(body["visit"], body["attempt"], {"film": "x"})
             assert len(server.seen) == 1
 
     run(whole())

@@ -16,6 +16,7 @@ from treadle.kernel.state import RunState, Token
 from treadle.model import commands as c
 from treadle.model.errors import Error
 from treadle.model.ids import TokenId
+from treadle.model.references import Person
 from treadle.model.requests import AnyRequest, ChangeGroup, Emit, Send, WriteArtifact
 from treadle.model.states import ExternalState, GateState, Mode, RunStatus, TokenState, Waiting
 
@@ -51,7 +52,8 @@ def _answers(state: RunState, token: Token, random: Random) -> Iterator[c.Comman
     elif token.external is ExternalState.OFFERED and token.state is TokenState.DISPATCHED:
         yield c.StartAttempt(token.id, token.attempt, "w", None)
     elif token.waiting is Waiting.HUMAN and token.gate is GateState.OPEN:
-        yield c.CompleteGate(token.id, output_of(random), "ann", force=True)
+        answered = len(token.asked.answers) if token.asked is not None else 0
+        yield c.CompleteGate(token.id, output_of(random), ("ann", "joe", "kim")[answered], force=True)
     elif token.waiting is Waiting.EXTERNAL and token.external is ExternalState.OFFERED:
         yield c.ReceiveCallback(token.id, token.attempt, output_of(random))
     elif token.waiting is Waiting.SUBWORKFLOW and token.child is not None:
@@ -110,6 +112,8 @@ def failures(driven: Driven, random: Random) -> list[c.Command]:
                 found.append(c.ReleaseGate(token, random.choice(["bob", "eve"])))
                 found.append(c.DelegateGate(token, "eve", "bob", force=random.random() < 0.5))
                 found.append(c.CompleteGate(token, {"v": 8}, random.choice(["bob", "eve", None])))
+                found.append(c.CompleteGate(token, {"v": 8}, "eve", person=Person("eve", ("staff",))))
+                found.append(c.CommentGate(token, "hm", "bob", id=f"c{len(driven.commands)}"))
     return found
 
 
@@ -125,6 +129,7 @@ def operators(driven: Driven, random: Random) -> list[c.Command]:
     found += [c.CancelToken(token.id) for token in tokens if token.state in LIVE]
     found += [c.RetryToken(token.id) for token in tokens if token.state not in LIVE]
     found += [c.RetryToken(token.id) for token in tokens if token.state not in LIVE]
+    found += _changes(driven, random, [token.id for token in tokens])
     for name in sorted({group.names[0].split(":", 1)[1] for group in driven.state.groups.values()}):
         found.append(c.CancelGroup(name, random.choice(["fire", "drop"])))
         found.append(c.AddSiblings(name, [0, 1], None, f"a{len(driven.commands)}"))
@@ -132,6 +137,22 @@ def operators(driven: Driven, random: Random) -> list[c.Command]:
     for record in driven.state.records.values():
         if record.status == "failed":
             found += [c.SkipCompensation(record.id), c.RetryCompensation(record.id)]
+    return found
+
+
+def _changes(driven: Driven, random: Random, tokens: list[TokenId]) -> list[c.Command]:
+    """What an operator changes (6.4), sensible or not."""
+    nodes = sorted(driven.graph.nodes)
+    found: list[c.Command] = [c.EditRun({random.choice(["state.v", "state.w.x", "output.o"]): random.randrange(9)})]
+    for token in random.sample(tokens, min(len(tokens), 2)):
+        found += [
+            c.EditRun({"state.v": 7}, token),
+            c.SkipToken(token, {"v": 7}),
+            c.SkipToken(token, {"v": 7}),
+            c.JumpToken(token, random.choice(nodes)),
+            c.JumpToken(token, random.choice(nodes)),
+            c.SetInput(token, {"given": 1}),
+        ]
     return found
 
 

@@ -80,6 +80,12 @@ def suspending(s: Sketch) -> dict[str, Json]:
         {"kind": "human"},
         {"kind": "human", "due_ms": 25, "remind_ms": 5, "on_expiry": {"default": {"v": 1}}},
         {"kind": "human", "due_ms": 25},
+        {
+            "kind": "human",
+            "assign": {"quorum": {"of": 2, "accept": s.pick(1, 2)}},
+            "on_quorum_failed": s.pick("fail", "first"),
+        },
+        {"kind": "human", "remind_ms": [5, 12], "escalate": {"after_ms": 10, "to": "eve"}},
         {"kind": "signal", "name": "s"},
         {"kind": "signal", "name": "s", "key": "k", "buffer": s.pick(10, "none")},
         {"kind": "webhook", "url": "https://worker.test/run"},

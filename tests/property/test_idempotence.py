@@ -56,8 +56,8 @@ def _is_open(driven: Driven, name: str) -> bool:
 
 
 def again_at_once(driven: Driven, command: c.Command) -> None:
-    if isinstance(command, c.RetryToken) and _has_failed(driven, command.token):
-        return  # it has failed again at once: to retry it now is a new wish, not the old one
+    if isinstance(command, c.RetryToken | c.SkipToken) and _has_failed(driven, command.token):
+        return  # it has failed again at once: to retry or skip it now is a new wish, not the old one
     if isinstance(command, c.CloseGroup) and _is_open(driven, command.group):
         return  # the newest of that name is closed; to close one more is a new wish
     found = changes(driven.do(command))

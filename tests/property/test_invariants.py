@@ -66,6 +66,10 @@ def audit(driven: Driven) -> list[str]:
     return found
 
 
+BACK = e.TokenRetryScheduled | e.TokenWaiting | e.TokenSkipped | e.TokenJumped
+"""Events by which an operator brings back a visit that had ended."""
+
+
 def _visits(driven: Driven) -> list[str]:
     """Every visit that was created has ended, once more than an operator's retry has brought it back."""
     live: Counter[int] = Counter()
@@ -75,6 +79,6 @@ def _visits(driven: Driven) -> list[str]:
             live[token] += 1
         elif event.type in ENDS and token:
             live[token] -= 1
-        elif isinstance(event, e.TokenRetryScheduled | e.TokenWaiting) and token and not live[token]:
+        elif isinstance(event, BACK) and token and not live[token]:
             live[token] += 1
     return [f"visit {token} is left {balance} times" for token, balance in sorted(live.items()) if balance]

@@ -15,6 +15,7 @@ import pytest
 from tests.driving import Driven
 from tests.property.playing import CATALOG, holds, told
 from tests.property.test_replay import Shadow
+from tests.property.test_views_agree import check_groups
 from treadle.graph.compile import compile_graph
 from treadle.model import commands
 from treadle.model.definition import Workflow
@@ -46,6 +47,7 @@ def test_a_run_that_once_went_wrong_goes_right(file: Path) -> None:
         driven.do(command)
         holds(driven, command)
         shadow.follow(driven, command)
+    check_groups(driven)
     if regression.status is not None:
         assert driven.state.status == regression.status, told(driven, [regression.why])
     elif driven.state.status not in RUN_ENDED:

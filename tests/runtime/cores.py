@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from itertools import pairwise
 from typing import Any
 
@@ -13,13 +13,13 @@ from treadle.language import load_value
 from treadle.model.definition import Workflow
 from treadle.model.effects import Effect
 from treadle.model.ids import RunId
-from treadle.runtime.base.clock import SystemClock
-from treadle.runtime.base.ports import Clock
 from treadle.runtime.client import Client
 from treadle.runtime.deliver.core import Core
 from treadle.runtime.engine import Direct
 from treadle.runtime.execute.executor import LocalExecutor
 from treadle.runtime.execute.workshop import Workshop
+from treadle.runtime.surroundings.clock import SystemClock
+from treadle.runtime.surroundings.ports import Clock
 from treadle.store.memory import MemoryStore
 from treadle.store.port import Batch, Fence, OutboxRow, Store
 from treadle.store.rows import SHARD
@@ -54,6 +54,9 @@ class Letters:
     def __init__(self) -> None:
         self.carried: list[tuple[RunId, Effect]] = []
         self.failures: list[Exception] = []
+
+    def turn(self, _effect: Effect, _context: Any) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
 
     async def carry(self, run: RunId, effect: Effect, _context: Any) -> None:
         if self.failures:

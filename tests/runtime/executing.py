@@ -16,9 +16,9 @@ from treadle.model.commands import Command, FailAttempt, FinishAttempt
 from treadle.model.definition import Task
 from treadle.model.effects import Slot
 from treadle.model.ids import RunId, TokenId
-from treadle.runtime.base.ports import Attempt
 from treadle.runtime.execute.executor import LocalExecutor
 from treadle.runtime.execute.workshop import Workshop
+from treadle.runtime.surroundings.ports import Attempt
 
 DEADLINE_S = 30
 """No test comes near it; one that does hangs."""

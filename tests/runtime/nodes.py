@@ -21,7 +21,6 @@ from treadle.model.commands import Command, SendSignal, StartRun
 from treadle.model.definition import Workflow
 from treadle.model.ids import RunId
 from treadle.model.states import RUN_ENDED, RunStatus
-from treadle.runtime.base.ports import Alarm
 from treadle.runtime.cluster.membership import Membership
 from treadle.runtime.coordinate.library import Library
 from treadle.runtime.coordinate.shards import Moved
@@ -29,6 +28,7 @@ from treadle.runtime.deliver.core import Core
 from treadle.runtime.execute.executor import LocalExecutor
 from treadle.runtime.execute.workshop import Workshop
 from treadle.runtime.operate.fsck import check_store
+from treadle.runtime.surroundings.ports import Alarm
 from treadle.store.members import Member
 from treadle.store.memory import MemoryStore
 from treadle.store.port import InboxAnswer, InboxRequest, RunQuery, Store

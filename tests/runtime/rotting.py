@@ -20,6 +20,7 @@ from treadle.model.ids import RunId
 from treadle.runtime.operate.upkeep import back_up, check_everything
 from treadle.store.port import Batch, InboxRequest
 from treadle.store.rows import SHARD
+from treadle.store.service import CHAINED
 from treadle.store.sqlite import SqliteStore
 from treadle.store.sqlite.connect import connect
 from treadle.store.sqlite.transfer import _page
@@ -59,7 +60,7 @@ async def _ended(store: SqliteStore) -> list[Any]:
 
 
 def contents(place: Path) -> list[Any]:
-    """Every row, but for what says nothing: the numbers of the outbox, and the words of why something was given up."""
+    """Every row, but for what says nothing: see `_meaning`."""
     connection = connect(place, read_only=True)
     try:
         found: list[Any] = []
@@ -76,8 +77,14 @@ def contents(place: Path) -> list[Any]:
 
 def _meaning(shelf: str, row: tuple[Any, ...]) -> tuple[Any, ...]:
     if shelf == "outbox":
-        run, _id, effect, parked = row
+        run, _id, effect, parked = row  # the number, and the words of why it was given up
         return run, effect, parked is not None
+    if shelf == "gates":
+        return row[:-2]  # `people` and `words` repeat the row for lists
+    if shelf == "entities":
+        return row[:-1]  # `search`, too
+    if shelf == "log_heads" and row[0] not in CHAINED:
+        return row[0], row[1], row[3]  # no hashes without a chain
     return row
 
 

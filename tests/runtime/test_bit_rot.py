@@ -60,6 +60,9 @@ VALUES = {
     "requests": "UPDATE requests SET at = at + 1",
     "documents": "UPDATE documents SET hash = hash || '0'",
     "blobs": "UPDATE blobs SET content = {changed}",
+    "log_entries": "UPDATE log_entries SET subject = 'another'",
+    "notes": "UPDATE notes SET at = at + 1",
+    "entities": "UPDATE entities SET email = 'ann@example.org'",
 }
 """How a value of each table is changed so that it can still be read."""
 
@@ -71,6 +74,21 @@ def spoil(place: Path, table: str) -> None:
     connection.create_scalar_function("spoilt", lambda kept: kept[:-1] + bytes([kept[-1] ^ 1]))  # type: ignore[arg-type, misc]
     connection.execute(VALUES[table].format(changed=f"spoilt({column})"))
     connection.close()
+
+
+@pytest.mark.parametrize("table", ["outbox", "work"])
+def test_an_effect_whose_first_byte_has_changed_is_not_taken_for_one_without_a_checksum(
+    sound: Path, tmp_path: Path, table: str
+) -> None:
+    copy = tmp_path / "copy.db"
+    copy.write_bytes(sound.read_bytes())
+    connection = apsw.Connection(str(copy))
+    connection.create_scalar_function("spoilt", lambda kept: bytes([kept[0] ^ 1]) + kept[1:])  # type: ignore[arg-type, misc]
+    connection.execute(f"UPDATE {table} SET effect = spoilt(effect)")
+    connection.close()
+    report = asyncio.run(check_everything(copy))
+    # Queue work is judged as the rows of the outbox that it would be moved as.
+    assert [one.check for one in report.findings if "(outbox, " in one.message] == ["checksum"] * 2, report.findings
 
 
 @pytest.mark.parametrize("table", VALUES)

@@ -47,22 +47,33 @@ def test_a_flow_runs_without_async(opened: Any) -> None:
     assert opened.run(started.id).wait(10).output == {"text": "Hello, Ada!"}
 
 
-def test_history_is_iterated_live_and_may_be_left_early(opened: Any) -> None:
-    started = opened.start(ASKS)
+@pytest.fixture(params=["itself", "server"])
+def reached(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """An engine in this process, or a client of a service in another."""
+    if request.param == "itself":
+        yield request.getfixturevalue("opened")
+        return
+    project = request.getfixturevalue("services").project()
+    with treadle.connect(project.url, key=project.key) as client:
+        yield client
+
+
+def test_history_is_iterated_live_and_may_be_left_early(reached: Any) -> None:
+    started = reached.start(ASKS)
     for event in started.events():
         if event.type == "gate.opened":
-            opened.complete_gate(started.id, event.token, {})
+            reached.complete_gate(started.id, event.token, {})
     assert [event.type for event in started.history()][-1] == "run.completed"
-    for _event in opened.start(ASKS).events():
+    for _event in reached.start(ASKS).events():
         break
     assert started.status() == "completed", "the loop goes on"
 
 
-def test_what_goes_wrong_is_raised_here(opened: Any) -> None:
+def test_what_goes_wrong_is_raised_here(reached: Any) -> None:
     with pytest.raises(CommandRefused, match="there is no workflow 'nothing'"):
-        opened.start("nothing")
+        reached.start("nothing")
     with pytest.raises(TimeoutError):
-        opened.start(ASKS).wait(0)
+        reached.start(ASKS).wait(0)
 
 
 @pytest.mark.parametrize(("asynchronous", "kind"), [(run.Run, blocking.Drawn), (engine.Engine, blocking.Opened)])
@@ -106,8 +117,8 @@ def test_a_task_in_a_thread_may_use_the_engine_it_runs_on(opened: Any) -> None:
     assert opened.start(flow).result(10) == {"runs": 1}
 
 
-def test_an_interrupt_ends_the_waiting_and_not_the_run(opened: Any) -> None:
-    started = opened.start(ASKS)
+def test_an_interrupt_ends_the_waiting_and_not_the_run(reached: Any) -> None:
+    started = reached.start(ASKS)
     main = threading.main_thread().ident
     assert main is not None
     key = threading.Timer(0.05, signal.pthread_kill, (main, signal.SIGINT))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Coroutine
 from typing import Any
 
@@ -46,6 +47,35 @@ async def test_when_the_answer_to_a_claim_got_lost_nobody_waits_for_it_to_run_ou
         assert len(await of_kind(run, e.TokenDispatched)) == 1, "nothing was lost"
 
 
+class Robbed(QueueMemoryStore):
+    """Says of every claim that another worker has it."""
+
+    async def renew(self, worker: str, claims: Any, lease_ms: int) -> Any:
+        await super().renew(worker, claims, lease_ms)
+        return list(claims)
+
+
+@on_loop
+async def test_work_whose_claim_was_lost_is_stopped() -> None:
+    stopped = asyncio.Event()
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            stopped.set()
+
+    async with Engine(Robbed(), functions={"work": work}, settings=EngineSettings(queues=HERE)) as engine:
+        await engine.start(queued())
+        claimant = engine._queues.claimant  # type: ignore[union-attr]
+        while not claimant.executing:
+            await turns()
+        await claimant.renew()
+        async with asyncio.timeout(10):
+            await stopped.wait()
+        assert not claimant._in_hand
+
+
 class Silent(QueueMemoryStore):
     """Does not answer when told so; counts the looks it has answered."""
 
@@ -65,6 +95,7 @@ class Owner:
     def __init__(self) -> None:
         self.shards = self
         self.owned = (0,)
+        self.is_shared = True
         self._spawned: list[Coroutine[Any, Any, None]] = []
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:

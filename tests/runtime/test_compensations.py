@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.runtime.executing import on_loop
+from tests.runtime.reaching import reached
 from treadle import CommandRefused, Engine, load_value, task
 from treadle.model.states import RunStatus
 
@@ -50,10 +51,11 @@ def journey(**fields: Any) -> Any:
     return load_value({"workflow": "journey", "nodes": nodes, "transitions": edges, **fields}).require()
 
 
+@pytest.mark.parametrize("way", ["itself", "server"])
 @on_loop
-async def test_what_could_not_be_undone_is_tried_again() -> None:
+async def test_what_could_not_be_undone_is_tried_again(way: str) -> None:
     shop = Shop("hotel")
-    async with Engine(":memory:", functions=shop.functions()) as engine:
+    async with Engine(":memory:", functions=shop.functions()) as owner, reached(owner, way) as engine:
         run = await engine.start(journey())
         assert (await run.wait(10)).status is RunStatus.COMPENSATION_FAILED
         flight, hotel = await run.compensations()
@@ -68,10 +70,11 @@ async def test_what_could_not_be_undone_is_tried_again() -> None:
         assert [(one.status, one.error) for one in await run.compensations()] == [("completed", None)] * 2
 
 
+@pytest.mark.parametrize("way", ["itself", "server"])
 @on_loop
-async def test_what_cannot_be_undone_is_left_and_the_rest_is_undone() -> None:
+async def test_what_cannot_be_undone_is_left_and_the_rest_is_undone(way: str) -> None:
     shop = Shop("hotel")
-    async with Engine(":memory:", functions=shop.functions()) as engine:
+    async with Engine(":memory:", functions=shop.functions()) as owner, reached(owner, way) as engine:
         run = await engine.start(journey())
         await run.wait(10)
         assert await run.skip_compensation(by="Ada") == 2
@@ -80,10 +83,11 @@ async def test_what_cannot_be_undone_is_left_and_the_rest_is_undone() -> None:
         assert [(one.status, one.by) for one in await run.compensations()] == [("completed", None), ("skipped", "Ada")]
 
 
+@pytest.mark.parametrize("way", ["itself", "server"])
 @on_loop
-async def test_which_of_several_must_be_said() -> None:
+async def test_which_of_several_must_be_said(way: str) -> None:
     shop = Shop("hotel", "flight")
-    async with Engine(":memory:", functions=shop.functions()) as engine:
+    async with Engine(":memory:", functions=shop.functions()) as owner, reached(owner, way) as engine:
         run = await engine.start(journey(on_compensation_failure="continue"))
         assert (await run.wait(10)).status is RunStatus.COMPENSATION_FAILED
         with pytest.raises(CommandRefused, match=re.escape("name one of 1 (flight), 2 (hotel)")):
@@ -99,17 +103,19 @@ async def test_which_of_several_must_be_said() -> None:
             await run.retry_compensation()
 
 
+@pytest.mark.parametrize("way", ["itself", "server"])
 @on_loop
-async def test_a_retry_of_the_run_is_refused_with_what_can_be_done_instead() -> None:
-    async with Engine(":memory:", functions=Shop("hotel").functions()) as engine:
+async def test_a_retry_of_the_run_is_refused_with_what_can_be_done_instead(way: str) -> None:
+    async with Engine(":memory:", functions=Shop("hotel").functions()) as owner, reached(owner, way) as engine:
         run = await engine.start(journey())
         await run.wait(10)
         with pytest.raises(CommandRefused, match=f"treadle runs compensations {run.id}` .* --retry or --skip"):
             await run.retry()
 
 
+@pytest.mark.parametrize("way", ["itself", "server"])
 @on_loop
-async def test_the_reason_of_a_failure_is_told_however_much_was_undone_after_it() -> None:
+async def test_the_reason_of_a_failure_is_told_however_much_was_undone_after_it(way: str) -> None:
     shop = Shop()
     stops = [f"stop{number}" for number in range(40)]
     undo = {"action": {"kind": "python", "function": "undo"}, "input_mapping": {"what": "$.output.ticket"}}
@@ -120,7 +126,7 @@ async def test_the_reason_of_a_failure_is_told_however_much_was_undone_after_it(
     nodes["pay"] = {"action": {"kind": "python", "function": "break"}}
     edges = [{"from": a, "to": b} for a, b in pairwise([*stops, "pay"])]
     tour = load_value({"workflow": "tour", "nodes": nodes, "transitions": edges}).require()
-    async with Engine(":memory:", functions=shop.functions()) as engine:
+    async with Engine(":memory:", functions=shop.functions()) as owner, reached(owner, way) as engine:
         ended = await (await engine.start(tour)).wait(20)
         assert ended.status is RunStatus.COMPENSATED
         assert shop.undone == stops[::-1]

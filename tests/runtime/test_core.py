@@ -16,7 +16,7 @@ from treadle.language import load_value
 from treadle.model import commands as c
 from treadle.model.ids import RunId, TokenId
 from treadle.model.states import RunStatus
-from treadle.runtime.base.ports import Undeliverable
+from treadle.runtime.surroundings.ports import Undeliverable
 from treadle.store.port import InboxRequest
 from treadle.store.rows import SHARD
 
@@ -195,12 +195,12 @@ async def test_what_cannot_be_delivered_is_a_dead_letter_that_can_be_requeued() 
     async with running(store, {}) as here:
         run = await here.client.start(emitting(here.letters, [Undeliverable("410 Gone")]))
         await run.wait(10)
-        await here.core.outgoing.settled()
+        await here.core.outgoing.wait_idle()
         await here.core.coordinator.wait_quiet()
         dead = await here.client.dead_letters()
         assert [(letter.run, letter.parked) for letter in dead] == [(run.id, "410 Gone")]
         await here.client.requeue(dead[0].id)
-        await here.core.outgoing.settled()
+        await here.core.outgoing.wait_idle()
         assert len(here.letters.carried) == 1
         assert await here.client.dead_letters() == []
         with pytest.raises(CommandRefused, match="no dead letter"):

@@ -12,11 +12,13 @@ from tests.runtime.nodes import TTL_MS, Here, World
 from tests.runtime.test_many_nodes import Work
 from tests.runtime.test_nodes_at_random import Labour
 from treadle.language import load_value
+from treadle.model import commands as c
 from treadle.model import events as e
 from treadle.model.definition import Workflow
-from treadle.model.ids import RunId
+from treadle.model.ids import RunId, TokenId
 from treadle.model.states import RunStatus
 from treadle.runtime.coordinate import committer
+from treadle.runtime.coordinate.gathering import Item
 from treadle.runtime.coordinate.shards import Shards
 from treadle.store.port import Fence
 
@@ -116,6 +118,31 @@ async def test_a_result_of_before_does_not_count_if_the_shard_comes_back_after_s
         assert [event.type for event in history].count("token.completed") == 1
         assert [event.recovery for event in history if isinstance(event, e.TokenDispatched)] == [0, 1, 2]
         assert work.begun.total() == 3 and await world.fsck() == []
+
+
+@on_loop
+async def test_a_report_that_was_under_way_while_somebody_else_had_the_shard_is_not_applied() -> None:
+    """It waited for its run to be read, for instance, and the shard was lost and has come back meanwhile."""
+    work = Work(600_000)
+    async with World({"f": work}) as world:
+        await world.deploy(chain("f"))
+        a = await world.node("a")
+        await world.start(a, "chain", "r")
+        await world.pass_time(1_000)
+        before = a.core.shards.epoch_of("r")
+        cut(a, *LEASES)
+        b = await world.node("b")
+        await world.pass_time(2 * TTL_MS)
+        b.kill()
+        await world.pass_time(TTL_MS + 1_000)
+        cut(a)
+        await world.pass_time(TTL_MS)
+        assert a.core.shards.owns("r") and a.core.shards.epoch_of("r") > before + 1
+        report = c.FinishAttempt(TokenId(1), 1, {"late": True})
+        a.core.coordinator.put(Item(RunId("r"), report, epoch=before))
+        await turns(50)
+        history = await world.store.history(RunId("r"))
+        assert "token.completed" not in [event.type for event in history]
 
 
 @pytest.mark.parametrize("seed", range(25))

@@ -11,7 +11,8 @@ import pytest
 
 from tests.postgres import new_database
 from tests.runtime.executing import on_loop
-from treadle import CommandRefused, Engine, connect, load_value
+from tests.runtime.reaching import reached
+from treadle import CommandRefused, Engine, load_value
 from treadle.runtime.coordinate.library import KIND
 
 LOOKS = {"label": "Outline", "color": "#bfdbfe", "icon": "pen"}
@@ -49,8 +50,9 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         yield dsn
 
 
+@pytest.mark.parametrize("way", ["store", "server"])
 @on_loop
-async def test_a_drawing_that_changes_is_kept_and_makes_no_version(place: str) -> None:
+async def test_a_drawing_that_changes_is_kept_and_makes_no_version(place: str, way: str) -> None:
     async with Engine(place) as engine:
         first = await engine.deploy(load_value(CANVAS))
         assert (first.version, first.drawn) == (1, True)
@@ -62,7 +64,7 @@ async def test_a_drawing_that_changes_is_kept_and_makes_no_version(place: str) -
         assert not (await engine.deploy(load_value(CANVAS))).drawn
         again = await engine.deploy(load_value(moved()))
         assert (again.version, again.hash, again.drawn) == (1, first.hash, True)
-    async with connect(place) as client:
+    async with Engine(place) as engine, reached(engine, way, place) as client:
         drawing = await client.drawing("drawn", 1)
         assert drawing["nodes"]["a"]["position"] == {"x": 50, "y": 60}
         assert drawing["nodes"]["a"]["data"] == {"label": "Draft", "color": "#000", "icon": "pen"}

@@ -136,10 +136,12 @@ async def test_a_run_started_just_before_a_crash_is_not_cancelled_for_its_own_ti
     class Forgets(FaultyStore):
         forgets = False
 
-        async def put_document(self, kind: str, name: str, hash: str, body: Any) -> StoredDocument:
+        async def put_document(
+            self, kind: str, name: str, hash: str, body: Any, expected: int | None = None
+        ) -> StoredDocument:
             if self.forgets and kind.startswith("_"):
                 raise RuntimeError("the crash")
-            return await super().put_document(kind, name, hash, body)
+            return await super().put_document(kind, name, hash, body, expected)
 
     store, clock = Forgets(), VirtualClock()
     tick = Schedule(name="tick", workflow="chain", every_ms=10_000, overlap="cancel_previous")

@@ -47,7 +47,7 @@ async def test_a_lead_that_says_yes_becomes_a_customer(tmp_path: Path) -> None:
             seen = (await anext(aiter(run.events(after=seen)))).seq
         await engine.complete_gate(run.id, gates[0].token, {"won": True}, by="sales")
         assert await run.result(10) == {"outcome": "customer"}
-        assert [row.run for row in await engine.runs(entity="lead-1")] == [run.id]
+        assert [row.run for row in await engine.runs(entity="lead/lead-1")] == [run.id]
         position = (await run.state()).position
     assert position is not None
     assert (position.completed_as, position.type) == ("success", "customer")

@@ -17,8 +17,8 @@ from tests.runtime.cores import chain
 from tests.runtime.executing import on_loop, turns
 from treadle import Engine, EngineSettings, connect
 from treadle.errors import StoreGoneBack
-from treadle.runtime.base import patience
 from treadle.runtime.run import Run
+from treadle.runtime.surroundings import patience
 from treadle.store.postgres.hosts import way_to
 from treadle.testing.world.store_names import NoPostgres
 

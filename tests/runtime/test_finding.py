@@ -10,6 +10,7 @@ import pytest
 from tests.runtime.cores import chain
 from tests.runtime.executing import on_loop
 from tests.runtime.hall import nothing
+from tests.runtime.reaching import reached
 from treadle import CommandRefused, Engine, connect
 from treadle.errors import EngineStopped
 
@@ -27,11 +28,12 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
         yield dsn
 
 
+@pytest.mark.parametrize("way", ["itself", "server"])
 @on_loop
-async def test_an_exact_id_wins_an_end_must_be_long_and_fit_one_run_and_doubt_is_refused(place: str) -> None:
-    async with Engine(place, functions={"a": nothing}) as engine:
+async def test_an_exact_id_wins_an_end_must_be_long_and_fit_one_run_and_doubt_is_refused(place: str, way: str) -> None:
+    async with Engine(place, functions={"a": nothing}) as owner, reached(owner, way) as engine:
         for name in NAMES:
-            await engine.start(chain("a"), run_id=name)
+            await owner.start(chain("a"), run_id=name)
         for text in ("order-1", "0", "reorder-1", "2-000000"):
             assert (await engine.find_run(text)).id == text
         for text in ("…order-17", "order-17"):

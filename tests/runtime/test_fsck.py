@@ -10,7 +10,10 @@ import apsw
 import pytest
 
 from tests.postgres import new_database
+from tests.runtime.cores import running
+from tests.runtime.executing import VirtualClock, on_loop
 from treadle.language import load_text
+from treadle.model.states import RunStatus
 from treadle.runtime.engine import Engine
 from treadle.runtime.operate import fsck
 from treadle.runtime.operate.fsck import Report
@@ -36,7 +39,7 @@ async def _fill(place: Path) -> None:
         ended = await engine.start(load_text(QUICK, "quick").require(), {})
         await ended.wait(30)
         paused = await engine.start(load_text(WAITING, "waiting").require(), {})
-        await engine.start("waiting", {})
+        await engine.start("waiting", {}, entity="order/o-1")
         await paused.pause("look")
 
 
@@ -81,12 +84,18 @@ def test_a_sound_store_has_no_findings_and_everything_was_looked_at(sound: Path)
         ("UPDATE runs SET status = 'failed' WHERE workflow = 'quick'", "row", "status"),
         ("UPDATE runs SET started = started + 1 WHERE workflow = 'quick'", "row", "started"),
         ("UPDATE runs SET idempotency_key = 'x' WHERE workflow = 'quick'", "row", "idempotency_key"),
-        ("UPDATE runs SET version = 9 WHERE workflow = 'quick'", "document", "is gone"),
+        ("UPDATE runs SET version = 9 WHERE workflow = 'quick'", "row", "its row says version 9, its history 1"),
         ("DELETE FROM gates", "gate", "has no row"),
         ("UPDATE gates SET token = 77", "gate", "which has none open"),
+        ("UPDATE gates SET claimed_by = 'eve'", "gate", "claimed_by None, its row says 'eve'"),
+        ("UPDATE gates SET answered = 3", "gate", "answered 0, its row says 3"),
         ("DELETE FROM timers", "timer", "has no row"),
         ("UPDATE timers SET due = due + 1", "timer", "its row says"),
         ("UPDATE timers SET timer = timer + 50", "timer", "unknown to the run"),
+        ("UPDATE moves SET reason = 'x'", "move", "its journey says"),
+        ("INSERT INTO batch_items SELECT 's', id, 'quick', 'k' FROM runs LIMIT 1", "item", "its history has none"),
+        ("UPDATE positions SET at = at - 1", "file", "is not its last move there"),
+        ("DELETE FROM moves WHERE event = 'arrived'", "file", "is not its last move there"),
         ("UPDATE runs SET seq = seq + 1 WHERE workflow = 'quick'", "file", "its history ends at"),
         ("UPDATE history SET block = x'92'", "replay", "cannot be read: "),
         ("UPDATE history SET block = x'c1'", "checksum", "its checksum does not match"),
@@ -101,12 +110,34 @@ def test_what_does_not_agree_is_found(place: Path, statement: str, check: str, w
 
 
 @pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE history SET block = x'c1' WHERE seq = (SELECT max(seq) FROM history)",
+        "UPDATE documents SET body = x'c1' WHERE name = 'quick'",
+    ],
+)
+def test_each_damage_is_told_once_also_where_the_store_is_named_by_a_relative_path(
+    place: Path, statement: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spoil(place, statement)
+    monkeypatch.chdir(place.parent)
+    [told] = [one for one in checked(Path(place.name)).findings if one.check == "checksum"]
+    assert "its checksum does not match" in told.message
+
+
+@pytest.mark.parametrize(
     ("statement", "check", "words"),
     [
         ("UPDATE runs SET status = 'failed' WHERE workflow = 'quick'", "row", "status"),
         ("DELETE FROM gates", "gate", "has no row"),
         ("DELETE FROM timers WHERE run IN (SELECT run FROM runs WHERE status = 'paused')", "timer", "has no row"),
         ("UPDATE timers SET timer = timer + 50", "timer", "unknown to the run"),
+        ("INSERT INTO batch_items SELECT 's', run, 'quick', NULL FROM runs LIMIT 1", "item", "its history has none"),
+        ("INSERT INTO batch_items SELECT 's', run, 'quick', 'k' FROM runs LIMIT 1", "file", "does not lead to it"),
+        ("INSERT INTO batch_items VALUES ('s', 'gone', 'quick', NULL)", "file", "which does not exist"),
+        ("UPDATE moves SET reason = 'x'", "move", "its journey says"),
+        ("UPDATE positions SET at = at - 1", "file", "is not its last move there"),
+        ("DELETE FROM moves WHERE event = 'arrived'", "file", "is not its last move there"),
         ("DELETE FROM history WHERE seq = (SELECT min(seq) FROM history)", "gap", "does not begin with"),
         ("UPDATE runs SET seq = seq + 1 WHERE workflow = 'quick'", "file", "its history ends at"),
         ("DELETE FROM runs WHERE workflow = 'quick'", "file", "which does not exist"),
@@ -213,3 +244,35 @@ def test_a_file_whose_runs_lead_in_a_circle_is_reported_and_left(sound: Path, mo
             return await fsck.check_store(store)
 
     assert "order" in {finding.check for finding in asyncio.run(look()).findings}
+
+
+@on_loop
+async def test_a_queued_fork_needs_no_rows_for_what_it_has_inherited(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path / "treadle.db")
+    alone = load_text(WAITING + "concurrency: {limit: 1}\n", "alone").require()
+    async with running(store, {}) as here:
+        run = await here.client.start(alone)
+        fork = await run.fork()
+        assert (await fork.info()).status is RunStatus.QUEUED
+        assert (await fsck.check_store(store)).findings == []
+    await store.close()
+
+
+@on_loop
+async def test_forks_began_when_they_were_forked(tmp_path: Path) -> None:
+    store = await SqliteStore.open(tmp_path / "treadle.db")
+    clock = VirtualClock()
+    async with running(store, {}, clock) as here:
+        run = await here.client.start(load_text(WAITING, "waiting").require())
+        for _ in range(2):
+            await clock.advance(1_000)
+            run = await run.fork()
+        rows = await store.find_runs(RunQuery())
+        assert (await fsck.check_store(store)).findings == []
+        await run.cancel()
+        await store.forget([run.id], history=False)
+        assert [event.type for event in await run.history()] == ["run.started", "run.cancelled"]
+        assert (await fsck.check_store(store)).findings == [], "a shortened history does not tell"
+    await store.close()
+    began = sorted(row.started for row in rows)
+    assert [at - began[0] for at in began] == [0, 1_000, 2_000]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from treadle.runtime.base.logs import log_to_stderr, logger
+from treadle.runtime.surroundings.logs import log_to_stderr, logger
 
 CANARY = "canary-51c2"
 

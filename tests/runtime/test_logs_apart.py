@@ -8,8 +8,8 @@ import pytest
 import structlog
 
 from treadle.errors import StoreUnavailable
-from treadle.runtime.base.logs import log_to_stderr, logger
-from treadle.runtime.base.outage import OUTAGE
+from treadle.runtime.surroundings.logs import log_to_stderr, logger
+from treadle.runtime.surroundings.outage import OUTAGE
 
 
 @pytest.mark.parametrize("turn", [1, 2])

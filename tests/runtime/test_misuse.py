@@ -13,7 +13,8 @@ import pytest
 
 from tests.runtime.cores import one
 from tests.runtime.executing import on_loop
-from treadle import CommandRefused, Engine, connect
+from tests.runtime.reaching import reached
+from treadle import CommandRefused, Engine
 from treadle.errors import EngineStopped
 
 WAITS = one("waits", {"kind": "signal", "name": "go"})
@@ -68,11 +69,12 @@ async def test_waiting_after_the_engine_is_closed_is_refused_at_once(place: str)
     assert time.monotonic() - began < AT_ONCE_S
 
 
+@pytest.mark.parametrize("way", ["store", "server"])
 @on_loop
-async def test_waiting_after_the_client_is_closed_is_refused_at_once(tmp_path: Path) -> None:
+async def test_waiting_after_the_client_is_closed_is_refused_at_once(tmp_path: Path, way: str) -> None:
     async with Engine(tmp_path / "treadle.db") as engine:
         started = await engine.start(WAITS)
-        async with connect(tmp_path / "treadle.db") as client:
+        async with reached(engine, way, tmp_path / "treadle.db") as client:
             run = client.run(started.id)
         began = time.monotonic()
         for asked in (run.wait(), anext(run.events())):

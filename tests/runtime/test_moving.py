@@ -136,7 +136,7 @@ def test_runs_go_on_where_they_stood(source: Path, dsn: str, tmp_path: Path) -> 
         await move(source, dsn)
         async with Engine(dsn, functions=WORKING, settings=BUSY_ELSEWHERE) as engine:
             await _finish(engine, "dying", 1)  # whoever executed it is gone
-            await _finish(engine, "napping", 1)  # its time came meanwhile
+            await _finish(engine, "napping", 1)  # its time came while no engine ran, or comes now
             await _finish(engine, "quick", 2)  # asked for while nobody was there
             assert (await engine.start("quick", {}, key="first")).id in {
                 row.run for row in await engine.runs(workflow="quick")
@@ -230,7 +230,7 @@ def test_who_coordinates_a_store_is_named_or_waited_for(source: Path, dsn: str) 
             waiting = asyncio.create_task(move(source, dsn, wait=True))
             done, _ = await asyncio.wait([waiting], timeout=0.2)
             assert not done
-        assert (await waiting).rows["runs"] == 9
+        assert (await waiting).rows["runs"] == 10
 
     asyncio.run(play())
 

@@ -16,9 +16,9 @@ from tests.runtime.executing import on_loop
 from tests.torture.tight import TightDisk
 from treadle import Engine, connect
 from treadle.errors import StoreUnavailable
-from treadle.runtime.base import patience
-from treadle.runtime.base.outage import Outage
 from treadle.runtime.engine import EngineSettings
+from treadle.runtime.surroundings import patience
+from treadle.runtime.surroundings.outage import Outage
 from treadle.runtime.worker import Worker
 
 SETTINGS = EngineSettings(grace_ms=0)

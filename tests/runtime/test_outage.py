@@ -7,7 +7,7 @@ import structlog
 from tests.runtime.executing import on_loop
 from tests.runtime.nodes import TTL_MS, World
 from treadle.errors import StoreUnavailable
-from treadle.runtime.base.outage import AGAIN_S, OVER_S, REASONS_MAX, Outage
+from treadle.runtime.surroundings.outage import AGAIN_S, OVER_S, REASONS_MAX, Outage
 
 GONE = StoreUnavailable("postgresql://db/x: the server cannot be reached")
 

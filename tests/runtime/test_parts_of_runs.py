@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import apsw
 import pytest
 
 from tests.runtime.executing import on_loop, turns
+from tests.runtime.reaching import reached
 from treadle import CommandRefused, Engine
 from treadle.language import load_text
 from treadle.model.states import RunStatus
+from treadle.runtime.client import Client
 
 WAITING = load_text("""
 workflow: waiting
@@ -35,16 +40,17 @@ transitions:
 """)
 
 
-async def asked(engine: Engine) -> list[int]:
+async def asked(engine: Client) -> list[int]:
     """The three gates, once they are open."""
     while len(gates := await engine.gates()) < 3:
         await turns()
     return [gate.token for gate in gates]
 
 
+@pytest.mark.parametrize("way", ["itself", "server"])
 @on_loop
-async def test_one_visit_and_then_a_whole_group_are_cancelled() -> None:
-    async with Engine(":memory:") as engine:
+async def test_one_visit_and_then_a_whole_group_are_cancelled(way: str) -> None:
+    async with Engine(":memory:") as owner, reached(owner, way) as engine:
         run = await engine.start(WAITING)
         first, *rest = await asked(engine)
         await run.cancel("not this one", visit=first)
@@ -58,9 +64,10 @@ async def test_one_visit_and_then_a_whole_group_are_cancelled() -> None:
         assert await engine.gates() == []
 
 
+@pytest.mark.parametrize("way", ["itself", "server"])
 @on_loop
-async def test_an_open_group_grows_by_items_or_a_number_and_is_closed() -> None:
-    async with Engine(":memory:") as engine:
+async def test_an_open_group_grows_by_items_or_a_number_and_is_closed(way: str) -> None:
+    async with Engine(":memory:") as owner, reached(owner, way) as engine:
         run = await engine.start(GROWING, {"items": ["a"]})
         await run.add_siblings("fan", ["b", "c"])
         await run.add_siblings("fan", ["d"], id="once")
@@ -84,22 +91,43 @@ async def test_a_run_is_about_an_entity_and_knows_what_started_it() -> None:
         assert state.entity is not None
         assert (state.entity.type, state.entity.id) == ("order", "42/a")
         assert (await run.history(0, 1))[0].trigger == {"hook": "paid"}  # type: ignore[attr-defined]
-        assert [row.run for row in await engine.runs(entity="42/a")] == [run.id]
+        assert [row.run for row in await engine.runs(entity="order/42/a")] == [run.id]
+        assert await engine.runs(entity="person/42/a") == await engine.runs(entity="42/a") == []
         for wrong in ("order", "/42", "order/"):
             with pytest.raises(CommandRefused, match="TYPE/ID"):
                 await engine.start(WAITING, entity=wrong)
+            with pytest.raises(CommandRefused, match="TYPE/ID"):
+                await engine.runs(entity=wrong)
 
 
 @on_loop
-async def test_a_run_as_it_was_after_any_of_its_events() -> None:
-    async with Engine(":memory:") as engine:
+async def test_a_row_of_version_0_1_which_has_the_id_of_its_entity_alone_is_found_and_in_order(tmp_path: Path) -> None:
+    place = tmp_path / "treadle.db"
+    async with Engine(place) as engine:
+        old = await engine.start(WAITING, entity="order/42")
+        slashed = await engine.start(WAITING, entity="order/invoice/42")
+    connection = apsw.Connection(str(place))
+    connection.execute("UPDATE runs SET entity = '42' WHERE run = ?", (old.id,))
+    connection.close()
+    async with Engine(place) as engine:
+        assert [row.run for row in await engine.runs(entity="order/42")] == [old.id]
+        assert [row.run for row in await engine.runs(entity="order/invoice/42")] == [slashed.id]
+        assert await engine.runs(entity="invoice/43") == []
+        assert (await engine.fsck()).findings == []
+
+
+@pytest.mark.parametrize("way", ["itself", "server"])
+@on_loop
+async def test_a_run_as_it_was_after_any_of_its_events(way: str) -> None:
+    async with Engine(":memory:") as owner, reached(owner, way) as engine:
         run = await engine.start(WAITING)
         await engine.complete_gate(run.id, (await asked(engine))[0], {})
         await run.wait()
         history = await run.history()
         opened = next(event.seq for event in history if event.type == "gate.opened")
         then = await run.state(at=opened)
-        assert (then.status, then.seq, then.context()["state"]) == (RunStatus.RUNNING, opened, {"n": 1})
+        assert (then.status, then.context()["state"]) == (RunStatus.RUNNING, {"n": 1})
+        assert then.seq == next(end for end in await run.decisions() if end >= opened), "the end of its decision"
         last = await run.state(at=history[-1].seq)
         assert (last.status, last.context()["state"]) == (RunStatus.COMPLETED, {"n": 2})
         with pytest.raises(CommandRefused, match=f"has {len(history)} events, none is number {len(history) + 1}"):

@@ -13,11 +13,15 @@ from treadle.language import load_value
 from treadle.model.states import RunStatus
 from treadle.runtime.engine import Engine, EngineSettings
 from treadle.store.memory import MemoryStore
+from treadle.store.memory_work import QueueMemoryStore
 
 
+@pytest.mark.parametrize("make_store", [MemoryStore, QueueMemoryStore], ids=["own work", "claims"])
 @pytest.mark.parametrize("line", [{"concurrency": {"limit": 1}}, {"queue": "q"}], ids=["slot", "queue"])
 @on_loop
-async def test_work_whose_turn_comes_during_a_pause_begins_when_the_run_goes_on(line: dict[str, Any]) -> None:
+async def test_work_whose_turn_comes_during_a_pause_begins_when_the_run_goes_on(
+    line: dict[str, Any], make_store: type[MemoryStore]
+) -> None:
     """Its worker was refused and nobody offered the work again: the run stood still until the engine was restarted."""
     let_go, begun = asyncio.Event(), asyncio.Event()
 
@@ -26,7 +30,7 @@ async def test_work_whose_turn_comes_during_a_pause_begins_when_the_run_goes_on(
         await let_go.wait()
 
     workflow = load_value({"workflow": "w", "nodes": {"n": calls("work", **line)}}).require()
-    async with Engine(MemoryStore(), functions={"work": work}, settings=EngineSettings(queues={"q": 1})) as engine:
+    async with Engine(make_store(), functions={"work": work}, settings=EngineSettings(queues={"q": 1})) as engine:
         first = await engine.start(workflow)
         await begun.wait()
         second = await engine.start(workflow)

@@ -18,7 +18,7 @@ from treadle import Engine, EngineSettings, connect
 from treadle.cli.upkeep import doctor_postgres
 from treadle.errors import StoreGoneBack, StorePlaceError
 from treadle.language import load_value
-from treadle.runtime.base import patience
+from treadle.runtime.surroundings import patience
 from treadle.runtime.worker import Worker
 from treadle.store.places import StoreLocation
 from treadle.store.postgres import server_facts

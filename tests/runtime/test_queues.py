@@ -11,6 +11,7 @@ from treadle.model import effects as f
 from treadle.runtime.engine import Engine
 from treadle.runtime.queue.offers import key_of
 from treadle.runtime.queue.queue_settings import QueueRules, read_rate, write_rate
+from treadle.store.memory import MemoryStore
 
 
 @on_loop
@@ -27,13 +28,14 @@ async def test_rules_are_kept_and_obeyed() -> None:
             await run.wait()
         assert at.most <= 2
         await here.engine.set_queue("q", QueueRules())
-        assert await here.engine.queues() == []
+        (view,) = await here.engine.queues()
+        assert (view.rules, view.workers) == (QueueRules(), (here.engine.name,)), "the engine names it"
 
 
 @on_loop
-async def test_a_store_of_one_engine_has_no_queues() -> None:
-    async with Engine(":memory:") as engine:
-        with pytest.raises(CommandRefused, match="need PostgreSQL"):
+async def test_a_store_without_claims_has_no_queues() -> None:
+    async with Engine(MemoryStore()) as engine:
+        with pytest.raises(CommandRefused, match="has no claims"):
             await engine.queues()
 
 

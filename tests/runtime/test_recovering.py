@@ -80,7 +80,7 @@ class _Later:
     """The system's clock, an hour on: every timer is due when an engine opens."""
 
     def __init__(self) -> None:
-        from treadle.runtime.base.clock import SystemClock
+        from treadle.runtime.surroundings.clock import SystemClock
 
         self._clock = SystemClock()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from tests.runtime.executing import VirtualClock, on_loop
 from tests.runtime.keeping import DAY, keeping, watched
@@ -70,6 +71,14 @@ async def test_a_workflow_with_a_rule_of_its_own_has_only_that(place: Path | Non
         other = await kept.finished("other")
         await kept.pass_ms(10 * DAY)
         assert await kept.left() == {other}
+
+
+@on_loop
+async def test_a_rule_for_a_workflow_that_nobody_has_deployed_is_told(place: Path | None) -> None:
+    with capture_logs() as logged:
+        async with watched(place) as store, keeping(store, Keep(age_ms=DAY), other=Keep(), othre=Keep()):
+            pass
+    assert [one["workflow"] for one in logged if "not deployed" in one["event"]] == ["othre"]
 
 
 @on_loop

@@ -12,6 +12,7 @@ import pytest
 
 from tests.runtime.cores import FaultyStore, calls, chain, one, running
 from tests.runtime.executing import on_loop, turns
+from tests.runtime.reaching import reached
 from treadle.errors import CommandRefused, EngineStopped, StoreUnavailable
 from treadle.kernel.state import RunState
 from treadle.language import load_value
@@ -20,6 +21,7 @@ from treadle.model.events import Event
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
 from treadle.runtime.connecting import connect
+from treadle.runtime.coordinate.gathering import Item
 from treadle.runtime.coordinate.library import Library
 from treadle.runtime.engine import Engine
 from treadle.store.port import InboxRequest, OutboxRow, StoredDocument
@@ -140,10 +142,11 @@ async def test_what_was_deployed_before_it_was_asked_for_is_known_to_whoever_tak
         assert store.read == 0
 
 
+@pytest.mark.parametrize("way", ["store", "server"])
 @on_loop
-async def test_a_client_does_not_refuse_what_a_version_deployed_elsewhere_takes(tmp_path: Path) -> None:
-    strict = chain("a", input_schema={"type": "object", "required": ["n"]})
-    async with Engine(tmp_path / "t.db", functions={"a": works}) as engine, connect(tmp_path / "t.db") as client:
+async def test_a_client_does_not_refuse_what_a_version_deployed_elsewhere_takes(tmp_path: Path, way: str) -> None:
+    strict, place = chain("a", input_schema={"type": "object", "required": ["n"]}), tmp_path / "t.db"
+    async with Engine(place, functions={"a": works}) as engine, reached(engine, way, place) as client:
         await client.deploy(strict)
         with pytest.raises(CommandRefused, match="SCHEMA"):
             await client.start("chain", {})
@@ -202,3 +205,30 @@ async def test_an_engine_that_lost_its_lease_stops_its_work() -> None:
         with pytest.raises(EngineStopped):
             await run.cancel()
         await stopped.wait()
+
+
+@on_loop
+async def test_a_request_that_is_read_again_before_its_answer_is_durable_is_taken_up_once() -> None:
+    store = FaultyStore()
+    async with running(store, {}) as here:
+        taken: list[Item] = []
+        here.core.coordinator.put = taken.append  # type: ignore[method-assign, assignment]
+        await store.submit(InboxRequest("q", RunId("r"), c.PauseRun(), 0))
+        for _ in range(2):
+            await here.core.inbox.read()
+        assert [item.request for item in taken] == ["q"]
+        del here.core.coordinator.put
+
+
+@on_loop
+async def test_a_message_that_the_last_owner_did_not_deliver_is_delivered_by_the_next() -> None:
+    store = FaultyStore()
+    await Library(store).deploy(one("emits", {"kind": "emit", "type": "news"}))
+    async with running(store, {}, owner="first") as first:
+        first.letters.failures = [ConnectionError("not now")]
+        await first.core.coordinator.ask(RunId("r"), c.StartRun(RunId("r"), version=0), "emits")
+        await turns(50)
+        assert not first.letters.failures and first.letters.carried == [], "it was tried once"
+    async with running(store, {}, owner="second") as second:
+        await turns(50)
+        assert [run for run, _effect in second.letters.carried] == ["r"]

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-import treadle
 from tests.postgres import new_database
 from tests.runtime.executing import on_loop, turns
+from tests.runtime.reaching import reached
 from treadle import CommandRefused, Engine, EngineSettings, load_value
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
@@ -128,13 +128,14 @@ async def test_retrying_a_run_waits_until_its_failed_child_has_brought_it_back(t
         assert (await engine.fsck()).ok
 
 
+@pytest.mark.parametrize("way", ["store", "server"])
 @on_loop
-async def test_what_failed_in_an_engine_that_is_gone_is_retried_from_another_process(tmp_path: Path) -> None:
+async def test_what_failed_in_an_engine_that_is_gone_is_retried_from_another_process(tmp_path: Path, way: str) -> None:
     bench, place = Bench(), str(tmp_path / "treadle.db")
     async with engines(place, bench) as [engine]:
         run = await engine.start("caller")
         await run.wait(20)
-    async with engines(place, bench), treadle.connect(place) as client:
+    async with engines(place, bench) as [engine], reached(engine, way, place) as client:
         again = client.run(run.id)
         await again.retry()
         assert await again.result(20) == VOTES

@@ -121,7 +121,7 @@ async def test_of_two_with_one_name_one_may_have_what_the_other_lacks() -> None:
         return NodeRow(name, name, False, ("q",), (), 0, 0, 0, lacks={"q": ("function 'work'",)} if lacks else {})
 
     async def view(*nodes: NodeRow) -> QueueView:
-        (one,) = await queues_of(QueueMemoryStore(1), nodes)
+        (one,) = await queues_of(QueueMemoryStore(1), nodes, 0)
         return one
 
     assert (await view(row("box", True), row("box", True))).lacks == {"box": ("function 'work'",)}

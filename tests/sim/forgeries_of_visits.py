@@ -11,7 +11,7 @@ from treadle.model import commands as c
 from treadle.model import effects as x
 from treadle.model import events as e
 from treadle.model.errors import Error
-from treadle.model.ids import RecordId, RunId, TimerId, TokenId
+from treadle.model.ids import RUN_GATE, RecordId, RunId, TimerId, TokenId
 from treadle.model.references import EntityRef, ParentLink
 from treadle.model.states import Waiting
 
@@ -29,6 +29,23 @@ def gate() -> Watching:
 
 def claimed() -> Watching:
     return gate().do(c.ClaimGate(ONE, "ann"))
+
+
+def several() -> Watching:
+    """A gate that two of three people decide; one has answered."""
+    watched = watching(node("human", assign={"quorum": {"of": 3, "accept": 2}}))
+    return watched.do(c.CompleteGate(ONE, {"ok": True}, "ann"))
+
+
+def clocked() -> Watching:
+    watched = watching(node("human", remind_ms=50, escalate={"after_ms": 50, "to": "eve"}))
+    watched.driven.now += 50
+    return watched
+
+
+def fired(watched: Watching, purpose: str, forge: Forgery) -> Watching:
+    timer = next(timer.id for timer in watched.driven.state.timers.values() if timer.purpose == purpose)
+    return watched.do(c.FireTimer(timer), forge)
 
 
 def wait() -> Watching:
@@ -86,6 +103,14 @@ def tried_again() -> Watching:
     watched = undoing()
     watched.record.undo[2] = "failed"
     return watched.show(e.CompensationStarted(0, AT, RecordId(2), "b"))
+
+
+def added(name: str) -> e.ArtifactWritten:
+    return e.ArtifactWritten(0, AT, RUN_GATE, name, "sha256:a", 1, by="ann")
+
+
+def written(name: str) -> e.ArtifactWritten:
+    return e.ArtifactWritten(0, AT, ONE, name, "sha256:b", 1)
 
 
 def travelling() -> Watching:
@@ -160,6 +185,12 @@ ANSWERS = [
     Forged("results", "not {'v': 1}", lambda: chain().finish(1, {"v": 1}, changed(e.TokenCompleted, output={}))),
     Forged("gates", "is decided and gets", lambda: gate().do(FINE, twice(e.GateCompleted))),
     Forged("gates", "was completed by", lambda: gate().do(FINE, changed(e.GateCompleted, data={"ok": False}))),
+    Forged("gates", "is None and gets gate.answered", lambda: chain().show(e.GateAnswered(0, AT, ONE, 1, "ann"))),
+    Forged("gates", "ann answers visit 1 twice", lambda: several().show(e.GateAnswered(0, AT, ONE, 1, "ann"))),
+    Forged("gates", "bob answers visit 1 by None", lambda: several().show(e.GateAnswered(0, AT, ONE, 1, "bob"))),
+    Forged("gates", "was completed with 2", lambda: several().show(e.GateCompleted(0, AT, ONE, 2))),
+    Forged("artifacts", "ann adds note by None", lambda: gate().show(added("note"))),
+    Forged("artifacts", "which the run has written", lambda: gate().show(written("note")).show(added("note"))),
     Forged("gates", "is None and gets gate.claimed", lambda: chain().show(e.GateClaimed(0, AT, ONE, "ann"))),
     Forged("gates", "bob claims what ann has", lambda: claimed().show(e.GateClaimed(0, AT, ONE, "bob"))),
     Forged("gates", "by bob instead of None", lambda: claimed().show(e.GateReleased(0, AT, ONE, "bob"))),
@@ -214,6 +245,14 @@ OUTSIDE = [
     Forged("dispatch", "asked of the world []", lambda: chain().finish(1, None, without_effect(x.RunTask))),
     Forged("timers", "the store keeps {}", lambda: begun(node("wait", ms=50), without_effect(x.SetTimer))),
     Forged("gates", "asked of the world []", lambda: begun(node("human"), without_effect(x.OpenGate))),
+    Forged("gates", "asked of the world []", lambda: gate().do(c.ClaimGate(ONE, "ann"), without_effect(x.NoteGate))),
+    Forged("gates", "asked of the world []", lambda: fired(clocked(), "gate_remind", without_effect(x.RemindGate))),
+    Forged("gates", "asked of the world []", lambda: fired(clocked(), "gate_escalate", without_effect(x.EscalateGate))),
+    Forged(
+        "entity",
+        "asked of the world []",
+        lambda: travelling().do(c.MoveEntity(section="inbox"), without_effect(x.NoteMove)),
+    ),
 ]
 ENDS = [
     Forged("saga", "starts, waiting [1, 2]", out_of_order),
@@ -236,6 +275,11 @@ ENDS = [
     ),
     Forged("entity", "at once", lambda: travelling().show(e.EntityMoved(0, AT, "moved", node="a", section="s"))),
     Forged("entity", "enters twice", lambda: travelling().show(e.EntityMoved(0, AT, "entered"))),
+    Forged(
+        "entity",
+        "moves the entity of a run that is running by None",
+        lambda: travelling().show(e.EntityMoved(0, AT, "moved", node="a", by="ann")),
+    ),
     Forged("entity", "travels on", lambda: chain().show(e.EntityMoved(0, AT, "arrived", node="a"))),
     Forged("over", "holds arrivals", lambda: one_arrived().do(c.CancelRun(), without(e.TokenCancelled))),
     Forged("over", "gates of [1] are open", lambda: gate().do(c.CancelRun(), without(e.TokenCancelled))),

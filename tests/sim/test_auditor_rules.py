@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 
 from tests.sim.forgeries import GROUPS, JOINS, ROUTING, Forged
+from tests.sim.forgeries_of_changes import BUDGETS, CHANGED, FORKED, MIGRATED
 from tests.sim.forgeries_of_reopening import REOPENED
+from tests.sim.forgeries_of_starts import STARTS
 from tests.sim.forgeries_of_visits import ANSWERS, ENDS, FAMILY, LIFE, OUTSIDE
 from tests.simulator import audit
 from tests.simulator.audit.record import Record
 
 TABLE = [*JOINS, *GROUPS, *ROUTING, *ANSWERS, *FAMILY, *LIFE, *ENDS, *OUTSIDE, *REOPENED]
+TABLE += [*CHANGED, *FORKED, *MIGRATED, *BUDGETS, *STARTS]
 ELSEWHERE = {"auditor.py", "journal.py"}
 """What is asked of whole runs and of clients has tests of its own, in `test_auditor`."""
 

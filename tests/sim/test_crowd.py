@@ -34,7 +34,8 @@ def test_a_crowd_is_thinned_out_and_all_of_it_ends() -> None:
                 assert len(crowd.runs) > world.CROWD
                 assert all(crowd.state(run).status in RUN_ENDED for run in crowd.runs)
         except Violation as violation:
-            assert "somebody spins" in violation.text, "with so few steps others do not come to rest either"
+            is_short = violation.text.endswith("no rest") or "somebody spins" in violation.text
+            assert is_short, f"with so few steps others do not come to rest either, but {violation}"
         finally:
             crowd.close()
     assert thinned >= 3

@@ -7,7 +7,8 @@ from collections import Counter
 from msgspec.structs import replace
 
 from tests.simulator.generator import generate
-from tests.simulator.plan import FEATURES, plan_of
+from tests.simulator.generator.versions import upgrades
+from tests.simulator.plan import CHANGES, FEATURES, plan_of
 from treadle.language import load_value
 from treadle.language.document import document_of
 from treadle.model.definition import Workflow
@@ -16,7 +17,12 @@ SEEDS = range(150)
 
 
 def drawn() -> list[Workflow]:
-    return [workflow for seed in SEEDS for workflow in generate(plan_of(seed))]
+    """Everything that is deployed in these seeds, further versions included."""
+    found: list[Workflow] = []
+    for seed in SEEDS:
+        workflows = generate(plan_of(seed))
+        found += [*workflows, *(upgrade.workflow for upgrade in upgrades(plan_of(seed), workflows))]
+    return found
 
 
 def test_every_definition_loads_and_is_the_same_again() -> None:
@@ -39,7 +45,7 @@ def test_switching_a_fault_off_leaves_the_definition_alone() -> None:
 
 def test_every_feature_has_its_turn() -> None:
     turns = Counter(feature for seed in SEEDS for feature in plan_of(seed).features)
-    assert turns.keys() == set(FEATURES)
+    assert turns.keys() == {*FEATURES, *CHANGES}
     assert min(turns.values()) > len(SEEDS) / 5, turns.most_common()[-3:]
 
 

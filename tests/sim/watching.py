@@ -23,7 +23,8 @@ class Watching:
 
     def __init__(self, graph: ExecutionGraph, *others: ExecutionGraph) -> None:
         self.driven = Driven(graph, Shelf(graph, *others))
-        self.record = Record(self.driven.state.run, Chart(graph.definition))
+        charts = {version: Chart(other.definition) for version, other in (graph.versions or {1: graph}).items()}
+        self.record = Record(self.driven.state.run, Chart(graph.definition), charts.__getitem__)
 
     def do(self, command: c.Command, forge: Forgery | None = None, late_ms: int = 0) -> Watching:
         """One command; `late_ms` is how far the store's clock is behind the engine's."""

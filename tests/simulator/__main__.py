@@ -1,4 +1,4 @@
-"""python -m tests.simulator [SEED | --seeds N | --seconds N] [--from SEED] [--without a,b] [--store NAME] …
+"""python -m tests.simulator [SEED | --seeds N | --seconds N] [--from SEED | --of-commit] [--without a,b] …
 
 Without arguments: ten seconds of fresh seeds. With a seed: that one again, made smaller if it fails. Exit code 0 if
 everything held, 1 if not, 2 for wrong arguments.
@@ -19,6 +19,7 @@ from tests.simulator.report import command, describe, git_hash
 from tests.simulator.shelves import ShelfName
 from tests.simulator.simulate import shrink, simulate
 
+SEEDS = 10**9
 SHOWN_MAX = 3
 """Failures of a batch that are written out; the others are listed."""
 
@@ -29,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     without = frozenset(options.without.split(",")) if options.without else frozenset()
     if options.seed is not None:
         return _again(options.seed, without, options)
-    return _fresh(options)
+    return _fresh(options, without)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -38,6 +39,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seeds", type=int, help="so many fresh seeds")
     parser.add_argument("--seconds", type=float, help="fresh seeds for so long")
     parser.add_argument("--from", dest="first", type=int, help="first seed of a batch instead of a random one")
+    of_commit = "first seed out of the hash of the commit: each commit has fresh ones, and the same ones every time"
+    parser.add_argument("--of-commit", action="store_true", help=of_commit)
     parser.add_argument("--without", default="", help="features and faults to switch off, separated by commas")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: all cores)")
     stores = ("memory", "sqlite", "postgres")
@@ -68,12 +71,22 @@ def _again(seed: int, without: frozenset[str], options: argparse.Namespace) -> i
     return 1
 
 
-def _fresh(options: argparse.Namespace) -> int:
-    first = options.first if options.first is not None else secrets.randbelow(10**9)
+def _fresh(options: argparse.Namespace, without: frozenset[str]) -> int:
+    first = options.first if options.first is not None else _first(is_of_commit=options.of_commit)
     seconds = options.seconds if options.seconds is not None or options.seeds is not None else 10.0
-    result = batch.run(first, seeds=options.seeds, seconds=seconds, jobs=options.jobs, store=options.store)
+    limits = {"seeds": options.seeds, "seconds": seconds}
+    result = batch.run(first, **limits, jobs=options.jobs, store=options.store, without=without)
     _say(_json(_facts(first, result)) if options.json else _text(first, result, options.verbose, options.store))
     return 1 if result.failures or result.is_vacuous else 0
+
+
+def _first(*, is_of_commit: bool) -> int:
+    """Without a commit (a folder that git does not know) seeds are random after all."""
+    commit = git_hash() if is_of_commit else ""
+    try:
+        return int(commit, 16) % SEEDS
+    except ValueError:
+        return secrets.randbelow(SEEDS)
 
 
 def _facts(first: int, result: batch.Batch) -> dict[str, object]:

@@ -76,7 +76,7 @@ class Batch:
         self.coverage.add(other.coverage)
 
 
-def play(seeds: Iterable[int], store: ShelfName = "memory") -> Batch:
+def play(seeds: Iterable[int], store: ShelfName = "memory", without: frozenset[str] = frozenset()) -> Batch:
     """One process's share."""
     batch = Batch()
     began = time.process_time()
@@ -88,7 +88,7 @@ def play(seeds: Iterable[int], store: ShelfName = "memory") -> Batch:
             if batch.seeds % COLLECT_EVERY == 0:
                 gc.collect()
             try:
-                batch.take(simulate(seed, store=store))
+                batch.take(simulate(seed, without, store))
             except Stuck:
                 batch.seeds += 1
                 batch.failures.append((seed, "stuck", f"no end after {SEED_SECONDS_MAX} s inside one seed"))
@@ -111,8 +111,9 @@ def run(
     seconds: float | None = None,
     jobs: int = 1,
     store: ShelfName = "memory",
+    without: frozenset[str] = frozenset(),
 ) -> Batch:
-    """Seeds from `first` on: so many, or for so long."""
+    """Seeds from `first` on: so many, or for so long. `without`: features and faults that none of them has."""
     began = time.monotonic()
     total = Batch()
     chunks = _chunks(first, seeds)
@@ -120,22 +121,22 @@ def run(
         chunks = takewhile(lambda _chunk: time.monotonic() - began < seconds, chunks)
     if jobs == 1:
         for chunk in chunks:
-            total.add(play(chunk, store))
+            total.add(play(chunk, store, without))
     else:
         with multiprocessing.get_context("spawn").Pool(jobs) as pool:
-            for part in _in_flight(pool, chunks, jobs * 2, store):
+            for part in _in_flight(pool, chunks, jobs * 2, store, without):
                 total.add(part)
     total.seconds = time.monotonic() - began
     return total
 
 
 def _in_flight(
-    pool: multiprocessing.pool.Pool, chunks: Iterator[range], width: int, store: ShelfName
+    pool: multiprocessing.pool.Pool, chunks: Iterator[range], width: int, store: ShelfName, without: frozenset[str]
 ) -> Iterator[Batch]:
     """Results as they come, never more than `width` chunks ahead: a pool's own queue would run past the deadline."""
     waiting = []
     for chunk in chunks:
-        waiting.append(pool.apply_async(play, (chunk, store)))
+        waiting.append(pool.apply_async(play, (chunk, store, without)))
         if len(waiting) >= width:
             yield waiting.pop(0).get()
     for result in waiting:

@@ -7,6 +7,7 @@ every batch, and `tests/sim` fails when one that matters stays empty. Counters a
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from treadle.graph.execution_graph import GraphNode
@@ -16,7 +17,6 @@ from treadle.model.commands import Command
 from treadle.model.decision import Decision
 from treadle.model.definition import Workflow
 from treadle.model.ids import TokenId
-from treadle.store.port import Commit
 
 
 class Situation(NamedTuple):
@@ -45,6 +45,10 @@ class Coverage:
         self.node_joins: Counter[str] = Counter()
         self.merges: Counter[str] = Counter()
         self.waits: Counter[str] = Counter()
+        self.queued: Counter[str] = Counter()
+        """Why runs had to wait for their start."""
+        self.answers: Counter[str] = Counter()
+        """command and kind of every refusal that a client was told; most are also in `refusals`"""
         self.timers: Counter[str] = Counter()
         self.errors: Counter[str] = Counter()
         self.refusals: Counter[str] = Counter()
@@ -69,9 +73,9 @@ class Coverage:
         if situation.kind:
             self.visits[f"{situation.command} {situation.kind} {situation.state}"] += 1
 
-    def committed(self, commit: Commit, workflow: Workflow) -> None:
+    def committed(self, events: Sequence[e.Event], workflow: Workflow) -> None:
         """Events are facts now."""
-        for event in commit.events:
+        for event in events:
             self.events[event.type if not isinstance(event, e.Custom) else "custom"] += 1
             self._look(event, workflow)
 
@@ -80,6 +84,8 @@ class Coverage:
             self._join(event, workflow)
         elif isinstance(event, e.TokenWaiting):
             self.waits[event.reason.value] += 1
+        elif isinstance(event, e.RunQueued):
+            self.queued[event.why] += 1
         elif isinstance(event, e.TimerFired):
             self.timers[event.purpose] += 1
         elif isinstance(event, e.TokenFailed | e.TokenTimedOut):

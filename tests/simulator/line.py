@@ -23,11 +23,13 @@ STALL_MS = (50, 3 * LEASE_MS)
 SLOW, SLOW_MS = 0.2, 2
 """How many ways to the store and back take time, and how much at most."""
 VERBS = (
-    *("history", "find_runs", "find_gates", "outbox", "timers", "release", "submit", "answer", "inbox"),
-    *("put_document", "put_blob", "get_blob", "beside", "forget"),
-    *("beat", "leave", "standing", "backlog", "bury", "seals"),
+    *("history", "find_runs", "find_gates", "outbox", "timers", "submit", "answer", "inbox", "find_request"),
+    *("decisions", "put_document", "put_blob", "get_blob", "beside", "forget"),
+    *("leave", "standing", "backlog", "bury", "seals"),
     *("claim", "renew", "give_back", "give_back_strays", "drop_offers", "expired_claims"),
     *("waiting_queues", "queue_rows"),
+    *("write", "note", "drop_notes", "entries", "revise", "prune", "verify_log"),
+    *("events_after", "last_position"),
 )
 MUTE = 0.3
 """Of the plan's rate: every call is an opportunity, and there are many."""
@@ -59,14 +61,35 @@ class Line:
 
     async def lease(self, shard: int, *arguments: Any, **named: Any) -> Fence | None:
         await self._travel("unknown_lost", MUTE)
+        self._check_leases()
         fence: Fence | None = self._ask(self._store.lease, shard, *arguments, **named)
         if fence is not None:
-            self._world.epochs[shard] = fence.epoch
+            self._world.tenures.leased(fence)
         await self._travel("unknown_done", MUTE)
         return fence
 
+    async def beat(self, *arguments: Any) -> Any:
+        await self._travel("unknown_lost", MUTE)
+        if self._world.faults.happens("cut_off", 2):
+            self._host.cut_off_until = self._world.schedule.time() + self._world.draw.between(*STALL_MS) / 1_000
+        self._check_leases()
+        standing = self._ask(self._store.beat, *arguments)
+        await self._travel("unknown_done", MUTE)
+        return standing
+
+    def _check_leases(self) -> None:
+        """Whether anything about leases reaches the store now."""
+        if self._host.cut_off_until > self._world.schedule.time() and not self._world.faults.calm:
+            raise StoreUnavailable("leases cannot be renewed now")
+
+    async def release(self, fence: Fence) -> None:
+        await self._travel("unknown_lost", MUTE)
+        self._ask(self._store.release, fence)
+        self._world.tenures.released(fence, self._world.schedule.now)
+        await self._travel("unknown_done", MUTE)
+
     async def documents(self, *arguments: Any) -> list[StoredDocument]:
-        """Nothing is deployed after a world has begun, so each question is put to the store once."""
+        """Each question is put to the store once, until something is deployed."""
         await self._travel("unknown_lost", MUTE)
         known = self._world.documents
         if arguments not in known:

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from random import Random
 from typing import TYPE_CHECKING
 
 from tests.simulator.hub import Ear
 from tests.simulator.line import LEASE_MS, STALL_MS, Line
 from tests.simulator.schedule import Host
+from treadle.actions.protocol import Call, Reply
 from treadle.actions.registry import Registry
 from treadle.errors import StoreUnavailable
 from treadle.kernel.state import RunState
 from treadle.model.effects import CallWebhook, Effect, OpenGate
 from treadle.model.ids import RunId
-from treadle.runtime.base.clock import SharedClock
-from treadle.runtime.base.ports import Alarm, Clock, MakeExecutor, Report
 from treadle.runtime.cluster.membership import Membership
 from treadle.runtime.cluster.notices_heard import NoticesHeard
 from treadle.runtime.command import presence
@@ -30,7 +30,9 @@ from treadle.runtime.deliver.core import Core
 from treadle.runtime.execute.executor import LocalExecutor
 from treadle.runtime.execute.workshop import Workshop
 from treadle.runtime.queue.claimant import Claimant
-from treadle.runtime.queue.engine_queues import EngineQueues, listen
+from treadle.runtime.queue.engine_queues import ALONE, EngineQueues, listen
+from treadle.runtime.surroundings.clock import SharedClock
+from treadle.runtime.surroundings.ports import Alarm, Clock, MakeExecutor, Report
 from treadle.store.members import Member
 from treadle.store.notices import NODES
 from treadle.store.rows import SHARD
@@ -131,7 +133,7 @@ class Process(Host):
 
     def _hands(self, clock: Clock) -> Callable[[Report], LocalExecutor]:
         registry = Registry()
-        registry.register(self.world.crew)
+        registry.register(Bench(self))
         shop = Workshop(registry, clock, name=self.owner)
         return lambda report: LocalExecutor(shop, report, name=self.owner, lease_ms=CLAIM_MS)
 
@@ -141,6 +143,20 @@ class Process(Host):
 
     def _random(self) -> Random:
         return Random(f"{self.world.plan.seed}/{self.name}/{self.lives}")
+
+
+class Bench:
+    """The crew at one process: what it executes there is known to have been executed there."""
+
+    name = "mock"
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+
+    def run(self, call: Call) -> Reply:
+        core: Core | None = getattr(self._process, "core", None)
+        fence = core.shards.fences.get(core.shards.of(call.facts.run)) if core is not None else None
+        return self._process.world.crew.run(call, self._process.owner, fence.epoch if fence is not None else 0)
 
 
 class Engine(Process):
@@ -162,33 +178,50 @@ class Engine(Process):
         if line.shards > 1:
             await self._join(core, line, ear, clock, execute)
         else:
-            await self._own(core, line, clock)
+            await self._own(core, line, ear, clock, execute)
         heard.open(is_shared=line.shards > 1)
 
-    async def _own(self, core: Core, line: Line, clock: Clock) -> None:
+    async def _own(self, core: Core, line: Line, ear: Ear, clock: Clock, execute: MakeExecutor) -> None:
         owner = self.owner
+        commander = Direct(core, lambda: None)
+        engine_queues = self._queues(core, commander, line, ear, clock, execute, worker=ALONE)
         await core.open()
         fence = await line.lease(SHARD, owner, clock.now(), FOREVER_MS, evict=True)
         assert fence is not None, "an evicting lease is always given"
+        await engine_queues.bury_predecessor()
         await core.gain(fence)
-        self.commander = Direct(core, lambda: None)
+        engine_queues.open()
+        self.commander = commander
 
-    async def _join(self, core: Core, line: Line, ear: Ear, clock: NodeClock, execute: MakeExecutor) -> None:
-        owner = self.owner
-        remote = Remote(line, clock, ear, presence.Shared(line), core.coordinator.feed)  # type: ignore[arg-type]
-        commander = Shared(core, lambda: None, remote, ear)
-        engine_queues = EngineQueues(
+    def _queues(
+        self,
+        core: Core,
+        commander: Commander,
+        line: Line,
+        ear: Ear,
+        clock: Clock,
+        execute: MakeExecutor,
+        *,
+        worker: str,
+    ) -> EngineQueues:
+        return EngineQueues(
             core,
             commander,
             line,  # type: ignore[arg-type]
             ear,
             execute,
             clock,
-            worker=f"{owner}:hands",
+            worker=worker,
             queues=None,
             lease_ms=CLAIM_MS,
             random=self._random(),
         )
+
+    async def _join(self, core: Core, line: Line, ear: Ear, clock: NodeClock, execute: MakeExecutor) -> None:
+        owner = self.owner
+        remote = Remote(line, clock, ear, presence.Shared(line), core.coordinator.feed)  # type: ignore[arg-type]
+        commander = Shared(core, lambda: None, remote, ear)
+        engine_queues = self._queues(core, commander, line, ear, clock, execute, worker=f"{owner}:hands")
         await core.open()
         member = Member(owner, self.name)
         membership = Membership(line, core, member, clock, self._random(), LEASE_MS)  # type: ignore[arg-type]
@@ -235,6 +268,9 @@ class Courier:
 
     def __init__(self, world: World) -> None:
         self._world = world
+
+    def turn(self, _effect: Effect, _context: object) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
 
     async def carry(self, run: RunId, effect: Effect, _context: object) -> None:
         world = self._world

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from tests.simulator import changes
 from treadle.kernel.state import RunState
 from treadle.model import commands as c
 from treadle.model.ids import RecordId, RunId, TimerId, TokenId
@@ -93,6 +94,20 @@ def _undo(world: World, state: RunState) -> c.Command | None:
     return world.draw.pick((c.RetryCompensation(record), c.SkipCompensation(record), c.ResumeRun()))
 
 
+def _move_entity(world: World, state: RunState) -> c.Command:
+    """To a node of the workflow or to a section; recognisable by its reason."""
+    reason = f"move-{world.serial()}"
+    if world.draw.chance(0.7):
+        return c.MoveEntity(node=world.draw.pick(list(state.graph.nodes)), reason=reason)
+    return c.MoveEntity(section=world.draw.pick(("inbox", "archive")), reason=reason)
+
+
+def _keep_artifact(world: World, _state: RunState) -> c.Command:
+    """An attachment, recognisable by its digest, under one of few names; the run itself writes one of them, too."""
+    digest = f"sha256:added-{world.serial()}"
+    return c.KeepArtifact(world.draw.pick(("note", "picture", "report")), digest, 10, by="ann")
+
+
 def _nonsense(world: World, state: RunState) -> c.Command:
     """Any command about anything: answered by a refusal or not at all, but never with a changed run."""
     draw = world.draw
@@ -118,6 +133,14 @@ def _nonsense(world: World, state: RunState) -> c.Command:
             c.SkipCompensation(RecordId(draw.between(0, 3))),
             c.RetryCompensation(RecordId(draw.between(0, 3))),
             c.ExtendTimeout(-1),
+            c.MoveEntity(node="nowhere", reason="nonsense"),
+            c.AllowAttempt(),
+            c.RaiseBudget(cost=-1),
+            c.EditRun({}),
+            c.SkipToken(token, "no object", reason=f"nonsense-{world.serial()}"),
+            c.JumpToken(token, "nowhere", reason="nonsense"),
+            c.SetInput(TokenId(state.last_token + 5)),
+            c.MigrateRun(99),
         )
     )
 
@@ -131,5 +154,14 @@ _COMMANDS: tuple[tuple[str, Maker, float], ...] = (
     ("operator_retry", _retry, 3),
     ("operator_group", _group, 3),
     ("operator_undo", _undo, 2),
+    ("entity", _move_entity, 1),
+    ("human", _keep_artifact, 1),
     ("nonsense", _nonsense, 3),
+    ("operator_fork", changes.fork, 2),
+    ("operator_edit", changes.edit, 2),
+    ("operator_skip", changes.skip, 1.5),
+    ("operator_jump", changes.jump, 2),
+    ("operator_input", changes.set_input, 2),
+    ("operator_migrate", changes.migrate, 3),
+    ("operator_budget", changes.raise_budget, 1),
 )

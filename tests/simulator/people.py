@@ -9,21 +9,35 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from tests.simulator import operators
+from tests.simulator import changes, operators
 from tests.simulator.generator.contents import SIGNALS
+from tests.simulator.generator.generate import MAIN
 from treadle.kernel.state import RunState, Token
 from treadle.model import commands as c
+from treadle.model.definition import Node
 from treadle.model.effects import CallWebhook, OpenGate
 from treadle.model.ids import RUN_GATE, RunId
-from treadle.model.references import EntityRef
+from treadle.model.references import EntityRef, Person
 from treadle.model.states import GateState, RunStatus, TokenState, Waiting
 
 if TYPE_CHECKING:
+    from tests.simulator.post import Letter
     from tests.simulator.world import World
 
 ANSWER_MS = (1, 10, 60, 250)
 HELP_AGAIN_MS = 400
 UNDO_TRIES = 3
+
+
+STILL = (RunStatus.FAILED, RunStatus.PAUSED)
+FLURRY_MS = (0, 1, 8, 60, 250)
+
+
+def is_for_several(node: Node) -> bool:
+    """Whether several people have to agree about a gate."""
+    task = node.task
+    assign = task.steps[0].action.config.get("assign") if task is not None else None
+    return isinstance(assign, dict) and "quorum" in assign
 
 
 class People:
@@ -46,20 +60,44 @@ class People:
         """The runs of this seed, over the first part of the safety phase."""
         plan = self._world.plan
         for number in range(plan.runs):
-            self.start(RunId(f"run-{number}"), f"key-{number}" if self._draw.chance(0.5) else None)
+            self.start(f"run-{number}", f"key-{number}" if self._draw.chance(0.5) else None)
             await self._pause(self._draw.between(0, plan.safety_ms // 4))
+        for number in range(self._draw.between(2, 6) if plan.limits_starts else 0):
+            self.start(f"more-{number}", f"key of more {number}" if self._draw.chance(0.5) else None)
+            await self._pause(self._draw.pick(FLURRY_MS))
 
-    def start(self, run: RunId, key: str | None) -> None:
-        """Start one run; now and then the same request comes once more under another id."""
+    def input(self) -> dict[str, Any]:
+        """The input of a run. Where runs may become items of another one, each is recognised by its id."""
         draw = self._draw
         value = {"n": draw.between(0, 3), "flag": draw.chance(0.5), "items": list(range(draw.between(0, 4)))}
+        return {**value, "id": self._world.serial()} if self._world.plan.has("batch") else value
+
+    def start(self, name: str, key: str | None) -> Letter:
+        """Start one run; now and then the same request comes once more under another id."""
+        draw = self._draw
+        run, value = self._world.place(name, MAIN), self.input()
+        version = 0 if self._world.plan.has("versions") and draw.chance(0.8) else 1
         entity = EntityRef(f"entity of {run}", "order", section="inbox") if self._world.plan.has("entity") else None
-        command = c.StartRun(run=run, input=value, entity=entity, idempotency_key=key, seed=draw.between(0, 9))
-        self._world.post.send(run, command)
+        command = c.StartRun(
+            run=run, input=value, entity=entity, idempotency_key=key, seed=draw.between(0, 9), version=version
+        )
+        letter = self._world.post.send(run, command)
         if key is not None and self._world.faults.happens("duplicate_message", 3):
-            again = RunId(f"{run}-again")
-            twin = c.StartRun(run=again, input=value, entity=entity, idempotency_key=key)
+            again = self._world.place(f"{name}-again", MAIN)
+            twin = c.StartRun(run=again, input=value, entity=entity, idempotency_key=key, version=version)
             self._world.post.send(again, twin)
+        return letter
+
+    async def deploy(self) -> None:
+        """Further versions, one after the other; live runs of older ones may be asked to go on under it."""
+        for upgrade in self._world.upgrades:
+            await self._pause(self._draw.between(0, self._world.plan.safety_ms // 2))
+            version = self._world.deploy(upgrade)
+            if upgrade.workflow.on_deploy == "migrate_if_safe":
+                for run in list(self._world.runs):
+                    state = self._world.state(run)
+                    if state.graph.workflow_name == upgrade.workflow.workflow and state.version < version:
+                        self._world.post.send(run, c.MigrateRun(version, by="deploy"), tries=3)
 
     async def send_signals(self) -> None:
         """Signals to anybody, wanted or not."""
@@ -80,14 +118,20 @@ class People:
         while not self._world.faults.calm:
             await self._pause(self._draw.between(5, 250))
             if self._world.runs and not self._world.faults.calm:
-                run = self._draw.pick(self._failed_runs() or self._world.runs)
-                command = operators.command(self._world, self._world.state(run))
-                if command is not None:
+                run = self._draw.pick(self._runs_that_stand_still() or self._world.runs)
+                state = self._world.state(run)
+                command = operators.command(self._world, state)
+                if isinstance(command, c.ForkRun):
+                    self._world.post.send(command.run, command, tries=6, workflow=state.graph.workflow_name)
+                elif command is not None:
                     self._world.post.send(run, command, tries=3)
 
-    def _failed_runs(self) -> list[RunId]:
-        """Now and then an operator looks after those first: they could be retried."""
-        if not (self._world.plan.has("operator_retry") and self._draw.chance(0.3)):
+    def _runs_that_stand_still(self) -> list[RunId]:
+        """Now and then an operator looks after those first: they could be retried or changed."""
+        plan = self._world.plan
+        if plan.features & {"operator_edit", "operator_jump", "operator_input"} and self._draw.chance(0.4):
+            return [run for run in self._world.runs if self._world.state(run).status in STILL]
+        if not (plan.has("operator_retry") and self._draw.chance(0.3)):
             return []
         return [run for run in self._world.runs if self._world.state(run).status is RunStatus.FAILED]
 
@@ -104,6 +148,9 @@ class People:
         await self._pause(draw.pick(ANSWER_MS))
         if draw.chance(0.2):
             return  # nobody feels responsible
+        if is_for_several(self._world.node(run, effect.node)):
+            await self._agree(run, effect)
+            return
         if draw.chance(0.3):
             post.send(run, c.ClaimGate(effect.token, draw.pick(("ann", "bob"))), tries=3)
             await self._pause(draw.pick(ANSWER_MS))
@@ -120,6 +167,16 @@ class People:
             answer = self._world.crew.answer()
             post.send(run, c.CompleteGate(effect.token, answer, draw.pick(("ann", "bob")), draw.chance(0.3)), tries=3)
             await self._pause(draw.between(0, 2))
+
+    async def _agree(self, run: RunId, effect: OpenGate) -> None:
+        """Some of three people answer, each with one of two opinions; one of them says why."""
+        draw, post = self._draw, self._world.post
+        opinions = (self._world.crew.answer(), self._world.crew.answer())
+        for name in draw.some(("ann", "bob", "eve"), 0.8):
+            person = Person(name) if draw.chance(0.5) else None
+            post.send(run, c.CompleteGate(effect.token, draw.pick(opinions), name, person=person), tries=3)
+            await self._pause(draw.between(0, 30))
+        post.send(run, c.CommentGate(effect.token, "as discussed", "eve", id=f"comment {run} {effect.token}"), tries=3)
 
     def call_back(self, run: RunId, effect: CallWebhook) -> None:
         """An external worker has been called."""
@@ -145,7 +202,9 @@ class People:
         """Give every run what it waits for."""
         for run in list(self._world.runs):
             state = self._world.state(run)
-            if state.status is RunStatus.PAUSED:
+            if state.is_over_budget:
+                self._help((run, "budget", state.seq), run, changes.raise_enough(self._world, state))
+            elif state.status is RunStatus.PAUSED:
                 self._help((run, "resume", state.seq), run, self._resume())
             elif state.status is RunStatus.COMPENSATION_FAILED:
                 self._undo_again(run, state)
@@ -182,7 +241,9 @@ class People:
     def _help_token(self, run: RunId, state: RunState, token: Token) -> None:
         key = (run, token.id, token.attempt, token.waiting)
         if token.waiting is Waiting.HUMAN and token.gate is GateState.OPEN:
-            self._help(key, run, c.CompleteGate(token.id, self._world.crew.answer(), "helper", force=True))
+            several = len(token.asked.answers) if token.asked is not None else 0
+            by = f"helper {several}" if several else "helper"
+            self._help((*key, several), run, c.CompleteGate(token.id, self._world.crew.answer(), by, force=True))
         elif token.waiting is Waiting.EXTERNAL:
             self._help(key, run, c.ReceiveCallback(token.id, token.attempt, self._world.crew.answer()))
         elif token.waiting is Waiting.SIGNAL and self._due(key):

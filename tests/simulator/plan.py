@@ -16,7 +16,7 @@ FEATURES = (
     *("choice", "fork", "named_group", "replicate", "dynamic", "foreach", "lazy", "nested", "skip_join"),
     *("unjoined", "two_joins", "node_join", "loop", "trigger", "when", "several_starts", "open_group"),
     # what nodes do
-    *("human", "wait", "signal", "call", "recursion", "webhook", "queue", "native", "passing", "slot"),
+    *("human", "wait", "signal", "call", "recursion", "webhook", "queue", "native", "passing", "slot", "long_work"),
     # how joins decide
     *("early_join", "sync_timeout", "branch_failure", "merge", "block"),
     # policies
@@ -25,6 +25,18 @@ FEATURES = (
     # what clients do
     *("operator_cancel", "operator_pause", "operator_retry", "operator_group", "operator_undo", "nonsense"),
 )
+
+CHANGES = (
+    # what keeps runs from running each other over
+    *("concurrency", "rate", "debounce", "batch", "priority", "budget"),
+    # other versions
+    *("versions", "on_deploy"),
+    # what operators change
+    *("operator_fork", "operator_edit", "operator_skip", "operator_jump", "operator_input", "operator_migrate"),
+    "operator_budget",
+)
+"""Features of 6.3 to 6.8, drawn from a stream of their own: a seed that is older than they are keeps
+everything else of its plan, and every fourth seed has none of them."""
 
 FAULTS = (
     "crash",  # an engine dies between any two steps
@@ -42,6 +54,7 @@ FAULTS = (
     "silent_task",  # an attempt never answers
     "task_failure",
     "double_answer",  # gates and callbacks answered twice, differently, or for another attempt
+    "cut_off",  # for a while an engine's leases cannot be renewed; everything else reaches the store
 )
 
 
@@ -67,6 +80,11 @@ class Plan:
         """The probability of a fault at each opportunity; 0 when this seed does not have it."""
         return self.rate * scale if fault in self.faults else 0.0
 
+    @property
+    def limits_starts(self) -> bool:
+        """Whether starts may have to wait for one another."""
+        return bool(self.features & {"concurrency", "rate", "debounce", "batch"})
+
     def without(self, names: frozenset[str]) -> Plan:
         """The same seed with some features and faults switched off: how a failure is made smaller."""
         fewer = {"one_run": 1}
@@ -85,9 +103,11 @@ def plan_of(seed: int) -> Plan:
     """The plan of a seed."""
     draw = Draw(seed, "plan")
     calm = draw.chance(0.1)
+    change = Draw(seed, "changes")
+    changes = change.some(CHANGES, change.pick((0, 0.4, 0.6, 0.8)))
     return Plan(
         seed=seed,
-        features=frozenset(draw.some(FEATURES, draw.pick((0.25, 0.5, 0.5, 0.75)))),
+        features=frozenset((*draw.some(FEATURES, draw.pick((0.25, 0.5, 0.5, 0.75))), *changes)),
         faults=frozenset(() if calm else draw.some(FAULTS, draw.pick((0.25, 0.5, 0.75)))),
         engines=draw.weighted(((1, 1), (2, 3), (3, 2))),
         shards=draw.pick((1, 2, 4)),

@@ -14,7 +14,7 @@ from treadle.errors import EngineStopped, StoreUnavailable
 from treadle.model.commands import Command, StartRun
 from treadle.model.errors import Rejection
 from treadle.model.ids import RunId
-from treadle.runtime.command.commander import Commander
+from treadle.runtime.command.commander import Commander, Remote
 
 if TYPE_CHECKING:
     from tests.simulator.world import World
@@ -30,7 +30,7 @@ LATE_MS = 900
 class Letter:
     """One command to one run, and what became of it."""
 
-    __slots__ = ("answered_at", "command", "copies", "number", "rejection", "run", "workflow")
+    __slots__ = ("answered_at", "command", "copies", "number", "rejection", "result", "run", "workflow")
 
     def __init__(self, number: int, run: RunId, command: Command, workflow: str | None = None) -> None:
         self.number = number
@@ -41,6 +41,8 @@ class Letter:
         self.answered_at: int | None = None
         self.rejection: Rejection | None = None
         """Once answered: None means accepted."""
+        self.result: RunId | None = None
+        """Of an accepted start: the run it has become, or has become an item of."""
         self.copies = 0
         """How often it has been handed to a process."""
 
@@ -59,9 +61,10 @@ class Post:
         self.remote: Commander | None = None
         """The way through the inbox."""
 
-    def send(self, run: RunId, command: Command, *, tries: int | None = None) -> Letter:
-        """Writes to a run, again and again until it answers."""
-        letter = Letter(len(self.letters), run, command, MAIN if isinstance(command, StartRun) else None)
+    def send(self, run: RunId, command: Command, *, tries: int | None = None, workflow: str | None = None) -> Letter:
+        """Writes to a run, again and again until it answers. `workflow`: of a start, if it is not the main one."""
+        start = (workflow or MAIN) if isinstance(command, StartRun) else None
+        letter = Letter(len(self.letters), run, command, start)
         self.letters.append(letter)
         self._world.outside.spawn(self._carry(letter, tries))
         return letter
@@ -101,6 +104,23 @@ class Post:
             answer = await way.ask(letter.run, letter.command, letter.workflow, request=request)
         except (EngineStopped, StoreUnavailable):
             return  # the sender asks again
+        if answer.rejection is None:
+            watched = self._world.auditor.runs.get(letter.run)
+            history = watched.events if watched is not None else []
+            self._world.tenures.check_told(letter.run, letter.command, asyncio.get_running_loop(), history)
         if letter.answered_at is None and not self._world.faults.happens("lost_reply"):
             letter.answered_at = self._world.schedule.now
             letter.rejection = answer.rejection
+            if answer.rejection is not None:
+                self._world.coverage.answers[f"{type(letter.command).__name__} {answer.rejection.kind}"] += 1
+            letter.result = answer.result if isinstance(letter.command, StartRun) else None
+
+
+async def refreshed(remote: Remote) -> None:
+    """Reads the workflows, however often that takes."""
+    while True:
+        try:
+            await remote.library.refresh()
+        except StoreUnavailable:
+            continue
+        return

@@ -18,7 +18,7 @@ from treadle.testing.world.projection import Projection
 
 def git_hash() -> str:
     """Of the source this runs from; a seed means something only together with it."""
-    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty", "--abbrev=12"]
+    command = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--exclude=*", "--dirty", "--abbrev=12"]
     try:
         found = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
     except OSError:

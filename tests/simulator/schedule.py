@@ -29,6 +29,8 @@ class Host:
         self.schedule = schedule
         self.loop: VirtualLoop | None = None
         self.stalled_until = 0.0
+        self.cut_off_until = 0.0
+        """Until then its leases cannot be renewed."""
         schedule.hosts.append(self)
 
     @property

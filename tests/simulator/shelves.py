@@ -100,6 +100,25 @@ class DurableShelves:
             self._loop.close()
 
 
+class SqliteShelves(DurableShelves):
+    """A file whose connections go by the world's clock, and draw turns as the store in memory does."""
+
+    def __init__(self, now: Callable[[], int], random: Random) -> None:
+        self._now, self._random = now, random
+        super().__init__(SqlitePlace())
+        self._tune(self._open[OBSERVER])
+
+    def of(self, owner: str) -> Store:
+        is_new = owner not in self._open
+        store = super().of(owner)
+        if is_new:
+            self._tune(store)
+        return store
+
+    def _tune(self, store: Any) -> None:
+        store.now, store.random = self._now, self._random
+
+
 class PostgresShelves(DurableShelves):
     """A schema whose clock is the world's: `clock_timestamp()` is found in the schema before PostgreSQL's own."""
 
@@ -144,4 +163,4 @@ def make_shelves(name: ShelfName, shards: int, now: Callable[[], int], random: R
     if name == "postgres":
         return PostgresShelves(shards, now)
     assert shards == 1, "a SQLite file has one owner at a time"
-    return DurableShelves(SqlitePlace())
+    return SqliteShelves(now, random)

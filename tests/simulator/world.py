@@ -7,8 +7,9 @@ bound. The auditor watches all along and is asked for the whole picture at the e
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any
 
@@ -19,29 +20,36 @@ from tests.simulator.coverage import Coverage
 from tests.simulator.crew import Crew
 from tests.simulator.draw import Draw
 from tests.simulator.faults import Faults
+from tests.simulator.generator.generate import MAIN
+from tests.simulator.generator.versions import Upgrade, upgrades
 from tests.simulator.hub import Ear, Hub
 from tests.simulator.line import LEASE_MS, SLOW_MS, Line
 from tests.simulator.logs import ERRORS, listening
 from tests.simulator.node import Engine, NodeClock, Worker
 from tests.simulator.people import People
 from tests.simulator.plan import Plan
-from tests.simulator.post import Post
+from tests.simulator.post import Letter, Post, refreshed
 from tests.simulator.schedule import Host, Schedule
 from tests.simulator.shelves import OBSERVER, ShelfName, make_shelves
-from treadle.kernel.decide import decide
+from tests.simulator.tenures import Tenures
+from treadle.kernel.decide import decide, decide_fork
+from treadle.kernel.migration_outputs import HistoryNeeded
+from treadle.kernel.placing import placed
+from treadle.kernel.points import Past
 from treadle.kernel.state import RunState
-from treadle.model.commands import CancelRun, Command
+from treadle.model.commands import CancelRun, Command, ForkRun
 from treadle.model.decision import Decision
 from treadle.model.definition import Node, Workflow
-from treadle.model.effects import Effect
-from treadle.model.events import Event, RunStarted, TokenDispatched
+from treadle.model.effects import Effect, MarkStart
+from treadle.model.events import Event, TokenDispatched
 from treadle.model.ids import RunId
 from treadle.model.states import RUN_ENDED
 from treadle.runtime.command import presence
 from treadle.runtime.command.commander import Remote
 from treadle.runtime.coordinate import coordinator, library
-from treadle.runtime.coordinate.library import KIND, as_document
-from treadle.store.port import Batch, Fence, StoredDocument
+from treadle.runtime.coordinate.library import KIND, VersionMissing, as_document
+from treadle.store.notices import CHANGED
+from treadle.store.port import Batch, Fence, OutboxRow, StoredDocument
 from treadle.store.rows import shard_of
 from treadle.testing.world.clock import EPOCH_MS
 
@@ -77,14 +85,17 @@ class World:
         self.faults = Faults(plan)
         self.schedule = Schedule(Draw(plan.seed, "order"), EPOCH_MS)
         self.shelves = make_shelves(store, plan.shards, lambda: self.schedule.now, Random(f"{plan.seed}/store"))
-        self.catalog = Deployment(workflows)
-        for workflow in workflows:
-            graph = self.catalog.lookup(workflow.workflow, None)
-            assert graph is not None
-            self._ask("put_document", KIND, workflow.workflow, graph.hash, as_document(workflow))
         self.documents: dict[tuple[Any, ...], list[StoredDocument]] = {}
-        self.epochs: dict[int, int] = {}
-        """The newest lease of each shard that the store has given."""
+        self.upgrades = upgrades(plan, list(workflows))
+        self.catalog = Deployment([*workflows, *(upgrade.workflow for upgrade in self.upgrades)])
+        self.deployed: dict[str, int] = {}
+        """By name of a workflow: its newest version."""
+        for workflow in workflows:
+            self._put(workflow)
+        self.forks = 0
+        self._ear: Ear | None = None
+        is_sound = not plan.faults & {"unknown_done", "unknown_lost", "stall", "cut_off"}
+        self.tenures = Tenures(lambda run: shard_of(run, plan.shards), self._is_alive, is_sound=is_sound)
         self.hub = Hub()
         self.auditor = Auditor(self.catalog)
         self.causes: dict[int, tuple[Any, Command, list[Effect]]] = {}
@@ -93,7 +104,8 @@ class World:
         self.people = People(self)
         self.post = Post(self)
         self.runs: list[RunId] = []
-        self.probe = RunId("probe")
+        self.probe = self.place("probe", MAIN)
+        self._probing: Letter | None = None
         self._serial = 0
         self._steps_max = STEPS_MAX
         self.outside = Host("outside", self.schedule)
@@ -103,13 +115,53 @@ class World:
 
     async def _go_out(self) -> None:
         line, ear = Line(self, self.outside, "outside"), Ear(self, self.outside)
+        self._ear = ear
         clock = NodeClock(self.outside, 0)
         alone = presence.Alone(line, self._owner, lambda: self.schedule.now)  # type: ignore[arg-type]
         there = presence.Shared(line) if self.plan.shards > 1 else alone  # type: ignore[arg-type]
         self.post.remote = Remote(line, clock, ear, there)  # type: ignore[arg-type]
-        await instantly_refreshed(self.post.remote)
-        for work in (self.people.start_runs(), self.people.send_signals(), self.people.operate()):
+        await refreshed(self.post.remote)
+        for work in (self.people.start_runs(), self.people.send_signals(), self.people.operate(), self.people.deploy()):
             self.outside.spawn(work)
+
+    # Workflows
+
+    def _put(self, workflow: Workflow) -> int:
+        """A new version of a workflow is in the store."""
+        name = workflow.workflow
+        self.deployed[name] = version = self.deployed.get(name, 0) + 1
+        graph = self.catalog.lookup(name, version)
+        assert graph is not None
+        self._ask("put_document", KIND, name, graph.hash, as_document(workflow))
+        self.documents.clear()
+        return version
+
+    def deploy(self, upgrade: Upgrade) -> int:
+        """Somebody deploys a further version, and says so; which one it is."""
+        version = self._put(upgrade.workflow)
+        assert self._ear is not None
+        self._ear.say(CHANGED)
+        return version
+
+    def mapping(self, name: str, before: int, to: int) -> dict[str, str]:
+        """Which nodes of a version have which names in another one."""
+        steps = [upgrade.nodes for upgrade in self.upgrades if upgrade.workflow.workflow == name]
+        graph, nodes = self.catalog.lookup(name, before), {}
+        for ref in graph.nodes if graph is not None else ():
+            now = ref
+            for step in steps[before - 1 : to - 1]:
+                now = step.get(now, now)
+            for step in reversed(steps[to - 1 : before - 1]):
+                now = {after: first for first, after in step.items()}.get(now, now)
+            if now != ref:
+                nodes[ref] = now
+        return nodes
+
+    def place(self, name: str, workflow: str) -> RunId:
+        """An id for a new run: one in the home of its workflow, if that limits its starts."""
+        graph = self.catalog.lookup(workflow, None)
+        limits = graph is not None and graph.flow is not None
+        return placed(RunId(name), workflow, self.plan.shards) if limits else RunId(name)
 
     def _owner(self) -> tuple[str, int] | None:
         """Of a store that nobody shares: the process that has it open, as the operating system tells."""
@@ -134,19 +186,27 @@ class World:
         return self.auditor.runs[run].state
 
     def node(self, run: RunId, ref: str) -> Node:
-        return self.state(run).graph.nodes[ref].definition
+        """Of the run's version, or of another one: work that is under way keeps the name it was begun with."""
+        graph = self.state(run).graph
+        return next(other.nodes[ref].definition for other in (graph, *graph.versions.values()) if ref in other.nodes)
 
     # What production code does is seen here
 
     def decide(self, graph: Any, state: RunState, command: Command, now: int, catalog: Any) -> Decision:
         """The kernel's, with everything about it noted."""
-        from treadle.runtime.coordinate.library import VersionMissing
+        return self._noted(state, command, lambda: decide(graph, state, command, now, catalog))
 
+    def decide_fork(
+        self, graph: Any, state: RunState, command: ForkRun, past: Past, now: int, catalog: Any
+    ) -> Decision:
+        return self._noted(state, command, lambda: decide_fork(graph, state, command, past, now, catalog))
+
+    def _noted(self, state: RunState, command: Command, decide: Callable[[], Decision]) -> Decision:
         situation = self.coverage.situation(state, command)
         run = getattr(command, "run", state.run) if state.seq == 0 else state.run
         try:
-            decision = decide(graph, state, command, now, catalog)
-        except VersionMissing:
+            decision = decide()
+        except (VersionMissing, HistoryNeeded):
             raise
         except Exception as problem:
             raised = KernelRaised(run, command, problem)
@@ -155,24 +215,29 @@ class World:
             raise
         self.coverage.decided(situation, decision)
         self.causes[id(decision.events)] = (decision.events, command, list(decision.effects))
+        self.tenures.decided(command, asyncio.get_running_loop(), has_events=bool(decision.events))
         return decision
 
     def witness(self, host: Host, batch: Batch, fences: Sequence[Fence]) -> None:
         by_shard = {fence.shard: fence for fence in fences}
         try:
+            self.tenures.check_fences(batch.commits[0].run if batch.commits else self.probe, fences)
             for commit in batch.commits:
                 _, cause, effects = self.causes.pop(id(commit.events))
-                if commit.events and isinstance(commit.events[0], RunStarted):
-                    self.runs.append(commit.run)
                 shard = shard_of(commit.run, self.plan.shards)
-                if by_shard[shard].epoch < self.epochs[shard]:
-                    text = f"{by_shard[shard]} has written, and epoch {self.epochs[shard]} of its shard is given away"
-                    raise Violation(commit.run, "fence", text)
+                known = self.auditor.runs.get(commit.run)
+                before = known.state if known is not None else None
+                if known is None:
+                    self.runs.append(commit.run)
+                self.tenures.check_commit(commit, cause, by_shard[shard], before, host.loop)
                 self.auditor.committed(commit, cause, by_shard[shard], self.schedule.now + AHEAD_MS, shard, effects)
-                self.coverage.committed(commit, self.state(commit.run).graph.definition)
+                self.coverage.committed(self.auditor.runs[commit.run].newest, self.state(commit.run).graph.definition)
                 self._compare(host, commit.run)
         except Violation as violation:
             self.schedule.problem = self.schedule.problem or violation
+
+    def _is_alive(self, owner: str) -> bool:
+        return any(engine.is_up and engine.owner == owner for engine in self.engines)
 
     def _compare(self, host: Host, run: RunId) -> None:
         """The idea of a run that the engine has which has just written it is the fold of its history, unless it has
@@ -190,8 +255,10 @@ class World:
 
     def live(self) -> bool:
         """Both phases, and the final audit. Raises Violation or KernelRaised. False: it had to be thinned out."""
-        honest = coordinator.decide, library.compile_graph  # type: ignore[attr-defined]
-        coordinator.decide, library.compile_graph = self.decide, self.catalog.compile  # type: ignore[attr-defined]
+        ours: Any = coordinator
+        honest = ours.decide, ours.decide_fork, library.compile_graph  # type: ignore[attr-defined]
+        ours.decide, ours.decide_fork = self.decide, self.decide_fork
+        library.compile_graph = self.catalog.compile  # type: ignore[attr-defined]
         try:
             with listening():
                 try:
@@ -200,14 +267,14 @@ class World:
                     self._thin_out()
                     return False
         finally:
-            coordinator.decide, library.compile_graph = honest  # type: ignore[attr-defined]
+            ours.decide, ours.decide_fork, library.compile_graph = honest  # type: ignore[attr-defined]
         return True
 
     def _live(self) -> None:
         self._pass(self.plan.safety_ms)
         self._calm_down()
         self._pass(2 * LEASE_MS)
-        self.people.start(self.probe, None)
+        self._probing = self.people.start("probe", None)
         end = self.schedule.now + LIVENESS_MS
         while not self._at_rest():
             if self.schedule.now > end:
@@ -218,11 +285,12 @@ class World:
         self._check_executions()
 
     def _check_executions(self) -> None:
-        """An engine's own work is executed only when it was handed out, and once each time."""
+        """An engine's own work is executed only when it was handed out, and once each time; what a fork inherits was
+        handed out in another run."""
         handed_out = Counter(
             (run, event.token, event.attempt)
             for run, watched in self.auditor.runs.items()
-            for event in watched.events
+            for event in watched.events[watched.inherited :]
             if isinstance(event, TokenDispatched)
         )
         for attempt, begun in self.crew.begun.items():
@@ -262,14 +330,31 @@ class World:
     def _calm_down(self) -> None:
         self.faults.calm = True
         for process in (*self.engines, *self.workers):
-            if process.is_up and process.stalled_until > self.schedule.time():
-                process.die()
+            if process.is_up and process.stalled_until > self.schedule.time() and self.draw.chance(0.5):
+                process.die()  # the others wake up, and go on as if nothing had happened
             process.come_back()
 
     def _at_rest(self) -> bool:
-        rested = not self._unfinished() and not self.people.needed() and self.probe in self.auditor.runs
+        rested = not self._unfinished() and not self.people.needed() and self._is_probed()
         shards = range(self.plan.shards)
-        return rested and not self._ask("outbox", shards) and not self._ask("inbox", shards)
+        return rested and not self._undelivered() and not self._ask("inbox", shards)
+
+    def _undelivered(self) -> list[OutboxRow]:
+        """Marks of starts under a rate are kept until another start finds that they count no longer."""
+        rows: list[OutboxRow] = self._ask("outbox", range(self.plan.shards))
+        return [row for row in rows if not isinstance(row.effect, MarkStart)]
+
+    def _is_probed(self) -> bool:
+        """Whether the last start has become a run, or an item of one. One that a limit refuses is asked for again."""
+        letter = self._probing
+        if letter is None or letter.answered_at is None:
+            return False
+        if letter.rejection is not None and letter.rejection.kind in ("DUPLICATE", "RATE_LIMITED"):
+            if self.schedule.now - letter.answered_at > LEASE_MS:
+                self._probing = self.people.start(f"probe-{self.serial()}", None)
+            return False
+        self.probe = letter.result or letter.run
+        return self.probe in self.auditor.runs
 
     def _unfinished(self) -> list[RunId]:
         return [run for run in self.runs if self.state(run).status not in RUN_ENDED]
@@ -280,19 +365,7 @@ class World:
             state = self.state(run)
             waits = [f"{t.id} {t.node} {t.state} {t.waiting or ''}".strip() for t in state.tokens.values()]
             lines.append(f"{run} is {state.status}; visits: {', '.join(waits)}; timers: {list(state.timers.values())}")
-        shards = range(self.plan.shards)
-        rows, requests = self._ask("outbox", shards), self._ask("inbox", shards)
+        rows, requests = self._undelivered(), self._ask("inbox", range(self.plan.shards))
         return (
             "\n".join(lines) or f"outbox: {rows[:3]}, inbox: {requests[:3]}, probe: {self.probe in self.auditor.runs}"
         )
-
-
-async def instantly_refreshed(remote: Remote) -> None:
-    from treadle.errors import StoreUnavailable
-
-    while True:
-        try:
-            await remote.library.refresh()
-        except StoreUnavailable:
-            continue
-        return

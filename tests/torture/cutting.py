@@ -52,8 +52,10 @@ class TellingStore(SqliteStore):
         self.recorder.told({commit.run: commit.events[-1].seq for commit in batch.commits if commit.events})
         return rows
 
-    async def put_document(self, kind: str, name: str, hash: str, body: Json) -> StoredDocument:
-        document = await super().put_document(kind, name, hash, body)
+    async def put_document(
+        self, kind: str, name: str, hash: str, body: Json, expected: int | None = None
+    ) -> StoredDocument:
+        document = await super().put_document(kind, name, hash, body, expected)
         self.recorder.told({f"{kind} {name}": document.version})
         return document
 

@@ -66,7 +66,7 @@ def _starts(evidence: Evidence, verdict: Verdict) -> None:
         by_key[row.idempotency_key].append(row.run)
         if row.parent is None and row.idempotency_key not in intended and row.idempotency_key not in scheduled:
             verdict.find(f"{row.run} was started by nobody")
-        kept = row.status.value == "completed" or _is_poisoned(row.run, evidence)
+        kept = row.status.value == "completed" or is_poisoned(row.run, evidence)
         if row.idempotency_key in scheduled and not kept:
             verdict.find(f"{row.run} was started by a schedule and is {row.status.value}")
     for line in _of(evidence.client, "started"):
@@ -86,7 +86,7 @@ def _endings(evidence: Evidence, verdict: Verdict) -> None:
             continue
         verdict.kinds[row.workflow] = verdict.kinds.get(row.workflow, 0) + 1
         history = evidence.histories[row.run]
-        if _is_poisoned(row.run, evidence):
+        if is_poisoned(row.run, evidence):
             verdict.poisoned += 1
             continue
         problem = problem_with(asked["kind"], asked["asked"], row.status.value, _output(history))
@@ -98,14 +98,14 @@ def _output(history: list[e.Event]) -> object:
     return next((event.output for event in reversed(history) if isinstance(event, e.RunCompleted)), None)
 
 
-def _is_poisoned(run: str, evidence: Evidence) -> bool:
+def is_poisoned(run: str, evidence: Evidence) -> bool:
     """A worker was given up after it had been lost as often as the rule says; here or in a child."""
     history = evidence.histories.get(run, [])
     children = [event.run for event in history if isinstance(event, e.ChildStarted)]
     errors = [event.error for event in history if isinstance(event, e.TokenFailed | e.CompensationFailed)]
     lost = any(error.kind == "WORKER_LOST" for error in errors)
     dispatched = [event.recovery for event in history if isinstance(event, e.TokenDispatched)]
-    return (lost and max(dispatched, default=0) >= 4) or any(_is_poisoned(child, evidence) for child in children)
+    return (lost and max(dispatched, default=0) >= 4) or any(is_poisoned(child, evidence) for child in children)
 
 
 def _answers(evidence: Evidence, verdict: Verdict) -> None:
@@ -119,7 +119,7 @@ def _answers(evidence: Evidence, verdict: Verdict) -> None:
         if row is None:
             verdict.find(f"{line['run']} was {line['op']} and does not exist")
         elif "refused" in line:
-            if not line["unsure"] and not _is_poisoned(line["run"], evidence):
+            if not line["unsure"] and not is_poisoned(line["run"], evidence):
                 verdict.find(f"{line['run']} could not be {line['op']}: {line['refused']}")
         elif line["op"] == "ended" and (line["status"], line["output"]) != (row.status.value, _output(history)):
             verdict.find(f"{line['run']} had ended {line['status']} {line['output']!r} and is now {row.status.value}")

@@ -19,6 +19,7 @@ import msgspec
 import treadle.store.postgres
 import treadle.store.sqlite  # noqa: F401  # an engine imports it when it opens: not in each child
 from tests.torture import client, engine
+from tests.torture.flow.roles import FLOW_ROLES
 from tests.torture.many import roles
 from tests.torture.workflows import workflows
 
@@ -28,10 +29,18 @@ ROLES = {
     "many-engine": roles.runs(roles.engine),
     "many-worker": roles.runs(roles.worker),
     "many-client": roles.runs(roles.client),
+    **FLOW_ROLES,
 }
+
+SERVICE = "TREADLE_TORTURE_SERVICE"
+"""Set: the children serve and speak HTTP, which takes more imports."""
 
 
 def main() -> int:
+    if os.environ.get(SERVICE):
+        from tests.torture.service.roles import SERVICE_ROLES
+
+        ROLES.update(SERVICE_ROLES)
     engine.events = os.dup(1)
     os.dup2(2, 1)  # what engines log
     reading, writing = os.pipe()

@@ -46,7 +46,8 @@ class Recorder(apsw.VFS):
         super().__init__(NAME, "unix", makedefault=True)
 
     def xOpen(self, name: Any, flags: list[int]) -> apsw.VFSFile:
-        return _RecordedFile(self, name, flags)
+        # A file without a name is SQLite's scratch space, deleted as it is opened: no cut leaves it behind.
+        return _RecordedFile(self, name, flags) if name else apsw.VFSFile("unix", name, flags)
 
     def xDelete(self, filename: str, syncdir: bool) -> None:
         super().xDelete(filename, syncdir)
@@ -61,7 +62,7 @@ class _RecordedFile(apsw.VFSFile):
     def __init__(self, recorder: Recorder, name: Any, flags: list[int]) -> None:
         path = name.filename() if isinstance(name, apsw.URIFilename) else name
         self._recorder = recorder
-        self._name = Path(path).name if path else ""
+        self._name = Path(path).name
         # As SQLite's own VFS does: the first sync of a new journal or log is one of its directory too.
         self._syncs_directory = bool(flags[0] & apsw.SQLITE_OPEN_CREATE and flags[0] & JOURNALS)
         super().__init__("unix", name, flags)

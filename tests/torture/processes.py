@@ -21,6 +21,8 @@ import msgspec
 
 ROOT = Path(__file__).parents[2]
 Event = dict[str, Any]
+BORN_S = 120.0
+"""The first child is born after the imports, which take long on a busy machine."""
 SOCKET_HOME_MAX = 75
 """A socket's path has 104 bytes on some systems; `treadle-…/wake` needs 22."""
 
@@ -57,7 +59,7 @@ class Processes:
         assert self._nursery.stdin is not None
         asked = {"role": role, "arguments": [str(argument) for argument in arguments]}
         self._nursery.stdin.write(msgspec.json.encode(asked) + b"\n")
-        born = self.wait("born", 30)
+        born = self.wait("born", BORN_S)
         self.alive.add(born["pid"])
         return int(born["pid"])
 

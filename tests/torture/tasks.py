@@ -52,6 +52,16 @@ async def add(facts: AttemptFacts, n: int, by: int, ms: int = 0) -> Json:
 
 
 @task
+async def occupy(facts: AttemptFacts, ms: int = 0) -> Json:
+    """Takes that long, and writes down when it began and when it ended."""
+    execution = _note(facts, "begin")
+    await asyncio.sleep(ms / 1000)
+    if _journal is not None:
+        _journal.say(run=facts.run, engine=ENGINE, what="end", by=execution)
+    return {"by": execution}
+
+
+@task
 def square(facts: AttemptFacts, n: int) -> Json:
     """In a thread, as blocking work is."""
     execution = _note(facts, "square")

@@ -20,10 +20,10 @@ from tests.torture.processes import ROOT
 from tests.torture.tight import TightDisk, fill_and_free
 from treadle.errors import EngineStopped, StoreUnavailable
 from treadle.language import load_value
-from treadle.runtime.base.outage import Outage
 from treadle.runtime.coordinate import committer
 from treadle.runtime.deliver import core
 from treadle.runtime.engine import Engine
+from treadle.runtime.surroundings.outage import Outage
 from treadle.store.sqlite import SqliteStore
 
 

@@ -6,10 +6,11 @@ import random
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from tests.torture.cutting import cut_often, record
-from tests.torture.power import SECTOR, Disk, Op
+from tests.torture.power import SECTOR, Disk, Op, Recorder
 from treadle.store.sqlite import connect
 
 CUTS = 60
@@ -45,6 +46,18 @@ def test_planted_a_log_that_is_not_synced_with_every_commit_is_found_out(
     assert losses
     wrong = [loss for loss in losses if "cannot be" in loss and "and commits follow it" not in loss]
     assert not wrong, "NORMAL forgets, it does not damage; where the log shows what was forgotten it is refused"
+
+
+def test_the_scratch_files_of_sqlite_are_not_on_the_disk_that_a_cut_leaves(tmp_path: Path) -> None:
+    recorder = Recorder()
+    try:
+        connection = apsw.Connection(str(tmp_path / "x.db"))
+        connection.execute("PRAGMA temp_store=file; PRAGMA temp.cache_size=1; CREATE TABLE kept (x)")
+        connection.execute("CREATE TEMP TABLE scratch AS SELECT randomblob(100000) UNION ALL SELECT randomblob(100000)")
+        connection.close()
+    finally:
+        recorder.unregister()
+    assert {op.file for op in recorder.log} == {"x.db", "x.db-journal"}
 
 
 def test_a_cut_leaves_what_was_synced_and_any_sectors_of_the_rest(tmp_path: Path) -> None:

@@ -3,27 +3,31 @@
 Owns the session, made when first needed and closed with the engine. Promises that the address judged is the address
 connected to: the resolver judges every address of a name and hands exactly those to the connector, and the socket
 factory judges once more what is about to be connected. No proxies from the environment, no cookies, no redirects
-of aiohttp's own, no decompression of aiohttp's own (`http_body` does it within bounds).
+of aiohttp's own, no decompression of aiohttp's own (`http_body` does it within bounds). aiohttp is imported when it is
+first needed: its import is a fifth of an engine's start, and many engines never use it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from typing import Any
-
-import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
 
 from treadle.actions.net import AddressGate, NetPolicy, literal
+
+if TYPE_CHECKING:
+    import aiohttp
+    from aiohttp.abc import AbstractResolver, ResolveResult
 
 CONNECTIONS_MAX = 200
 """Connections at once, to all peers together: far more than one engine's attempts need, fewer than the usual limit of
 open files."""
 
 
-class GatedResolver(AbstractResolver):
-    """A resolver whose answers pass the gate."""
+class GatedResolver:
+    """A resolver whose answers pass the gate; it has the methods of aiohttp's `AbstractResolver`."""
 
     def __init__(self, gate: AddressGate, inner: AbstractResolver) -> None:
         self._gate = gate
@@ -53,6 +57,11 @@ class GatedClient:
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
+    async def prepare(self) -> None:
+        """Imports aiohttp in a thread, so that the event loop does not stand still meanwhile."""
+        if "aiohttp" not in sys.modules:
+            await asyncio.to_thread(import_module, "aiohttp")
+
     def session(self) -> aiohttp.ClientSession:
         """The session of the running event loop."""
         loop = asyncio.get_running_loop()
@@ -61,6 +70,8 @@ class GatedClient:
         return self._session
 
     def _fresh(self) -> aiohttp.ClientSession:
+        import aiohttp
+
         resolver = GatedResolver(self.gate, self._resolver or aiohttp.ThreadedResolver())
 
         def connecting(info: Any) -> socket.socket:
@@ -71,7 +82,7 @@ class GatedClient:
             return socket.socket(family, kind, protocol)
 
         connector = aiohttp.TCPConnector(
-            resolver=resolver, use_dns_cache=False, limit=CONNECTIONS_MAX, socket_factory=connecting
+            resolver=cast(Any, resolver), use_dns_cache=False, limit=CONNECTIONS_MAX, socket_factory=connecting
         )
         return aiohttp.ClientSession(
             connector=connector,

@@ -16,7 +16,7 @@ from typing import Any
 from treadle.actions.failure import error_of, is_interrupt
 from treadle.actions.protocol import Call, Done, Failed
 from treadle.actions.redact import Redactor, current
-from treadle.actions.secrets import Secret, SecretProvider, fetch, filled, is_reference, references
+from treadle.actions.secrets import Secret, SecretProvider, fetch, filled, is_reference, references, require_destination
 from treadle.actions.settings import setting
 from treadle.expression.sources import compile_source
 from treadle.expression.view import View
@@ -64,15 +64,24 @@ def _is_source(written: Json) -> bool:
 
 
 async def with_secrets(
-    call: Call, provider: SecretProvider, work: Callable[[Settled], Awaitable[Done | Failed]]
+    call: Call,
+    provider: SecretProvider,
+    work: Callable[[Settled], Awaitable[Done | Failed]],
+    *,
+    host: str | None = None,
+    checks_host: bool = False,
 ) -> Done | Failed:
-    """Calls `work` with the evaluated config. Nothing it returns, raises or logs shows a secret."""
+    """Calls `work` with the evaluated config. Nothing it returns, raises or logs shows a secret. `host`: where `work`
+    sends secrets to; None: to no host, so that secrets which are bound to hosts are refused. `checks_host`: `work`
+    learns the host only from the config, and checks by itself."""
     redactor = Redactor(())
     token = current.set(redactor)
     try:
         secrets = await fetch(call.config, provider)
         redactor = Redactor(secrets.values())
         current.set(redactor)
+        if not checks_host:
+            require_destination(secrets.values(), host)
         return redactor.reply(await work(Settled(call, secrets)))
     except (asyncio.CancelledError, GeneratorExit):
         raise

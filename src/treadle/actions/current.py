@@ -18,10 +18,14 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from threading import Event, Lock
+from typing import Any
 
 from msgspec import Struct
 
 from treadle.actions.protocol import AttemptFacts
+from treadle.model.spending import together
+
+Json = Any
 
 
 class CurrentAttempt(Struct, eq=False):
@@ -29,6 +33,8 @@ class CurrentAttempt(Struct, eq=False):
 
     facts: AttemptFacts
     _cancelled: Event | None = None
+    spent: Json = None
+    """What `spend` was told so far, {cost, usage}."""
 
     @property
     def cancelled(self) -> Event:
@@ -51,3 +57,24 @@ def current_attempt() -> CurrentAttempt:
     if current is None:
         raise LookupError("no attempt is running here: current_attempt() is for functions that a task calls")
     return current
+
+
+def spend(*, cost: float = 0, tokens: int = 0) -> None:
+    """Report what this code has used up: money, and tokens of a language model. Several calls add up, and the amounts
+    count even if the task fails. Raises `LookupError` outside of an attempt and `ValueError` for an amount that is
+    negative or no number."""
+    for name, amount in (("cost", cost), ("tokens", tokens)):
+        if isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 <= amount < float("inf"):
+            raise ValueError(f"spend({name}=…) takes a number of at least 0, not {amount!r}")
+    current = CURRENT.get()
+    if current is None:
+        raise LookupError("no attempt is running here: spend() is for functions that a task calls")
+    with _ONE_AT_A_TIME:
+        report = {"cost": cost, "usage": {"total_tokens": int(tokens)}}
+        current.spent = together([current.spent, report])
+
+
+def spent_here() -> Json:
+    """What the code of this attempt has reported with `spend` so far; None: nothing."""
+    current = CURRENT.get()
+    return current.spent if current is not None else None

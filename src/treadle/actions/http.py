@@ -10,9 +10,7 @@ import asyncio
 import ssl
 import time
 from email.utils import parsedate_to_datetime
-from typing import Any
-
-import aiohttp
+from typing import TYPE_CHECKING, Any
 
 from treadle.actions.client import GatedClient
 from treadle.actions.configured import Settled, with_secrets
@@ -21,7 +19,10 @@ from treadle.actions.http_body import decoded, read_body
 from treadle.actions.http_request import HttpRequest, build_request
 from treadle.actions.net import AddressRefused
 from treadle.actions.protocol import Call, Done, Failed, Reply, failed
-from treadle.actions.secrets import SecretProvider
+from treadle.actions.secrets import SecretProvider, require_destination
+
+if TYPE_CHECKING:
+    import aiohttp
 
 Json = Any
 
@@ -46,13 +47,20 @@ class HttpKind:
         self._secret_hosts = secret_hosts or {}
 
     def run(self, call: Call) -> Reply:
-        return with_secrets(call, self._secrets, self._exchange)
+        return with_secrets(call, self._secrets, self._exchange, checks_host=True)
+
+    async def warm(self) -> None:
+        """Imports what it needs, before the clock of an attempt starts."""
+        await self._client.prepare()
 
     async def close(self) -> None:
         """Closes the client: the engine ends."""
         await self._client.close()
 
     async def _exchange(self, settled: Settled) -> Done | Failed:
+        await self._client.prepare()
+        import aiohttp
+
         policy = self._client.policy
         request = build_request(settled, self._client.gate)
         self._check_destination(settled, request)
@@ -69,6 +77,7 @@ class HttpKind:
 
     def _check_destination(self, settled: Settled, request: HttpRequest) -> None:
         """Refuses to send a secret that is bound to hosts to any other host, such as one that the author controls."""
+        require_destination(settled.secrets.values(), request.url.host)
         for name in settled.secrets:
             hosts = self._secret_hosts.get(name)
             if hosts is not None and request.url.host not in hosts:
@@ -115,6 +124,8 @@ async def _answer(
 
 def classified(problem: Exception, host: str) -> Exception:
     """The failure for an exception of aiohttp: infrastructure, unless the peer's certificate is wrong."""
+    import aiohttp
+
     cause: BaseException | None = problem
     while cause is not None:
         if isinstance(cause, AddressRefused):

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import base64
 import zlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import aiohttp
 import msgspec
 
 from treadle.actions.failure import Retryable, TaskFailure
+
+if TYPE_CHECKING:
+    import aiohttp
 
 Json = Any
 

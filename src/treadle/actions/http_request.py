@@ -79,6 +79,9 @@ def build_request(settled: Settled, gate: AddressGate) -> HttpRequest:
         headers["Idempotency-Key"] = settled.call.key
     if "treadle-attempt" not in names:
         headers["Treadle-Attempt"] = str(settled.call.facts.attempt)
+    trace = settled.call.facts.trace
+    if trace is not None and "traceparent" not in names:
+        headers |= trace
     return HttpRequest(
         method=_method(settled.get("method", "GET")),
         url=gate.check_url(_address(settled)),

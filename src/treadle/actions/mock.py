@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from treadle.actions.protocol import Call, Done, Failed, Later, TaskView, failed
 from treadle.expression.cel import compile_cel
 from treadle.expression.sources import compile_source
@@ -38,12 +40,13 @@ def mock_reply(outcome: dict[str, Json], call: Call) -> Done | Failed | Later:
 def _result(outcome: dict[str, Json], view: View) -> Done | Failed:
     error = outcome.get("error")
     if error is not None:
-        return failed(
+        reply = failed(
             error.get("message") or "mock failure",
             error.get("kind") or "TASK_FAILED",
             retryable=bool(error.get("retryable")),
         )
-    return Done(_filled(outcome.get("output", {}), view))
+        return replace(reply, spent=outcome.get("spent"))
+    return Done(_filled(outcome.get("output", {}), view), spent=outcome.get("spent"))
 
 
 def _filled(value: Json, view: View) -> Json:

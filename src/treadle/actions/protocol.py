@@ -45,6 +45,8 @@ class AttemptFacts(Struct, frozen=True, kw_only=True):
     """Draws from [-1, 1) for backoff; None switches jitter off, as scenarios do."""
     emit: Callable[[str, Json], None] | None = None
     """Reports partial results to watchers as (type, data); never blocks. None: nobody watches."""
+    trace: dict[str, str] | None = None
+    """Headers of W3C Trace Context that make a request a part of this attempt's trace; None if runs are not traced."""
 
     @property
     def key(self) -> str:
@@ -129,12 +131,15 @@ class Done(Struct, frozen=True):
     requests: tuple[AnyRequest, ...] = ()
     is_plain: bool = False
     """Whether the output is a fresh result of `plain`, which need not be copied again."""
+    spent: Json = None
+    """What the action has used up, {cost, usage}: counted beside its output, never by a key in it."""
 
 
 class Failed(Struct, frozen=True):
     """The action failed; `error.retryable` tells infrastructure (true) from business (false)."""
 
     error: Error
+    spent: Json = None
 
 
 class Later(Struct, frozen=True):

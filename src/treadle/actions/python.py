@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from treadle.actions.current import spent_here
 from treadle.actions.failure import TaskFailure, error_of, is_interrupt
 from treadle.actions.plain import plain
 from treadle.actions.protocol import Call, Done, Failed, Missing, Reply, Work, failed
@@ -138,16 +139,16 @@ def _misfit_of_whole(signature: Signature, only: Parameter, given: Json, problem
 
 def _called(bound: Bound) -> Done | Failed:
     try:
-        return Done(_as_output(bound()), is_plain=True)
+        return Done(_as_output(bound()), is_plain=True, spent=spent_here())
     except BaseException as problem:  # user code that exits must not end the engine
         if is_interrupt(problem):
             raise
-        return Failed(error_of(problem))
+        return Failed(error_of(problem), spent_here())
 
 
 async def _awaited(bound: Bound) -> Done | Failed:
     try:
-        return Done(_as_output(await bound()), is_plain=True)
+        return Done(_as_output(await bound()), is_plain=True, spent=spent_here())
     except (
         CancelledError,
         GeneratorExit,
@@ -156,7 +157,7 @@ async def _awaited(bound: Bound) -> Done | Failed:
     except BaseException as problem:
         if is_interrupt(problem):
             raise
-        return Failed(error_of(problem))
+        return Failed(error_of(problem), spent_here())
 
 
 def _as_output(value: Any) -> Json:

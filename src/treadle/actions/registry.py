@@ -30,7 +30,7 @@ from treadle.actions.python import Function, PythonKind
 from treadle.actions.send import SendKind
 from treadle.actions.set import SetKind
 from treadle.actions.template import TemplateKind
-from treadle.actions.unavailable import OUTSIDE, SUSPENDING, OutsideKind, SuspendingKind
+from treadle.actions.unavailable import OUTSIDE, SUSPENDING, OutsideKind, SuspendingKind, WorkKind
 from treadle.errors import TreadleError
 from treadle.model.definition import Task
 from treadle.tasks.trust import Trust
@@ -157,4 +157,5 @@ def _built_in(
         CloseGroupKind(),
         *(OutsideKind(name, node) for name in OUTSIDE),
         *map(SuspendingKind, SUSPENDING),
+        WorkKind(),
     ]

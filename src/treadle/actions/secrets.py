@@ -4,7 +4,8 @@ A definition says `{secret: NAME}`, or `{secret: NAME, prefix: "Bearer "}` where
 how a reference is found, resolved and revealed. Promises:
  1. Only what the *author wrote into the config* is a reference. `{secret: …}` that arrives as data (from an input, by a
     path or `{cel}`) stays data: a sender of input must not be able to ask for secrets.
- 2. A value is fetched for one attempt and wrapped in `Secret`, which shows itself as `***`; `revealed` is called by a
+ 2. A secret that is bound to hosts goes nowhere else: every kind says where it sends, and what says nothing is refused.
+ 3. A value is fetched for one attempt and wrapped in `Secret`, which shows itself as `***`; `revealed` is called by a
     kind as its last act before sending.
 Must not log, and must not cache: a rotated secret is used by the next attempt.
 """
@@ -13,9 +14,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol, runtime_checkable
 
 from treadle.actions.task_failure import TaskFailure
 
@@ -32,6 +33,22 @@ class SecretProvider(Protocol):
 
     async def get(self, name: str) -> str | None:
         """The value, or None if there is no such secret. An OSError counts as worth another try."""
+
+
+class FoundSecret(NamedTuple):
+    """A secret, and where it may go."""
+
+    value: str
+    hosts: tuple[str, ...] | None = None
+    """The only hosts it may be sent to: `api.example.com`, `*.example.com`; None: any, and programs too."""
+
+
+@runtime_checkable
+class BoundSecrets(Protocol):
+    """A source of secrets that knows where each may go."""
+
+    async def find(self, name: str) -> FoundSecret | None:
+        """The secret, or None if there is none."""
 
 
 class EnvironmentSecrets:
@@ -77,10 +94,11 @@ class DictSecrets:
 class Secret:
     """A secret value that is not shown in text, in a repr or in a pickle."""
 
-    __slots__ = ("_value", "name")
+    __slots__ = ("_value", "hosts", "name")
 
-    def __init__(self, name: str, value: str) -> None:
+    def __init__(self, name: str, value: str, hosts: tuple[str, ...] | None = None) -> None:
         self.name = name
+        self.hosts = hosts
         self._value = value
 
     def reveal(self) -> str:
@@ -128,15 +146,35 @@ async def fetch(config: Json, provider: SecretProvider) -> dict[str, Secret]:
 
 
 async def _one(name: str, provider: SecretProvider) -> Secret:
-    value = await provider.get(name)
+    hosts = None
+    if isinstance(provider, BoundSecrets):
+        found = await provider.find(name)
+        value, hosts = found if found is not None else (None, None)
+    else:
+        value = await provider.get(name)
     if value is None:
-        message = f"there is no secret {name!r}: the operator must set it (by default as TREADLE_SECRET_{name})"
+        message = f"there is no secret {name!r}: the operator must set it (PUT /secrets, or TREADLE_SECRET_{name})"
         raise TaskFailure(message, kind="NOT_FOUND")
     if len(value) < SHORTEST:
         raise TaskFailure(
             f"the secret {name!r} is shorter than {SHORTEST} characters: it could not be kept out of logs"
         )
-    return Secret(name, value)
+    return Secret(name, value, hosts)
+
+
+def require_destination(secrets: Iterable[Secret], host: str | None) -> None:
+    """Refuses to let a secret that is bound to hosts go anywhere else; None: to something that is no host, such as a
+    program. Raises TaskFailure."""
+    for secret in secrets:
+        if secret.hosts is not None and not (host is not None and is_bound_to(host, secret.hosts)):
+            where = f"sent to {host!r}" if host is not None else "used here"
+            raise TaskFailure(f"the secret {secret.name!r} may not be {where}: it is for {', '.join(secret.hosts)}")
+
+
+def is_bound_to(host: str, hosts: tuple[str, ...]) -> bool:
+    """Whether a host is one of these; `*.example.com` stands for any depth below."""
+    name = host.lower().rstrip(".")
+    return any(name.endswith(one[1:]) if one.startswith("*.") else name == one for one in hosts)
 
 
 def filled(config: Json, secrets: Mapping[str, Secret]) -> Json:

@@ -1,4 +1,5 @@
-"""Kinds that are known but cannot be executed inside a task here: those that reach outside, and those that suspend.
+"""Kinds that are known but cannot be executed inside a task here: those that reach outside, those that suspend, and
+work for workers in other languages.
 
 They fail with an error that names the kind and the remedy. So a scenario without the mock it needs fails on its first
 run and says why.
@@ -58,6 +59,23 @@ class SuspendingKind:
             f"an action of kind {self.name!r} lets its token wait, so it must be the only step of its task: "
             f"give step {call.step!r} a node of its own, or mock {_addresses(call)} in a scenario"
         )
+
+
+class WorkKind:
+    """Work for workers in other processes, which claim it over HTTP: no engine and no Python worker executes it."""
+
+    name = "work"
+
+    def run(self, call: Call) -> Failed:
+        return failed(
+            f"work {call.config.get('name')!r} is executed by a worker of its queue, which claims it over HTTP: "
+            f"mock {_addresses(call)} in a scenario"
+        )
+
+    def missing(self, config: dict[str, Any]) -> Missing:
+        """Always returns the work: it is left to workers that claim it over HTTP."""
+        what = f"work {config.get('name')!r}"
+        return Missing(what, "a worker claims it over HTTP", "start a worker that claims it over HTTP")
 
 
 def _addresses(call: Call) -> str:

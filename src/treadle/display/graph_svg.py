@@ -23,16 +23,16 @@ STYLE = """
 
 def graph_svg(graph: ExecutionGraph) -> str:
     """The picture, as SVG text."""
-    boxes = {ref: _box(node, graph) for ref, node in graph.nodes.items()}
+    boxes = {ref: box_of(node, graph) for ref, node in graph.nodes.items()}
     lines = {
-        t.id: EdgeLine(boxes[t.source.ref], boxes[t.target.ref], _label_size(t)) for t in graph.transitions.values()
+        t.id: EdgeLine(boxes[t.source.ref], boxes[t.target.ref], label_size(t)) for t in graph.transitions.values()
     }
     width, height = lay_out(list(boxes.values()), list(lines.values()))
     for box in {id(b): b for b in [*boxes.values(), *(s for line in lines.values() for s in line.stations)]}.values():
         box.x += MARGIN
         box.y += MARGIN
     back = [t for t in graph.transitions.values() if lines[t.id].back]
-    aside = max((_label_size(t)[0] for t in back), default=0.0) + SIDE * len(back) + 8 if back else 0.0
+    aside = max((label_size(t)[0] for t in back), default=0.0) + SIDE * len(back) + 8 if back else 0.0
     ports = _ports(lines)
     body = [
         _edge(t, lines[t.id], ports[t.id], width + MARGIN + SIDE * (1 + index)) for index, t in _numbered(graph, lines)
@@ -50,13 +50,13 @@ def _numbered(graph: ExecutionGraph, lines: dict[str, EdgeLine]) -> list[tuple[i
     return found
 
 
-def _box(node: GraphNode, graph: ExecutionGraph) -> Box:
+def box_of(node: GraphNode, graph: ExecutionGraph) -> Box:
     lines = [clip(node.ref, 28), describe(node), *joins(node, graph)]
     width = max(len(line) * 7.2 for line in lines) + 26 + 14 * len(badges(node))
     return Box(max(84.0, width), 30 + (14 if describe(node) else 0) + 16 * len(joins(node, graph)))
 
 
-def _label_size(t: GraphTransition) -> tuple[float, float]:
+def label_size(t: GraphTransition) -> tuple[float, float]:
     words = edge_words(t)
     return (max(len(line) for line in words) * 6.2 + 14, len(words) * LINE_HEIGHT) if words else (0.0, 0.0)
 
@@ -103,14 +103,14 @@ def _back(t: GraphTransition, line: EdgeLine, kind: str, outside: float) -> str:
     path = f"M{x1:.1f} {y1:.1f}C{outside:.1f} {y1:.1f} {outside:.1f} {y2:.1f} {x2 + 8:.1f} {y2:.1f}"
     tip = f'<path class="tip" d="M{x2:.1f} {y2:.1f}l8 -4.5v9z"/>'
     middle = (x1 + x2 + 8) / 8 + outside * 0.75
-    return f'<path class="{kind}" d="{path}"/>{tip}' + _label(t, middle + _label_size(t)[0] / 2 - 4, (y1 + y2) / 2)
+    return f'<path class="{kind}" d="{path}"/>{tip}' + _label(t, middle + label_size(t)[0] / 2 - 4, (y1 + y2) / 2)
 
 
 def _label(t: GraphTransition, x: float, y: float) -> str:
     words = edge_words(t)
     if not words:
         return ""
-    width, height = _label_size(t)
+    width, height = label_size(t)
     place = f'x="{x - width / 2:.1f}" y="{y - height / 2:.1f}"'
     box = f'<rect class="paper" {place} width="{width:.1f}" height="{height:.1f}"/>'
     first = y - height / 2 + 11

@@ -74,8 +74,10 @@ def timeline_of(events: Iterable[e.Event], now: int | None = None) -> Timeline:
     run = Timeline("", 0, 0, "created", [])
     bars: dict[int, Bar] = {}
     for event in events:
-        if isinstance(event, e.RunStarted):
-            run.workflow, run.start, run.status = event.workflow, event.at, "running"
+        if isinstance(event, e.Beginning):
+            if not bars:  # a fork that has waited for its start has a past before it
+                run.workflow, run.start = event.workflow, event.at
+            run.status = "running" if isinstance(event, e.RunStarted) else "queued"
         run.status = _STATUS.get(type(event), run.status)
         run.end = max(run.end, event.at)
         _read(event, bars)

@@ -114,11 +114,12 @@ def badges(node: GraphNode) -> list[str]:
 
 def joins(node: GraphNode, graph: ExecutionGraph, most: int = TEXT_MAX) -> list[str]:
     """The tokens that a node waits for before it is visited."""
-    found = [clip(_site(site), most) for site in graph.sites if site.target is node]
+    found = [clip(site_words(site), most) for site in graph.sites if site.target is node]
     return found + ([_node_join(node.definition.join)] if node.definition.join is not None else [])
 
 
-def _site(site: JoinSite) -> str:
+def site_words(site: JoinSite) -> str:
+    """How many branches of which group a join waits for."""
     strategy, group = site.sync.strategy, site.sync.sibling_group
     if strategy.kind == "m_of_n":
         return f"{strategy.count} of {group}"

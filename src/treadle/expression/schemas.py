@@ -19,11 +19,14 @@ import msgspec
 from treadle.errors import ExpressionError
 from treadle.expression.paths import format_path
 from treadle.expression.words import clip
+from treadle.model.errors import FieldProblem
 
 SIZE_MAX = 256 * 1024
 """Bytes of JSON. The largest hand-written schemas have a tenth of it."""
 PROBLEMS_MAX = 3
 """Problems told at once: enough to see a pattern, short enough for an event."""
+FIELDS_MAX = 100
+"""Problems of a form told at once: more fields than a person fills in."""
 SUBSCHEMAS_MAX = 1_000
 """Subschemas that may look at one value, references followed. Generated unions have dozens."""
 _MESSAGE_MAX = 200
@@ -49,6 +52,15 @@ class Validator:
             return "; ".join(map(_told, islice(self._validator.iter_errors(value), PROBLEMS_MAX)))
         except ValueError as error:
             return f"$: not plain JSON: {clip(str(error), _MESSAGE_MAX)}"
+
+    def problems(self, value: Any) -> tuple[FieldProblem, ...]:
+        """Every problem of a value at once, for a form: a missing field is named by its own place."""
+        try:
+            if self._validator.is_valid(value):
+                return ()
+            return tuple(map(_field, islice(self._validator.iter_errors(value), FIELDS_MAX)))
+        except ValueError as error:
+            return (FieldProblem("$", f"not plain JSON: {clip(str(error), _MESSAGE_MAX)}"),)
 
 
 def compile_schema(schema: Any) -> Validator | None:
@@ -133,6 +145,12 @@ def _children(value: Any) -> list[Any]:
 
 def _told(error: Any) -> str:
     return f"{_place(error.instance_path)}: {clip(error.message, _MESSAGE_MAX)}"
+
+
+def _field(error: Any) -> FieldProblem:
+    missing = getattr(error.kind, "property", None) if error.kind.name == "required" else None
+    path = [*error.instance_path, *([missing] if missing is not None else [])]
+    return FieldProblem(_place(path), clip(error.message, _MESSAGE_MAX))
 
 
 def _bad_schema(message: str, where: str = "") -> ExpressionError:

@@ -104,7 +104,7 @@ def compile_mapping(mapping: dict[str, Any], names: Iterable[str] = ()) -> Compi
 def compile_targets(mapping: dict[str, Any], names: Iterable[str] = ()) -> tuple[tuple[Path, CompiledSource], ...]:
     """An output mapping: target path → source. Targets are below `state` or `output`."""
     items = _sources(mapping, names)
-    return tuple((_target(text), source) for text, source in items)
+    return tuple((target_path(text), source) for text, source in items)
 
 
 def _sources(mapping: Any, names: Iterable[str]) -> tuple[tuple[str, CompiledSource], ...]:
@@ -134,7 +134,8 @@ def _refuse_overlaps(places: tuple[tuple[str, ...], ...]) -> None:
                 raise ExpressionError(f"it lies inside {above!r}, which is mapped too", ".".join(place), "BAD_VALUE")
 
 
-def _target(text: str) -> Path:
+def target_path(text: str) -> Path:
+    """A place that may be written, below `state` or `output`. Raises ExpressionError."""
     try:
         path = parse_path(text)
     except PathSyntax as error:

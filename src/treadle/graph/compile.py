@@ -22,7 +22,7 @@ from treadle.expression.sources import (
     compile_source,
     compile_targets,
 )
-from treadle.graph.execution_graph import ExecutionGraph, GraphNode, GraphTransition, JoinSite
+from treadle.graph.execution_graph import ExecutionGraph, GraphFlow, GraphNode, GraphTransition, JoinSite
 from treadle.graph.plain import mark_plain
 from treadle.graph.reach import fill_reach, fill_resets, fill_site_reach
 from treadle.model import definition as d
@@ -74,11 +74,34 @@ def compile_graph(workflow: d.Workflow) -> ExecutionGraph:
         has_when=any(t.trigger and t.trigger.when for t in workflow.transitions),
         has_mutex=any(node.mutex is not None for node in workflow.nodes.values()),
         has_queue=any(node.queue is not None or node.concurrency is not None for node in workflow.nodes.values()),
+        flow=_compile_flow(workflow),
+        priority=_key(workflow.priority),
         _sites_by_key=_by_key(sites.values()),
     )
     _mark_reads(graph)
     mark_plain(graph)
     return graph
+
+
+def _compile_flow(workflow: d.Workflow) -> GraphFlow | None:
+    """The workflow's flow control; None if a start never has to wait."""
+    concurrency, rate, debounce, batch = workflow.concurrency, workflow.rate, workflow.debounce, workflow.batch
+    if concurrency is None and rate is None and debounce is None and batch is None:
+        return None
+    group = debounce or batch
+    return GraphFlow(
+        concurrency,
+        rate,
+        debounce,
+        batch,
+        concurrency_key=_key(concurrency.key if concurrency is not None else None),
+        rate_key=_key(rate.key if rate is not None else None),
+        group_key=_key(group.key if group is not None else None),
+    )
+
+
+def _key(source: Any) -> CompiledSource | None:
+    return compile_source(source) if source is not None else None
 
 
 def _growing(schema: Any) -> Any:

@@ -25,6 +25,10 @@ from treadle.model import definition as d
 Json = Any
 
 
+class VersionNotLoaded(Exception):
+    """A history names a version whose graph its reader has not loaded beforehand."""
+
+
 @dataclass(slots=True, eq=False)
 class JoinSite:
     """A place where branches of a group named `key` meet: see the module's docstring."""
@@ -134,6 +138,20 @@ class GraphNode:
 
 
 @dataclass(slots=True, eq=False)
+class GraphFlow:
+    """The compiled flow control of a workflow (6.7)."""
+
+    concurrency: d.RunConcurrency | None
+    rate: d.RunRate | None
+    debounce: d.Debounce | None
+    batch: d.RunBatch | None
+    concurrency_key: CompiledSource | None
+    rate_key: CompiledSource | None
+    group_key: CompiledSource | None
+    """The key of `debounce` or `batch`."""
+
+
+@dataclass(slots=True, eq=False)
 class ExecutionGraph:
     """A compiled workflow version."""
 
@@ -160,7 +178,25 @@ class ExecutionGraph:
     has_mutex: bool = False
     has_queue: bool = False
     """Whether work of some node may have to wait for a worker: it has a queue, or a limit across runs."""
+    flow: GraphFlow | None = None
+    """Limits on the starts of its runs; None: every start is a run at once."""
+    priority: CompiledSource | None = None
+    """The priority of its runs (6.7)."""
+    shards: int = 1
+    """The number of shards of the store, set by the catalog: runs with flow control are all in one of them."""
+    versions: dict[int, ExecutionGraph] = field(default_factory=dict, repr=False)
+    """The versions of this workflow that are known here; all of them share one dict. Empty: the graph was compiled
+    outside a catalog."""
     _sites_by_key: dict[str, tuple[JoinSite, ...]] = field(default_factory=dict)
+
+    def at_version(self, version: int) -> ExecutionGraph:
+        """The graph of another version: a run that was migrated is folded over several. Raises `VersionNotLoaded`."""
+        if version == self.version or not self.versions:
+            return self
+        try:
+            return self.versions[version]
+        except KeyError:
+            raise VersionNotLoaded(self.workflow_name, version) from None
 
     def group_key(self, name: str) -> str:
         """The key of a group name: a declared name, else a transition id, else a node ref (2.16)."""

@@ -7,7 +7,7 @@ from typing import Any
 from treadle.errors import EvaluationError
 from treadle.expression.paths import MISSING, Path, get_in
 from treadle.graph.execution_graph import GraphNode, GraphTransition
-from treadle.kernel import complete, entity, native, saga, suspend, timers, triggers
+from treadle.kernel import budget, complete, entity, native, saga, suspend, timers, triggers
 from treadle.kernel.deciding import Deciding
 from treadle.kernel.failure import fail_token
 from treadle.kernel.members import COMPENSATION, PENDING, RUNNING
@@ -21,9 +21,9 @@ from treadle.model.states import RunStatus, Waiting
 Json = Any
 
 
-def begin(d: Deciding, token: Token) -> None:
-    """Begin the visit of a pending token. Nothing happens while the run is paused or over, or while a mutex keeps the
-    token out."""
+def begin(d: Deciding, token: Token, *, allowed: bool = False) -> None:
+    """Begin the visit of a pending token. Nothing happens while the run is paused or over, or while a budget or a mutex
+    keeps the token out. `allowed`: the budget of a run above lets it begin."""
     if token.state is not PENDING:
         return
     state = d.state
@@ -33,8 +33,10 @@ def begin(d: Deciding, token: Token) -> None:
         return
     if state.status is not RUNNING:
         return
+    if state.budget is not None and not budget.may_begin(d, token, allowed=allowed):
+        return
     node = d.graph.nodes[token.node]
-    if node.prompt and node.bare and state.entity is None:
+    if node.prompt and node.bare and state.entity is None and token.given is None:
         moves.hand_out(d, token, node, {})
         return
     if state.entity is not None:
@@ -72,7 +74,7 @@ def dispatch(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
         d.token_started(token.id, attempt)
     d.effects.append(x.RunTask(token.id, attempt, node.ref, value, queue=queue, slot=slot))
     if node.deadline_ms is not None:  # the coordinator's own clock: it notices a worker that never answers
-        timers.start(d, d.now + node.deadline_ms, "attempt", token)
+        timers.start_attempt(d, node.deadline_ms, token)
 
 
 def slot_of(d: Deciding, token: Token, node: GraphNode) -> x.Slot | None:
@@ -126,6 +128,8 @@ def admit_next(d: Deciding) -> bool:
 def visit_input(d: Deciding, token: Token, node: GraphNode) -> Json:
     """The task's input: the node's mapping over the token's scope, then the mappings of the transitions the token came
     along."""
+    if token.given is not None:
+        return token.given[0]
     mapping = node.definition.input_mapping
     if mapping == "upstream":
         return _upstream(d, token, node)

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from treadle.kernel import records, standing
 from treadle.kernel.deciding import Deciding
+from treadle.kernel.defined import defining
 from treadle.kernel.group_state import Group
 from treadle.kernel.state import Token
 from treadle.model import effects as x
@@ -36,7 +37,7 @@ def stop_outside(d: Deciding, token: Token) -> None:
 def stop_attempt(d: Deciding, token: Token) -> None:
     """As `stop_outside`, when only this attempt ends: the clocks of the node's triggers keep running."""
     if (
-        token.state in (TokenState.DISPATCHED, TokenState.EXECUTING) and d.node(token).task is not None
+        token.state in (TokenState.DISPATCHED, TokenState.EXECUTING) and defining(d.state, token).task is not None
     ) or token.waiting is Waiting.EXTERNAL:
         d.effect(x.StopTask(token.id, token.attempt))
     if token.gate is GateState.OPEN:

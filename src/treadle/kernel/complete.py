@@ -7,6 +7,7 @@ from typing import Any
 
 from treadle.kernel import cancel, entity, fan_out, records, standing
 from treadle.kernel.deciding import Deciding, RunFails
+from treadle.kernel.defined import defining
 from treadle.kernel.failure import fail_token
 from treadle.kernel.finish import terminate
 from treadle.kernel.join_first import choose_by_end
@@ -25,12 +26,13 @@ Json = Any
 def complete_visit(d: Deciding, token: Token, output: Json, tries: int = 0) -> None:
     """The visit's task has succeeded with this output."""
     node = d.graph.nodes[token.node]
+    defined = node if token.under is None else defining(d.state, token)
     if token.timers:
         cancel.clear_timers(d, token)
-    if node.output_schema is not None and (problem := node.output_schema.problem(output)) is not None:
+    if defined.output_schema is not None and (problem := defined.output_schema.problem(output)) is not None:
         fail_token(d, token, Error("SCHEMA", f"output of {node.ref!r}: {problem}"))
         return
-    if node.outputs or node.read:
+    if defined.outputs or node.read:
         try:
             apply_output(d, token, output)
         except BadOutput as bad:

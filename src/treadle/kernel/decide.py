@@ -17,13 +17,18 @@ from typing import Any
 from treadle.graph.execution_graph import ExecutionGraph
 from treadle.kernel import (
     begin,
+    entity,
     finish,
     join,
     node_join,
     on_answer,
+    on_budget,
+    on_callback,
+    on_change,
     on_child,
     on_claim,
     on_gate,
+    on_migrate,
     on_operator,
     on_start,
     on_timer,
@@ -32,7 +37,9 @@ from treadle.kernel import (
 )
 from treadle.kernel.cancel_groups import cancel_groups
 from treadle.kernel.deciding import Catalog, Deciding, Refused, RunFails
+from treadle.kernel.fork import admit_run, fork
 from treadle.kernel.members import NOT_STARTED, RUNNING
+from treadle.kernel.points import Past
 from treadle.kernel.state import RunState
 from treadle.model import commands as c
 from treadle.model import effects as x
@@ -41,6 +48,9 @@ from treadle.model.ids import RUN_GATE, GroupId
 
 _HANDLERS: dict[type[c.Command], Callable[[Deciding, Any], None]] = {
     c.StartRun: on_start.start_run,
+    c.JoinBatch: on_start.join_batch,
+    c.AdmitRun: admit_run,
+    c.ForkRun: on_start.start_again,
     c.StartAttempt: on_claim.start_attempt,
     c.ExtendLease: on_claim.extend_lease,
     c.ReportProgress: on_answer.report_progress,
@@ -51,7 +61,9 @@ _HANDLERS: dict[type[c.Command], Callable[[Deciding, Any], None]] = {
     c.ClaimGate: on_gate.claim_gate,
     c.ReleaseGate: on_gate.release_gate,
     c.DelegateGate: on_gate.delegate_gate,
-    c.ReceiveCallback: on_answer.receive_callback,
+    c.CommentGate: on_gate.comment_gate,
+    c.KeepArtifact: on_gate.keep_artifact,
+    c.ReceiveCallback: on_callback.receive_callback,
     c.EndChild: on_child.end_child,
     c.FireTimer: on_timer.fire_timer,
     c.SendSignal: on_operator.send_signal,
@@ -69,17 +81,32 @@ _HANDLERS: dict[type[c.Command], Callable[[Deciding, Any], None]] = {
     c.SkipCompensation: on_operator.skip_compensation,
     c.RetryCompensation: on_operator.retry_compensation,
     c.CompensateRun: on_operator.compensate_run,
+    c.MigrateRun: on_migrate.migrate_run,
     c.AddSiblings: on_operator.add_siblings,
     c.CloseGroup: on_operator.close_group,
+    c.MoveEntity: entity.move_entity,
+    c.RaiseBudget: on_budget.raise_budget,
+    c.ReportSpending: on_budget.report_spending,
+    c.AllowAttempt: on_budget.allow_attempt,
+    c.EditRun: on_change.edit_run,
+    c.SkipToken: on_change.skip_token,
+    c.JumpToken: on_change.jump_token,
+    c.SetInput: on_change.set_input,
 }
+
+_TO_QUEUED_FORKS = (c.StartRun, c.AdmitRun, c.CancelRun, c.MigrateRun)
+"""What may be asked of a fork that waits for its start (6.7): it has visits already, but none of them moves."""
 
 
 def decide(graph: ExecutionGraph, state: RunState, command: c.Command, now: int, catalog: Catalog) -> Decision:
     """Decide one command. The events are folded into `state`."""
     if state.status is NOT_STARTED and not isinstance(command, c.StartRun):
         return Decision(rejection=Refused("NOT_FOUND", "there is no such run").rejection)
+    if state.stands is not None and not isinstance(command, _TO_QUEUED_FORKS):
+        text = f"run {state.run} waits for its start: cancel or migrate it, or wait until it has started"
+        return Decision(rejection=Refused("INVALID_STATE", text).rejection)
     d = Deciding(graph, state, now, catalog, cancel_groups)
-    was_out_of_time = state.overdue and state.is_out_of_time
+    had_gate = (state.overdue or state.budget is not None) and state.has_gate
     try:
         _HANDLERS[type(command)](d, command)
         _work_off(d)
@@ -89,9 +116,26 @@ def decide(graph: ExecutionGraph, state: RunState, command: c.Command, now: int,
     except RunFails as failed:
         finish.fail_run(d, failed.error, own=failed.own)
         _work_off(d)
-    if was_out_of_time and not state.is_out_of_time:
+    if had_gate and not state.has_gate:
         d.effect(x.CloseGate(RUN_GATE))
     return Decision(d.events, d.effects, d.rejection)
+
+
+def decide_fork(
+    graph: ExecutionGraph, state: RunState, command: c.ForkRun, past: Past, now: int, catalog: Catalog
+) -> Decision:
+    """Decide the start of a fork, given the past of the other run. If it is refused, the state must be thrown away."""
+    d = Deciding(graph, state, now, catalog, cancel_groups)
+    try:
+        fork(d, command, past)
+        _work_off(d)
+    except Refused as refused:
+        return Decision(rejection=refused.rejection)
+    except RunFails as failed:
+        finish.fail_run(d, failed.error, own=failed.own)
+        _work_off(d)
+    # The inherited decisions end before `run.forked`.
+    return Decision(d.events, d.effects, d.rejection, [end for end in past.ends if end < state.forked])
 
 
 def _work_off(d: Deciding) -> None:

@@ -15,11 +15,11 @@ from typing import Protocol
 
 from treadle.graph.execution_graph import ExecutionGraph, GraphNode
 from treadle.kernel.members import RUNNING
-from treadle.kernel.recording_runs import RunRecording
+from treadle.kernel.recording_changes import ChangeRecording
 from treadle.kernel.state import RunState, Token
 from treadle.kernel.view import TokenView
 from treadle.model.effects import Effect
-from treadle.model.errors import Error, Rejection
+from treadle.model.errors import Error, FieldProblem, Rejection
 from treadle.model.ids import Frame, Frames, GroupId, TokenId
 
 
@@ -38,9 +38,9 @@ a join that fails takes failure transitions, and `fan_out` carries those out. `d
 class Refused(Exception):
     """A command cannot be carried out. Raised before anything was emitted; becomes a `Rejection`."""
 
-    def __init__(self, kind: str, message: str) -> None:
+    def __init__(self, kind: str, message: str, problems: tuple[FieldProblem, ...] = ()) -> None:
         super().__init__(message)
-        self.rejection = Rejection(kind, message)
+        self.rejection = Rejection(kind, message, problems)
 
 
 class RunFails(Exception):
@@ -53,12 +53,13 @@ class RunFails(Exception):
         """False: a visit or a fan-in has failed, and that may be retried."""
 
 
-class Deciding(RunRecording):
+class Deciding(ChangeRecording):
     """See the module's docstring."""
 
     __slots__ = (
         "_youngest",
         "cancel_groups",
+        "carries",
         "catalog",
         "dirty",
         "effects",
@@ -87,6 +88,8 @@ class Deciding(RunRecording):
         self.items: dict[Frame, None] = {}
         """Branches in which something has moved: node joins are kept per item."""
         self.rejection: Rejection | None = None
+        self.carries = False
+        """Answers that came during a pause are being applied: what an operator has edited meanwhile stays (6.4)."""
 
     def effect(self, effect: Effect) -> None:
         """Ask the runtime for something. It happens once the decision is durable."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-DEPTH_MAX = 64
-"""Levels of objects and arrays. Nobody nests data deeper by hand, and recursive code gives up at a few hundred."""
+DEPTH_MAX = 100
+"""Levels of objects and arrays: those that a body over HTTP may have, so that what the service reads a run can take.
+Nobody nests data deeper by hand, and recursive code gives up at a few hundred."""
 _CONTAINERS = (dict, list)
 """A tuple: `dict | list` is built anew wherever it is written, and every output passes here."""
 

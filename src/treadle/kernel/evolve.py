@@ -11,7 +11,17 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from treadle.graph.execution_graph import ExecutionGraph
-from treadle.kernel import evolve_failures, evolve_groups, evolve_runs, evolve_tokens, evolve_waits
+from treadle.kernel import (
+    evolve_budget,
+    evolve_changes,
+    evolve_failures,
+    evolve_fork,
+    evolve_groups,
+    evolve_migration,
+    evolve_runs,
+    evolve_tokens,
+    evolve_waits,
+)
 from treadle.kernel.state import RunState
 from treadle.model import events as e
 
@@ -21,6 +31,10 @@ FOLDS: dict[type[e.Event], Callable[[RunState, Any], None]] = {
     **evolve_groups.HANDLERS,
     **evolve_waits.HANDLERS,
     **evolve_failures.HANDLERS,
+    **evolve_budget.HANDLERS,
+    **evolve_changes.HANDLERS,
+    **evolve_fork.HANDLERS,
+    **evolve_migration.HANDLERS,
 }
 
 

@@ -36,12 +36,13 @@ def end(state: RunState, token: Token) -> None:
     if token.waiting is SIBLINGS:
         token.waiting = None
     elif token.waiting is not None:
-        _stop_waiting(state, token)
+        stop_waiting(state, token)
     token.when = None
     token.child = None
 
 
-def _stop_waiting(state: RunState, token: Token) -> None:
+def stop_waiting(state: RunState, token: Token) -> None:
+    """Take a visit out of the line it waits in."""
     if is_passive(state, token, token.waiting):
         state.passive -= 1
     if token.waiting is SIGNAL:

@@ -32,7 +32,7 @@ def waits(state: RunState, event: e.TokenWaiting) -> None:
 def _wait_again(state: RunState, event: e.TokenWaiting) -> None:
     """Fold the wait of a visit that an operator's retry brings back: at its joins, or for the child that was reopened
     with it."""
-    token, arrivals = _revive(state, event.token)
+    token, arrivals = revive(state, event.token)
     token.state = move_token(token.state, "token.waiting")
     token.version += 1
     token.waiting = event.reason
@@ -40,14 +40,14 @@ def _wait_again(state: RunState, event: e.TokenWaiting) -> None:
     if event.reason is SIBLINGS:
         fallen.hold_again(state, token, arrivals)
         return
-    _stand(state, token)
+    stand(state, token)
     token.detail = event.detail
     token.child = event.detail["child"]
     token.life = event.detail["life"]
     take_mutex(state, token)
 
 
-def _revive(state: RunState, identity: TokenId) -> tuple[Token, tuple[Arrival, ...]]:
+def revive(state: RunState, identity: TokenId) -> tuple[Token, tuple[Arrival, ...]]:
     """Make a visit live again that has failed or went down with a failure, and take its failure back. The caller says
     where it stands."""
     arrivals: tuple[Arrival, ...] = ()
@@ -64,7 +64,7 @@ def _revive(state: RunState, identity: TokenId) -> tuple[Token, tuple[Arrival, .
     return token, arrivals
 
 
-def _stand(state: RunState, token: Token) -> None:
+def stand(state: RunState, token: Token) -> None:
     """Put a visit that has come back at its node again."""
     token.held = False
     token.arrivals = ()
@@ -80,9 +80,9 @@ def _stand(state: RunState, token: Token) -> None:
 
 def retry_scheduled(state: RunState, event: e.TokenRetryScheduled) -> None:
     if event.by is not None:
-        token, _ = _revive(state, event.token)
+        token, _ = revive(state, event.token)
         token.retries += 1
-        _stand(state, token)
+        stand(state, token)
     else:
         token = state.tokens[event.token]
         close_outside(token, "token.retry_scheduled")
@@ -108,6 +108,7 @@ def _forget_attempt(token: Token) -> None:
     token.gate = None
     token.detail = None
     token.worker = None
+    token.under = None
 
 
 def join_reopened(state: RunState, event: e.JoinReopened) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from treadle.kernel import fallen, standing, units
+from treadle.kernel import evolve_budget, fallen, standing, units
 from treadle.kernel.evolve_endings import (
     consume_arrivals,
     drop_sync_timer,
@@ -23,6 +23,7 @@ from treadle.kernel.state import RunState, Token
 from treadle.kernel.view import join_item, races
 from treadle.model import events as e
 from treadle.model.ids import ArrivalId
+from treadle.model.states import Mode
 
 
 def opened(state: RunState, event: e.GroupOpened) -> None:
@@ -252,10 +253,21 @@ def was_empty(state: RunState, event: e.FanOutEmpty) -> None:
 
 
 def ignored(state: RunState, event: e.ResultIgnored) -> None:
-    state.stopping.pop(event.token, None)
+    stopped = state.stopping.pop(event.token, None)
+    if event.spent is not None and (stopped is None or stopped.mode is Mode.FORWARD):
+        evolve_budget.spent(state, None, event.spent)
+
+
+def _progressed(state: RunState, event: e.TokenProgress) -> None:
+    token = state.tokens.get(event.token)
+    if event.spent is not None:
+        evolve_budget.spent(state, token, event.spent)
+    if token is not None and event.part:
+        token.progress = (event.attempt, token.recoveries, event.part)
 
 
 def _custom(state: RunState, event: e.Custom) -> None:
+    """Fold an event of `emit`. With a part: progress, as histories of an older Treadle have it."""
     if event.part and event.token is not None:
         token = state.tokens[event.token]
         token.progress = (token.attempt, token.recoveries, event.part)
@@ -277,5 +289,6 @@ HANDLERS: dict[type[e.Event], Callable[[RunState, Any], None]] = {
     e.ContextConflict: _note,
     e.ResultIgnored: ignored,
     e.CallbackRefused: _note,
+    e.TokenProgress: _progressed,
     e.Custom: _custom,
 }

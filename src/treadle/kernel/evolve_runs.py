@@ -5,20 +5,58 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from treadle.kernel import fallen, standing
+from treadle.kernel import evolve_budget, evolve_fork, fallen, standing
 from treadle.kernel.evolve_endings import drop_lease
 from treadle.kernel.evolve_tokens import scope_at
 from treadle.kernel.lifecycle import move_run
+from treadle.kernel.position import Position
 from treadle.kernel.signal_lines import drop_signal, keep_signal
-from treadle.kernel.state import Position, Record, RunState, Signal, Timer
+from treadle.kernel.state import Record, RunState, Signal, Timer
 from treadle.model import events as e
 from treadle.model.states import RunStatus
 
 
+def queued(state: RunState, event: e.RunQueued) -> None:
+    """A further event of a batch carries one more item, and the parent that waits for it."""
+    if state.status is RunStatus.QUEUED:
+        state.status = move_run(state.status, "run.queued")
+        state.items.append(event.input)
+        if event.idempotency_key is not None:
+            state.item_keys.add(event.idempotency_key)
+        if event.alias is not None:
+            state.item_runs.add(event.alias)
+            if event.parent is not None:
+                state.callers.append((event.parent, event.alias))
+        return
+    if state.forked and state.status is not RunStatus.CREATED:
+        evolve_fork.queued(state, event)
+        return
+    state.status = move_run(state.status, "run.queued")
+    _identify(state, event)
+    state.queued = event
+    scope_at(state, None)
+    if state.graph.definition.batch is not None:
+        state.items.append(event.input)
+
+
 def started(state: RunState, event: e.RunStarted) -> None:
+    if state.stands is not None:
+        evolve_fork.started(state, event, state.stands)
+        return
     state.status = move_run(state.status, "run.started")
+    _identify(state, event)
+    state.queued = None
+    state.items = []
+    scope_at(state, None)
+    evolve_budget.begin(state, event.at)
+    if event.entity is not None:
+        state.position = Position(section=event.entity.section, type=event.entity.type)
+
+
+def _identify(state: RunState, event: e.Beginning) -> None:
     state.run = event.run
     state.version = event.version
+    state.graph = state.graph.at_version(event.version)
     state.started_at = event.at
     state.seed = event.seed
     state.input = event.input
@@ -28,15 +66,14 @@ def started(state: RunState, event: e.RunStarted) -> None:
     state.depth_max = event.depth_max
     state.idempotency_key = event.idempotency_key
     state.tags = event.tags
-    scope_at(state, None)
-    if event.entity is not None:
-        state.position = Position(section=event.entity.section, type=event.entity.type)
+    state.trace = event.trace
+    state.priority = event.priority
 
 
 def completed(state: RunState, event: e.RunCompleted) -> None:
     state.status = move_run(state.status, "run.completed")
     state.output = event.output
-    _end(state)
+    _end(state, event.at)
 
 
 def failed(state: RunState, event: e.RunFailed) -> None:
@@ -44,7 +81,7 @@ def failed(state: RunState, event: e.RunFailed) -> None:
     state.error = event.error
     state.own_failure = event.own
     state.time_left = _time_left(state, event.at)
-    _end(state)
+    _end(state, event.at)
 
 
 def _time_left(state: RunState, now: int) -> int | None:
@@ -54,18 +91,20 @@ def _time_left(state: RunState, now: int) -> int | None:
     return next((timer.due - since for timer in state.timers.values() if timer.purpose == "run"), None)
 
 
-def cancelled(state: RunState, _event: e.RunCancelled) -> None:
+def cancelled(state: RunState, event: e.RunCancelled) -> None:
     state.status = move_run(state.status, "run.cancelled")
-    _end(state)
+    _end(state, event.at)
 
 
 def timed_out(state: RunState, event: e.RunTimedOut) -> None:
     state.status = move_run(state.status, "run.timed_out")
     state.error = event.error
-    _end(state)
+    _end(state, event.at)
 
 
-def _end(state: RunState) -> None:
+def _end(state: RunState, at: int) -> None:
+    if state.budget is not None:
+        evolve_budget.stood_still(state, at)
     state.timers.clear()
     state.deferred.clear()
     state.paused_at = None
@@ -74,13 +113,16 @@ def _end(state: RunState) -> None:
 def paused(state: RunState, event: e.RunPaused) -> None:
     state.status = move_run(state.status, "run.paused")
     state.paused_at = event.at
+    evolve_budget.stood_still(state, event.at)
     state.paused_signal = state.last_signal
+    state.edited.clear()
 
 
 def resumed(state: RunState, event: e.RunResumed) -> None:
     state.status = move_run(state.status, "run.resumed")
     state.paused_at = None
     state.overdue = False
+    evolve_budget.went_on(state, event.at)
     if event.reopened:
         _reopened(state, event)
     if event.shift_ms:
@@ -206,6 +248,7 @@ def entity_moved(state: RunState, event: e.EntityMoved) -> None:
         section=event.section,
         completed_as=event.completed_as or before.completed_as,
         type=event.entity_type or before.type,
+        at=max(before.at, event.at),
     )
 
 
@@ -215,11 +258,13 @@ def artifact_written(state: RunState, event: e.ArtifactWritten) -> None:
         "size": event.size,
         "content_type": event.content_type,
     }
+    if not event.token:
+        state.artifacts[event.name]["by"] = event.by
 
 
 def is_over(status: RunStatus) -> bool:
     """Whether no forward work may begin any more."""
-    return status not in (RunStatus.CREATED, RunStatus.RUNNING, RunStatus.PAUSED)
+    return status not in (RunStatus.CREATED, RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.PAUSED)
 
 
 def unevaluable(state: RunState, event: e.ConditionUnevaluable) -> None:
@@ -234,6 +279,7 @@ def unevaluable(state: RunState, event: e.ConditionUnevaluable) -> None:
 
 
 HANDLERS: dict[type[e.Event], Callable[[RunState, Any], None]] = {
+    e.RunQueued: queued,
     e.RunStarted: started,
     e.RunCompleted: completed,
     e.RunFailed: failed,

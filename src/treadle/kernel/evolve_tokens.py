@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from treadle.kernel import fallen, standing, units
+from treadle.kernel import evolve_budget, fallen, standing, units
+from treadle.kernel.defined import defining
 from treadle.kernel.evolve_endings import drop_lease, end, is_passive, wait_for_signal, withdraw_arrival
 from treadle.kernel.group_state import Arrival, Failure
 from treadle.kernel.lifecycle import move_external, move_gate, move_token
@@ -100,14 +101,18 @@ def dispatched(state: RunState, event: e.TokenDispatched) -> None:
     if event.recovery:
         token.recoveries = event.recovery
         token.forgiven += event.forgiven
+        token.lost = token.worker or token.lost
         token.worker = None
         drop_lease(state, token)
     else:
         token.attempts += 1
         token.recoveries = token.forgiven = 0
+        token.lost = None
     token.attempt = event.attempt
     token.input = event.input
     token.error = None
+    if state.budget is not None and not event.recovery:
+        evolve_budget.began(state, token, event.attempt)
     if token.external is CLAIMED:
         token.external = move_external(token.external, "token.dispatched")
     elif event.queue is not None:
@@ -124,6 +129,8 @@ def started(state: RunState, event: e.TokenStarted) -> None:
         token.input = event.input
         token.attempts += 1
         token.attempt = event.attempt
+        if state.budget is not None:
+            evolve_budget.began(state, token, event.attempt)
         if token.mutex is None and state.graph.has_mutex:
             take_mutex(state, token)
     elif token.external is not None:
@@ -205,6 +212,8 @@ def failed(state: RunState, event: e.TokenFailed) -> None:
     token = _moved(state, event.token, "token.failed")
     if token.external is ExternalState.CLAIMED:
         token.external = move_external(token.external, "token.failed")
+    if token.gate is GateState.OPEN:
+        token.gate = move_gate(token.gate, "token.failed")
     _fail(state, token, event)
 
 
@@ -213,7 +222,7 @@ def timed_out(state: RunState, event: e.TokenTimedOut) -> None:
     token = _moved(state, event.token, "token.timed_out")
     close_outside(token, "token.timed_out")
     if not answered:
-        _remember_stopping(state, token)
+        remember_stopping(state, token)
     if event.error.kind == "SYNC_TIMEOUT":  # it waited at a join that failed, or the join went on without it
         token.error = event.error
         _end_because(state, token, event.because)
@@ -264,7 +273,7 @@ def cancelled(state: RunState, event: e.TokenCancelled) -> None:
     token = _moved(state, event.token, "token.cancelled")
     close_outside(token, "token.cancelled")
     if not answered:
-        _remember_stopping(state, token)
+        remember_stopping(state, token)
     _end_because(state, token, event.because)
 
 
@@ -284,8 +293,9 @@ def close_outside(token: Token, cause: str) -> None:
         token.external = move_external(token.external, cause)
 
 
-def _remember_stopping(state: RunState, token: Token) -> None:
-    works = token.mode is Mode.COMPENSATION or state.graph.nodes[token.node].task is not None
+def remember_stopping(state: RunState, token: Token) -> None:
+    """Note an attempt that is told to stop: its result may still arrive."""
+    works = token.mode is Mode.COMPENSATION or defining(state, token).task is not None
     if token.attempt and (token.child is not None or (token.waiting is None and works)):
         state.stopping[token.id] = Stopped(
             token.attempt, token.node, token.path, token.frames, token.input, token.mode, child=token.child

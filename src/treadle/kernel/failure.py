@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
 from treadle.expression.backoff import delay_ms
-from treadle.kernel import cancel, entity, fan_out, records, saga, timers
+from treadle.kernel import budget, cancel, entity, fan_out, records, saga, timers
 from treadle.kernel.deciding import Deciding, RunFails
 from treadle.kernel.route import Origin, RoutingFailed, choose
 from treadle.kernel.state import Token
 from treadle.kernel.view import TokenView
 from treadle.model.errors import Error
 from treadle.model.ids import Frame, TokenId
+from treadle.model.spending import spending_of
 from treadle.model.states import Mode
+
+Json = Any
 
 Record = Callable[[Frame | None, bool], int]
 """Records the failure's own event, given the branch that fails with it and whether nothing handles it. Returns the
@@ -127,8 +131,10 @@ def failing_branch(d: Deciding, origin: Origin) -> tuple[Frame | None, bool]:
     return None, True
 
 
-def refuse_late(d: Deciding, token: TokenId, attempt: int, reason: str) -> None:
-    """Record, once, a result that came too late. It is never applied."""
+def refuse_late(d: Deciding, token: TokenId, attempt: int, reason: str, spent: Json = None) -> None:
+    """Record, once, a result that came too late. It is never applied; what it has `spent` counts."""
     stopped = d.state.stopping.get(token)
     if stopped is not None and stopped.attempt == attempt:
-        d.result_ignored(token, attempt, reason)
+        d.result_ignored(token, attempt, reason, spending_of(spent) if spent is not None else None)
+        if spent is not None:
+            budget.counted(d)

@@ -17,6 +17,7 @@ Each check recounts from scratch what `evolve` keeps incrementally, so it costs 
 13. An entity is in exactly one place.
 14. Groups count the tokens kept inside them for an operator's retry, until compensation begins; kept tokens are not
     live.
+15. Each person has answered an open gate once, and its answers do not decide it yet.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from collections.abc import Iterator
 from treadle.graph.execution_graph import ExecutionGraph
 from treadle.kernel import standing
 from treadle.kernel.group_state import Group, SiteState
+from treadle.kernel.invited import verdict
 from treadle.kernel.lifecycle import LIVE
 from treadle.kernel.state import RunState, Token
 from treadle.model.ids import ArrivalId, Frames, GroupId, TokenId
@@ -176,7 +178,7 @@ def _status(graph: ExecutionGraph, state: RunState) -> Iterator[str]:
     if state.status is RunStatus.RUNNING and not state.live:
         yield "9: the run is running and nothing in it is live"
     running = [record.id for record in state.records.values() if record.status == "running"]
-    if len(running) > 1 or (running and state.status is not RunStatus.COMPENSATING):
+    if len(running) > 1 or (running and (state.stands or state.status) is not RunStatus.COMPENSATING):
         yield f"10: compensations {running} are running while the run is {state.status}"
     if state.visits > graph.definition.limits.max_tokens_per_run:
         yield f"11: {state.visits} visits exceed max_tokens_per_run"
@@ -193,6 +195,12 @@ def _waiting(state: RunState) -> Iterator[str]:
             yield f"12: visit {token.id} waits for siblings at no join"
         if token.waiting is Waiting.HUMAN and token.gate is not GateState.OPEN and not state.deferred:
             yield f"12: visit {token.id} waits for a person and its gate is {token.gate}"
+        if token.gate is GateState.OPEN and token.state in LIVE and token.asked is not None and token.asked.answers:
+            people = [answer.by for answer in token.asked.answers]
+            if len(set(people)) < len(people):
+                yield f"15: the gate of visit {token.id} has answers of {people}"
+            if verdict(token.asked) != "open" and token.id not in state.deferred:
+                yield f"15: the gate of visit {token.id} is decided and still open"
         if token.waiting is Waiting.QUEUE and token.external is not ExternalState.OFFERED:
             yield f"12: visit {token.id} is queued and its task is {token.external}"
 

@@ -52,10 +52,28 @@ TOKEN: dict[tuple[str, str], T] = {
     (T.CANCELLED, "token.waiting"): T.WAITING,
     (T.TIMED_OUT, "token.waiting"): T.WAITING,
     (T.FAILED, "token.waiting"): T.WAITING,
+    (T.PENDING, "token.skipped"): T.EXECUTING,
+    (T.DISPATCHED, "token.skipped"): T.EXECUTING,
+    (T.EXECUTING, "token.skipped"): T.EXECUTING,
+    (T.WAITING, "token.skipped"): T.EXECUTING,
+    (T.FAILED, "token.skipped"): T.EXECUTING,
+    (T.TIMED_OUT, "token.skipped"): T.EXECUTING,
+    (T.FAILED, "token.jumped"): T.PENDING,
+    (T.TIMED_OUT, "token.jumped"): T.PENDING,
+    (T.DISPATCHED, "run.forked"): T.PENDING,
+    (T.EXECUTING, "run.forked"): T.PENDING,
+    (T.WAITING, "run.forked"): T.PENDING,
 }
 
 RUN: dict[tuple[str, str], R] = {
     (R.CREATED, "run.started"): R.RUNNING,
+    (R.CREATED, "run.queued"): R.QUEUED,
+    (R.QUEUED, "run.queued"): R.QUEUED,
+    (R.QUEUED, "run.started"): R.RUNNING,
+    (R.RUNNING, "run.queued"): R.QUEUED,  # a fork that has to wait for its start has a past already
+    (R.PAUSED, "run.queued"): R.QUEUED,
+    (R.COMPENSATING, "run.queued"): R.QUEUED,
+    (R.QUEUED, "run.cancelled"): R.CANCELLED,
     (R.RUNNING, "run.paused"): R.PAUSED,
     (R.PAUSED, "run.resumed"): R.RUNNING,
     (R.RUNNING, "run.completed"): R.COMPLETED,
@@ -78,9 +96,11 @@ RUN: dict[tuple[str, str], R] = {
 GATE: dict[tuple[str, str], G] = {
     (G.OPEN, "gate.completed"): G.COMPLETED,
     (G.OPEN, "gate.expired"): G.EXPIRED,
+    (G.OPEN, "token.failed"): G.CLOSED,
     (G.OPEN, "token.cancelled"): G.CLOSED,
     (G.OPEN, "token.timed_out"): G.CLOSED,
     (G.OPEN, "token.retry_scheduled"): G.CLOSED,
+    (G.OPEN, "token.skipped"): G.CLOSED,
 }
 
 EXTERNAL: dict[tuple[str, str], X] = {
@@ -95,6 +115,8 @@ EXTERNAL: dict[tuple[str, str], X] = {
     (X.OFFERED, "token.timed_out"): X.CLOSED,
     (X.CLAIMED, "token.timed_out"): X.CLOSED,
     (X.OFFERED, "token.retry_scheduled"): X.CLOSED,
+    (X.OFFERED, "token.skipped"): X.CLOSED,
+    (X.CLAIMED, "token.skipped"): X.CLOSED,
 }
 
 TABLES: dict[str, dict[tuple[str, str], str]] = {

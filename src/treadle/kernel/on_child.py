@@ -5,8 +5,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle.kernel import cancel, causes, failure, on_answer, records, reopen, reopen_plan, saga, suspend, timers
+from treadle.kernel import (
+    budget,
+    cancel,
+    causes,
+    failure,
+    on_answer,
+    records,
+    reopen,
+    reopen_plan,
+    saga,
+    suspend,
+    timers,
+)
 from treadle.kernel.deciding import Deciding, Refused
+from treadle.kernel.defined import defining
 from treadle.kernel.state import Token
 from treadle.model import commands as c
 from treadle.model import effects as x
@@ -26,6 +39,10 @@ def end_child(d: Deciding, command: c.EndChild) -> None:
             saga.child_compensated(d, command.token, command.child, command.status, command.error)
             return
     token = d.state.tokens.get(command.token)
+    if command.spent is not None and d.state.status in (RunStatus.RUNNING, RunStatus.PAUSED):
+        news = budget.note_child(d, command.token, command.child, command.spent)
+        if news and budget.is_below_another(d):
+            budget.pass_up(d, None)
     if token is not None and _has_come_back(token, command.child, command.life):
         _reopen(d, token, command.life, command.levels, "operator")  # its end has overtaken that news
     if token is None or not _waits_for(token, command.child, command.life):
@@ -48,7 +65,7 @@ def apply_child_end(
         suspend.resume_with(d, token, output, "child")
         return
     failed = causes.of_child(child, _workflow(token), status, error)
-    if suspend.catches_failure(d.node(token)):
+    if suspend.catches_failure(defining(d.state, token)):
         cause = error.as_json() if error is not None else failed.as_json()
         suspend.resume_with(d, token, {"error": {**cause, "status": status}}, "child")
         return

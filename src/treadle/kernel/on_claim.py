@@ -6,7 +6,7 @@ engine owns the run by then. Only the worker that holds the claim may renew it o
 
 from __future__ import annotations
 
-from treadle.kernel import suspend, timers
+from treadle.kernel import budget, suspend, timers
 from treadle.kernel.deciding import Deciding, Refused
 from treadle.kernel.on_answer import known_visit
 from treadle.kernel.state import Token
@@ -26,6 +26,11 @@ def start_attempt(d: Deciding, command: c.StartAttempt) -> None:
         return
     if not d.running:
         raise Refused("INVALID_STATE", f"run {d.state.run} is {d.state.status}: nothing begins")
+    if d.state.budget is not None and budget.exceeded(d, first=False) is not None:
+        text = f"run {d.state.run} is over its budget: nothing begins"
+        d.rejection = Refused("INVALID_STATE", text).rejection
+        budget.stop_if_spent(d, first=False)
+        return
     old = command.recovery not in (None, token.recoveries)
     if token.state is not TokenState.DISPATCHED or token.attempt != command.attempt or old:
         raise Refused("LEASE_CONFLICT", f"attempt {command.attempt} of visit {command.token} is not on offer")

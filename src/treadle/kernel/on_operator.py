@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from treadle.kernel import (
+    budget,
     cancel,
     failure,
     finish,
     native,
     on_answer,
+    on_callback,
     on_child,
+    on_gate,
     parent,
     reopen,
     saga,
@@ -33,13 +36,15 @@ def _live(d: Deciding) -> None:
 
 
 def cancel_run(d: Deciding, command: c.CancelRun) -> None:
-    """Cancel a run. One that has ended stays as it is."""
-    if d.state.status in (RunStatus.RUNNING, RunStatus.PAUSED):
+    """Cancel a run, a queued one too. One that has ended stays as it is."""
+    if d.state.status in (RunStatus.RUNNING, RunStatus.PAUSED, RunStatus.QUEUED):
         finish.cancel_run(d, command.by, command.reason)
 
 
 def abort_run(d: Deciding, command: c.AbortRun) -> None:
     """End a run that is out of time: the other answer beside extending it. A run that is over stays as it is."""
+    if command.strict and d.state.status is RunStatus.RUNNING:
+        raise Refused("INVALID_STATE", f"run {d.state.run} is running: there is nothing to decide; cancel it instead")
     if d.state.status in (RunStatus.RUNNING, RunStatus.PAUSED):
         finish.cancel_run(d, command.by, "aborted")
 
@@ -81,12 +86,14 @@ def send_signal(d: Deciding, command: c.SendSignal) -> None:
     _live(d)
     if is_too_deep(command.data):
         raise Refused("BAD_REQUEST", too_deep("the signal's data"))
+    if command.awaited and not signals.is_awaited(d, command.name, command.key):
+        raise Refused("INVALID_STATE", f"nothing in run {d.state.run} waits for signal {command.name!r} now")
     signals.receive(d, command.name, command.key, command.data, command.id)
 
 
 def pause_run(d: Deciding, command: c.PauseRun) -> None:
     """Pause a run: nothing is dispatched, answers are recorded but not routed, and all timers freeze."""
-    if d.state.status is RunStatus.PAUSED:
+    if d.state.status is RunStatus.PAUSED and not command.strict:
         return
     if d.state.status is not RunStatus.RUNNING:
         raise Refused("INVALID_STATE", f"run {d.state.run} is {d.state.status}")
@@ -94,14 +101,14 @@ def pause_run(d: Deciding, command: c.PauseRun) -> None:
 
 
 def resume_run(d: Deciding, command: c.ResumeRun) -> None:
-    if d.state.status is RunStatus.RUNNING:
+    if d.state.status is RunStatus.RUNNING and not command.strict:
         return
     if d.state.status is RunStatus.COMPENSATION_FAILED:
         _resume_compensation(d, command.by)
         return
     if d.state.status is not RunStatus.PAUSED:
         raise Refused("INVALID_STATE", f"run {d.state.run} is {d.state.status}")
-    _resume(d, command.by, None)
+    resume(d, command.by, None)
 
 
 def extend_timeout(d: Deciding, command: c.ExtendTimeout) -> None:
@@ -122,10 +129,11 @@ def extend_timeout(d: Deciding, command: c.ExtendTimeout) -> None:
         return
     if d.state.status is RunStatus.RUNNING:
         d.run_paused(command.by, "to extend the deadline")
-    _resume(d, command.by, deadline)
+    resume(d, command.by, deadline)
 
 
-def _resume(d: Deciding, by: str, deadline: int | None) -> None:
+def resume(d: Deciding, by: str, deadline: int | None) -> None:
+    """Let a paused run go on: its clocks, the answers that came meanwhile, everything that waits to begin."""
     assert d.state.paused_at is not None
     waiting = list(d.state.deferred.values())
     shift = d.now - d.state.paused_at
@@ -137,6 +145,7 @@ def _resume(d: Deciding, by: str, deadline: int | None) -> None:
             d.effect(x.SetTimer(timer.id, timer.due))
     kept = [signal for signal in d.state.signals.values() if signal.id > d.state.paused_signal]
     came: list[Deferred | Signal] = sorted([*waiting, *kept], key=lambda item: item.seq)
+    d.carries = True
     for item in came:
         if not d.running:
             break
@@ -145,14 +154,19 @@ def _resume(d: Deciding, by: str, deadline: int | None) -> None:
                 signals.offer(d, item)
         elif item.token in d.state.deferred:
             _carry_on(d, d.state.tokens[item.token], item)
+    d.carries = False
     reopen.wake_all(d)
+    if d.state.budget is not None:
+        budget.wake_children(d)
 
 
 def _carry_on(d: Deciding, token: Token, item: Deferred) -> None:
     if item.kind == "gate":
         suspend.resume_with(d, token, item.output, "person")
+    elif item.kind == "quorum":
+        on_gate.fail_quorum(d, token)
     elif item.kind == "callback":
-        on_answer.apply_callback(d, token, item.output, item.error)
+        on_callback.apply_callback(d, token, item.output, item.error)
     elif item.kind == "child":
         on_child.apply_child_end(
             d, token, item.child, item.status or "", item.output, item.error, compensable=item.compensable

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from treadle.kernel import failure, finish, join, on_answer, standing, suspend, timers, triggers
+from treadle.kernel import failure, finish, join, on_answer, on_gate, standing, suspend, timers, triggers
 from treadle.kernel.deciding import Deciding, Refused, RunFails
+from treadle.kernel.defined import defining
 from treadle.kernel.state import Timer, Token
 from treadle.model import commands as c
 from treadle.model import effects as x
@@ -59,7 +60,7 @@ def _gate_due(d: Deciding, token: Token, _timer: Timer) -> None:
     """Handle a gate that nobody has answered in time: with its default answer, or with a failure."""
     if token.gate is not GateState.OPEN:
         return
-    node = d.node(token)
+    node = defining(d.state, token)
     source = node.config.get("on_expiry")
     policy = source.evaluate(d.view(token)) if source is not None else "fail"
     default = policy.get("default") if isinstance(policy, dict) else None
@@ -76,10 +77,18 @@ def _gate_due(d: Deciding, token: Token, _timer: Timer) -> None:
 
 def _gate_remind(d: Deciding, token: Token, _timer: Timer) -> None:
     """Send a reminder, and set the next one, until somebody answers."""
-    d.effect(x.RemindGate(token.id))
-    every = suspend.config_value(d, token, d.node(token), "remind_ms", token.input)
-    if isinstance(every, int | float) and every > 0:
-        timers.start(d, d.now + int(every), "gate_remind", token)
+    if token.gate is not GateState.OPEN or token.asked is None:
+        return
+    on_gate.remind(d, token)
+    times = suspend.config_value(d, token, defining(d.state, token), "remind_ms", token.input)
+    wait_ms = suspend.next_reminder(times, token.asked.reminded)
+    if wait_ms is not None:
+        timers.start(d, d.now + wait_ms, "gate_remind", token)
+
+
+def _gate_escalate(d: Deciding, token: Token, _timer: Timer) -> None:
+    if token.gate is GateState.OPEN:
+        on_gate.escalate(d, token)
 
 
 _TOKEN_TIMERS = {
@@ -90,6 +99,7 @@ _TOKEN_TIMERS = {
     "trigger": _trigger,
     "gate_due": _gate_due,
     "gate_remind": _gate_remind,
+    "gate_escalate": _gate_escalate,
 }
 
 

@@ -5,11 +5,11 @@ The rules call these methods and never make an event themselves. A method takes 
 everything optional by keyword; it adds what needs no saying (the sequence number, the time, the next free id, the
 failure that is being carried out) and folds the event into the state at once, so that the next rule sees it.
 
-The methods fill four modules, one for each module of folds, in one line of inheritance that ends at
+The methods fill five modules, one for each module of folds, in one line of inheritance that ends at
 `deciding.Deciding`:
 
-    Recording ◄ TokenRecording ◄ GroupRecording ◄ WaitRecording ◄ RunRecording ◄ Deciding
-                evolve_tokens    evolve_groups    evolve_waits    evolve_runs
+    Recording ◄ TokenRecording ◄ GroupRecording ◄ WaitRecording ◄ RunRecording ◄ ChangeRecording ◄ Deciding
+                evolve_tokens    evolve_groups    evolve_waits    evolve_runs    evolve_changes
 
 Promises
  1. A method records exactly one event and decides nothing.

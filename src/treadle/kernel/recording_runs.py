@@ -11,6 +11,7 @@ from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.ids import Frames, GroupId, RecordId, RunId, TimerId, TokenId
 from treadle.model.references import EntityRef, ParentLink
+from treadle.model.spending import Spending
 
 Json = Any
 
@@ -36,8 +37,10 @@ class RunRecording(WaitRecording):
         trigger: Json,
         seed: int,
         tags: tuple[str, ...],
+        trace: dict[str, str] | None = None,
+        priority: int = 0,
     ) -> None:
-        """The run exists."""
+        """The run exists, and begins."""
         self._record(
             e.RunStarted(
                 self.seq,
@@ -55,8 +58,62 @@ class RunRecording(WaitRecording):
                 trigger,
                 seed,
                 tags,
+                trace,
+                priority,
             )
         )
+
+    def run_queued(
+        self,
+        run: RunId,
+        *,
+        workflow: str,
+        version: int,
+        hash: str,
+        input: Json,
+        entity: EntityRef | None,
+        parent: ParentLink | None,
+        depth: int,
+        depth_max: int,
+        idempotency_key: str | None,
+        trigger: Json,
+        seed: int,
+        tags: tuple[str, ...],
+        trace: dict[str, str] | None,
+        priority: int,
+        why: str,
+        due: int | None,
+        alias: RunId | None = None,
+    ) -> None:
+        """The run exists and waits for its start; of a batch also: a further start has joined it."""
+        self._record(
+            e.RunQueued(
+                self.seq,
+                self.now,
+                run,
+                workflow,
+                version,
+                hash,
+                input,
+                entity,
+                parent,
+                depth,
+                depth_max,
+                idempotency_key,
+                trigger,
+                seed,
+                tags,
+                trace,
+                priority,
+                why,
+                due,
+                alias,
+            )
+        )
+
+    def run_migrated(self, from_: int, to: int, nodes: dict[str, str], by: str) -> None:
+        """The run goes on under another version."""
+        self._record(e.RunMigrated(self.seq, self.now, from_, to, nodes, by))
 
     def run_completed(self, output: Json) -> None:
         """The run has ended well."""
@@ -160,16 +217,40 @@ class RunRecording(WaitRecording):
         completed_as: str | None = None,
         entity_type: str | None = None,
         token: TokenId | None = None,
+        by: str | None = None,
+        reason: str | None = None,
     ) -> None:
         """The run's entity is somewhere else."""
-        self._record(
-            e.EntityMoved(self.seq, self.now, event, node, edge, progress, section, completed_as, entity_type, token)
-        )
+        place = node, edge, progress, section
+        self._record(e.EntityMoved(self.seq, self.now, event, *place, completed_as, entity_type, token, by, reason))
 
-    def artifact_written(self, token: TokenId, name: str, digest: str, *, size: int, content_type: str | None) -> None:
-        """A visit has stored an artifact."""
-        self._record(e.ArtifactWritten(self.seq, self.now, token, name, digest, size, content_type))
+    def artifact_written(
+        self, token: TokenId, name: str, digest: str, *, size: int, content_type: str | None, by: str | None = None
+    ) -> None:
+        """A visit has stored an artifact, or a person."""
+        event = e.ArtifactWritten(self.seq, self.now, token, name, digest, size=size, content_type=content_type, by=by)
+        self._record(event)
+
+    def budget_warned(self, part: str, spent: float, limit: float) -> None:
+        """Most of a part of the budget is spent."""
+        self._record(e.BudgetWarned(self.seq, self.now, part, spent, limit))
+
+    def budget_exceeded(self, part: str, spent: float, limit: float) -> None:
+        """A part of the budget is spent, and nothing more begins."""
+        self._record(e.BudgetExceeded(self.seq, self.now, part, spent, limit))
+
+    def budget_raised(
+        self, by: str, *, cost: float, tokens: int, visits: int, elapsed_ms: int, command: str | None
+    ) -> None:
+        """Somebody has added to the limits."""
+        self._record(e.BudgetRaised(self.seq, self.now, by, cost, tokens, visits, elapsed_ms, command))
+
+    def token_progress(
+        self, token: TokenId, attempt: int, name: str, data: Json, part: int, *, spent: Spending | None = None
+    ) -> None:
+        """An attempt reports something while it is at work, or what it has spent."""
+        self._record(e.TokenProgress(self.seq, self.now, token, attempt, name, data, part, spent))
 
     def custom(self, name: str, data: Json, token: TokenId, *, part: int = 0) -> None:
-        """A visit reports something of its own; `part` counts what an attempt says while it is still at work."""
+        """A visit reports something of its own. `part`: only histories of an older Treadle have one."""
         self._record(e.Custom(self.seq, self.now, name, data, token, part))

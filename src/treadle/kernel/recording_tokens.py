@@ -11,6 +11,7 @@ from treadle.kernel.recording import Recording
 from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.ids import Frame, Frames, RecordId, TokenId
+from treadle.model.spending import Spending
 from treadle.model.states import Mode, Waiting
 
 Json = Any
@@ -160,6 +161,6 @@ class TokenRecording(Recording):
         """A visit will try again at `due`; `by`: an operator asked for it."""
         self._record(e.TokenRetryScheduled(self.seq, self.now, token, attempt, due, error, by, tries))
 
-    def result_ignored(self, token: TokenId, attempt: int, reason: str) -> None:
+    def result_ignored(self, token: TokenId, attempt: int, reason: str, spent: Spending | None = None) -> None:
         """A result came for a visit that no longer waits for one."""
-        self._record(e.ResultIgnored(self.seq, self.now, token, attempt, reason))
+        self._record(e.ResultIgnored(self.seq, self.now, token, attempt, reason, spent))

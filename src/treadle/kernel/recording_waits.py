@@ -19,10 +19,32 @@ class WaitRecording(GroupRecording):
     __slots__ = ()
 
     def gate_opened(
-        self, token: TokenId, input: Json, *, title: str | None, form: Json, assign: Json, due: int | None
+        self,
+        token: TokenId,
+        input: Json,
+        *,
+        title: str | None,
+        form: Json,
+        assign: Json,
+        due: int | None,
+        description: str | None,
+        escalate: Json,
     ) -> None:
         """A person is asked."""
-        self._record(e.GateOpened(self.seq, self.now, token, input, title, form, assign, due))
+        self._record(
+            e.GateOpened(
+                self.seq,
+                self.now,
+                token,
+                input=input,
+                title=title,
+                form=form,
+                assign=assign,
+                due=due,
+                description=description,
+                escalate=escalate,
+            )
+        )
 
     def gate_claimed(self, token: TokenId, by: str) -> None:
         """A person has taken the gate on."""
@@ -36,9 +58,29 @@ class WaitRecording(GroupRecording):
         """The gate was passed on."""
         self._record(e.GateDelegated(self.seq, self.now, token, to, by, instead_of))
 
-    def gate_completed(self, token: TokenId, data: Json, by: str | None, instead_of: str | None) -> None:
+    def gate_completed(
+        self, token: TokenId, data: Json, by: str | None, *, instead_of: str | None, comment: str | None
+    ) -> None:
         """A person has answered."""
-        self._record(e.GateCompleted(self.seq, self.now, token, data, by, instead_of))
+        self._record(e.GateCompleted(self.seq, self.now, token, data, by, instead_of=instead_of, comment=comment))
+
+    def gate_answered(self, token: TokenId, data: Json, by: str, comment: str | None) -> None:
+        """One person of a quorum has answered."""
+        self._record(e.GateAnswered(self.seq, self.now, token, data, by, comment))
+
+    def gate_commented(
+        self, token: TokenId, text: str, by: str | None, *, attachments: tuple[str, ...], command: str | None
+    ) -> None:
+        """A person has said something about the gate."""
+        self._record(e.GateCommented(self.seq, self.now, token, text, by, attachments=attachments, command=command))
+
+    def gate_reminded(self, token: TokenId, number: int) -> None:
+        """The people asked are reminded."""
+        self._record(e.GateReminded(self.seq, self.now, token, number))
+
+    def gate_escalated(self, token: TokenId, to: Json) -> None:
+        """More people are asked."""
+        self._record(e.GateEscalated(self.seq, self.now, token, to))
 
     def gate_expired(self, token: TokenId, default: Json) -> None:
         """Nobody has answered in time."""

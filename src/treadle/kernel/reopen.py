@@ -14,7 +14,9 @@ itself alone: a reopened child tells its parent, and a run that is retried as a 
 
 from __future__ import annotations
 
-from treadle.kernel import parent, standing, suspend, timers
+from collections.abc import Callable
+
+from treadle.kernel import cancel, parent, standing, suspend, timers
 from treadle.kernel.deciding import Deciding, Refused
 from treadle.kernel.join_verdict import live_branches
 from treadle.kernel.reopen_plan import (
@@ -38,7 +40,8 @@ from treadle.model.states import Mode, RunStatus, TokenState, Waiting
 
 
 def retry_token(d: Deciding, command: c.RetryToken) -> None:
-    """Retry one visit that has failed or timed out: the same token gets a new attempt."""
+    """Retry one visit that has failed or timed out: the same token gets a new attempt. One that waits for its next
+    attempt begins it now."""
     state = d.state
     kept = state.fallen.get(command.token)
     token = kept.token if kept is not None else state.tokens.get(command.token)
@@ -49,9 +52,26 @@ def retry_token(d: Deciding, command: c.RetryToken) -> None:
     if token.state not in FAILED:
         if kept is None and token.error is None and token.attempt > 1:
             return  # the same command again
+        if kept is None and _is_backing_off(state, token):
+            _try_now(d, token)
+            return
         raise not_failed(state, token)
     check_run(d, f"visit {token.id} at {token.node!r}")
     carry_out(d, plan(d, [kept.because if kept is not None else token.failure]), command.by, 0)
+
+
+def _is_backing_off(state: RunState, token: Token) -> bool:
+    """Whether the visit waits for its next attempt. The clocks of a paused run stand still."""
+    return state.status is RunStatus.RUNNING and any(state.timers[timer].purpose == "retry" for timer in token.timers)
+
+
+def _try_now(d: Deciding, token: Token) -> None:
+    """Bring the next attempt of a visit forward to now. What is due already is left as it is."""
+    if any(d.state.timers[timer].purpose == "retry" and d.state.timers[timer].due <= d.now for timer in token.timers):
+        return
+    cancel.clear_timers(d, token, triggers=False)
+    d.token_retry_scheduled(token.id, token.attempt + 1, d.now, error=token.error)
+    timers.start(d, d.now, "retry", token)
 
 
 def retry_run(d: Deciding, command: c.RetryRun) -> None:
@@ -97,9 +117,20 @@ def _is_reopened(d: Deciding, command: c.RetryRun) -> bool:
 # Carrying a plan out
 
 
-def carry_out(d: Deciding, wanted: Plan, by: str, levels: int, lives: dict[TokenId, int] | None = None) -> None:
+Instead = Callable[[], None]
+"""Records what happens to a failed visit instead of a new attempt: an operator skips it, or lets it jump."""
+
+
+def carry_out(
+    d: Deciding,
+    wanted: Plan,
+    by: str,
+    levels: int,
+    lives: dict[TokenId, int] | None = None,
+    instead: tuple[TokenId, Instead] | None = None,
+) -> None:
     """Take the failures back. `lives`: the calls that wait for the child they have, and how often that has been
-    reopened."""
+    reopened. `instead`: a visit that makes no new attempt, and what becomes of it."""
     reopened = d.state.status is RunStatus.FAILED
     if reopened:
         _reopen_run(d, by, levels)
@@ -107,11 +138,13 @@ def carry_out(d: Deciding, wanted: Plan, by: str, levels: int, lives: dict[Token
     for failure in wanted.failures.values():
         if failure.token and lives is not None and failure.token in lives:
             _wait_for_child(d, d.state.tokens[failure.token], lives[failure.token])
+        elif failure.token and instead is not None and failure.token == instead[0]:
+            instead[1]()
         elif failure.token:
             _restart(d, d.state.tokens[failure.token], by)
     held = _restart_fallen(d, wanted, by)
     _hold_again(d, held, wanted.arrivals)
-    _restart_clocks(d)
+    restart_clocks(d, d.now)
     wake_all(d)
     if reopened:
         parent.tell_reopened(d, by, levels)
@@ -190,13 +223,13 @@ def _awaiting(d: Deciding, group: GroupId | None, target: str) -> int | None:
     return live_branches(d, d.state.groups[group], standing.site_of(d.state.groups[group], target))
 
 
-def _restart_clocks(d: Deciding) -> None:
-    """Restart the clocks of joins at which a visit waits again: they count from now."""
+def restart_clocks(d: Deciding, now: int) -> None:
+    """Start the clocks of joins at which a visit waits and none is running: they count from now."""
     for group in d.state.groups.values():
         for state in group.sites:
             timeout = d.graph.sites[state.index].sync.timeout_ms
             if timeout is not None and state.status == "open" and state.waiting and state.timer is None:
-                timers.start_join(d, d.now + timeout, group.id, state.target)
+                timers.start_join(d, now + timeout, group.id, state.target)
 
 
 def wake_all(d: Deciding) -> None:

@@ -18,6 +18,8 @@ from treadle.model.ids import ArrivalId, GroupId, TokenId
 from treadle.model.states import RunStatus, TokenState
 
 FAILED = (TokenState.FAILED, TokenState.TIMED_OUT)
+FORK = "fork it instead"
+"""The remedy for a run that no retry can bring back."""
 
 
 class Plan(Struct):
@@ -103,26 +105,26 @@ def _check_around(d: Deciding, failure: Failure, taken: dict[int, Failure]) -> N
             raise Refused("INVALID_STATE", text)
 
 
-def check_run(d: Deciding, what: str) -> None:
-    """Refused unless failures of this run may be taken back at all."""
+def check_run(d: Deciding, what: str, done: str = "retried") -> None:
+    """Refused unless failures of this run may be taken back at all. `done`: what was to be done to it."""
     state = d.state
     if state.cause is not None:
-        raise Refused("INVALID_STATE", saga.cannot_retry(d, what))
+        raise Refused("INVALID_STATE", saga.cannot_retry(d, what, done))
     if state.status not in (RunStatus.RUNNING, RunStatus.PAUSED, RunStatus.FAILED):
-        text = f"{saga.cannot_retry(d, what)}, nothing failed unhandled; fork it instead"
+        text = f"{saga.cannot_retry(d, what, done)}, nothing failed unhandled; {FORK}"
         raise Refused("INVALID_STATE", text)
     if state.status is not RunStatus.FAILED:
         return
     if state.own_failure and state.error is not None and state.error.kind == "WORKFLOW_TIMEOUT":
-        raise Refused("INVALID_STATE", f"{what} cannot be retried: the run's time is over; fork it instead")
+        raise Refused("INVALID_STATE", f"{what} cannot be {done}: the run's time is over; {FORK}")
     if state.parent is not None and state.parent.catches:
-        text = f"{what} cannot be retried: run {state.parent.run} catches the failure, so it was handled"
+        text = f"{what} cannot be {done}: run {state.parent.run} catches the failure, so it was handled"
         raise Refused("INVALID_STATE", text)
 
 
 def nothing_failed(state: RunState) -> str:
     ended = f" (it ended with {state.error.kind})" if state.error is not None else ""
-    hint = "; fork it instead" if state.status is RunStatus.FAILED else ""
+    hint = f"; {FORK}" if state.status is RunStatus.FAILED else ""
     return f"run {state.run} cannot be retried: nothing failed unhandled{ended}{hint}"
 
 

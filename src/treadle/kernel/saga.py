@@ -105,7 +105,7 @@ def dispatch(d: Deciding, token: Token) -> None:
     d.effect(x.RunTask(token.id, attempt, token.node, value, None, token.record))
     timeout = undo.timeout_ms if undo.timeout_ms is not None else undo.task.timeout_ms
     if timeout is not None:
-        timers.start(d, d.now + timeout, "attempt", token)
+        timers.start_attempt(d, timeout, token)
 
 
 def compensation_token_completed(d: Deciding, token: Token, output: Json, tries: int) -> None:
@@ -140,12 +140,12 @@ def record_failed(d: Deciding, record: RecordId, error: Error) -> None:
     parent.tell_ended(d)
 
 
-def cannot_retry(d: Deciding, what: str) -> str:
+def cannot_retry(d: Deciding, what: str, done: str = "retried") -> str:
     """The message for a retry that cannot be: why, and what can be done instead."""
     run, status = d.state.run, d.state.status
     if d.state.cause is None:
-        return f"{what} cannot be retried: run {run} is {status}"
-    text = f"{what} cannot be retried: run {run} is {status}, its compensation has begun"
+        return f"{what} cannot be {done}: run {run} is {status}"
+    text = f"{what} cannot be {done}: run {run} is {status}, its compensation has begun"
     if status is not RunStatus.COMPENSATION_FAILED:
         return text
     return f"{text}; `treadle runs compensations {run}` shows what failed, with --retry or --skip it goes on"

@@ -30,6 +30,16 @@ def receive(d: Deciding, name: str, key: Json, data: Json, command: str | None) 
         offer(d, d.state.signals[identity])
 
 
+def is_awaited(d: Deciding, name: str, key: Json) -> bool:
+    """Whether a visit waits for such a signal now."""
+    signal = Signal(0, name, key, None, d.now, 0)
+    for token_id, transition_id in waiters(d.state.lines, name, key):
+        transition = d.graph.transitions[transition_id] if transition_id is not None else None
+        if fits(wish_of(d, d.state.tokens[token_id], transition), signal):
+            return True
+    return False
+
+
 def offer(d: Deciding, signal: Signal) -> bool:
     """Give a signal to the first waiter that accepts it."""
     for token_id, transition_id in waiters(d.state.lines, signal.name, signal.key):

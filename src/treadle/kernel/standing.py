@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from treadle.kernel.group_state import Group, Members, SiteState
-from treadle.kernel.state import RunState
+from treadle.kernel.state import RunState, Token
 from treadle.model.ids import ArrivalId, Frame, Frames, GroupId, TokenId
-from treadle.model.states import TokenState
+from treadle.model.states import Mode, TokenState
 
 CURSOR = -(1 << 40)
 """Unit ids below this are cursors: CURSOR minus the id of a group whose branches are not all spawned yet. Far from
@@ -88,6 +88,13 @@ def where(state: RunState, unit: int) -> tuple[Frames, int, int | None]:
         return token.frames, state.graph.nodes[token.node].bit, None
     arrival = state.arrivals[ArrivalId(-unit)]
     return arrival.frames, state.graph.nodes[arrival.target].bit, arrival.group
+
+
+def is_standing(token: Token) -> bool:
+    """Whether the token is at its node: live, forward, and not held at a join."""
+    return (
+        not token.held and token.mode is Mode.FORWARD and token.state not in (TokenState.FAILED, TokenState.TIMED_OUT)
+    )
 
 
 def item_units(state: RunState, item: Frame | None) -> list[int]:

@@ -17,11 +17,14 @@ from msgspec import Struct
 
 from treadle.expression.paths import Path
 from treadle.graph.execution_graph import ExecutionGraph
+from treadle.kernel.budget_state import BudgetState
+from treadle.kernel.gate_state import GateQuestion, GivenAnswer
 from treadle.kernel.group_state import Arrival, Failure, Group, NodeJoinState
+from treadle.kernel.position import Position
 from treadle.kernel.scope import Scope
 from treadle.kernel.signal_lines import Lines
 from treadle.model.errors import Error
-from treadle.model.events import GateOpened
+from treadle.model.events import RunQueued
 from treadle.model.ids import ArrivalId, Frame, Frames, GroupId, RecordId, RunId, TimerId, TokenId
 from treadle.model.references import EntityRef, ParentLink
 from treadle.model.requests import AnyRequest
@@ -51,9 +54,9 @@ class Token(Struct, gc=False):
     """The attempt of the node's retry. Every answer carries it, so that a late answer is refused."""
     attempts: int = 0
     """Node attempts and task retries together (2.16)."""
-    recoveries: int = 0
-    """How often its worker was lost in this attempt."""
+    recoveries: int = 0  # how often its worker was lost in this attempt
     worker: str | None = None
+    lost: str | None = None  # the worker before, in this attempt: its result counts until another one begins
     input: Json = None
     waiting: Waiting | None = None
     detail: Json = None
@@ -63,13 +66,12 @@ class Token(Struct, gc=False):
     timers: tuple[TimerId, ...] = ()
     external: ExternalState | None = None
     gate: GateState | None = None
-    asked: GateOpened | None = None  # the event that opened its newest gate: a reminder repeats it
+    asked: GateQuestion | None = None
     child: RunId | None = None
     error: Error | None = None
     when: dict[str, bool | None] | None = None
     """Armed `when` triggers and whether each held last time; None: it could not be evaluated."""
-    mutex: str | None = None
-    """The mutex it holds."""
+    mutex: str | None = None  # the one it holds
     progress: tuple[int, int, int] = (0, 0, 0)
     """The newest part it has reported while at work: (attempt, recoveries, part)."""
     forgiven: int = 0
@@ -81,9 +83,13 @@ class Token(Struct, gc=False):
     called: RunId | None = None
     """The child its latest attempt has started, even if that has ended."""
     workflow: str | None = None
-    """The workflow of that child."""
     life: int = 0
-    """How often that child has been reopened since."""
+    """The workflow of that child, and how often the child has been reopened since."""
+    under: tuple[int, str] | None = None
+    """The version and node that its attempt was begun under, if the run was migrated since: the attempt ends under that
+    definition (6.5). None: those of the run."""
+    given: tuple[Json] | None = None
+    """The input that an operator has set for further attempts; None: it is mapped."""
 
 
 class Fallen(Struct):
@@ -140,7 +146,7 @@ class Stopped(Struct):
 class Deferred(Struct):
     """An answer that came while the run was paused."""
 
-    kind: Literal["gate", "callback", "child", "result"]
+    kind: Literal["gate", "quorum", "callback", "child", "result"]
     token: TokenId
     output: Json = None
     error: Error | None = None
@@ -164,18 +170,8 @@ class Record(Struct):
     input: Json
     output: Json
     child: RunId | None
-    status: Literal["recorded", "running", "completed", "failed", "skipped"] = "recorded"
-
-
-class Position(Struct):
-    """The entity's position: a node, an edge with progress, a section, or nowhere."""
-
-    node: str | None = None
-    edge: str | None = None
-    progress: float | None = None
-    section: str | None = None
-    completed_as: str | None = None
-    type: str | None = None
+    status: Literal["recorded", "running", "completed", "failed", "skipped", "inherited"] = "recorded"
+    """`inherited`: a fork has it from the run it was forked from, and does not undo it."""
 
 
 _NO_RUN = RunId("")
@@ -216,6 +212,21 @@ class RunState:
     depth_max: int = 10
     idempotency_key: str | None = None
     tags: tuple[str, ...] = ()
+    trace: dict[str, str] | None = None
+    priority: int = 0
+    """Its rank among queued runs (6.7)."""
+    queued: RunQueued | None = None
+    """While it waits for its start: the event that says with what it will start."""
+    stands: RunStatus | None = None
+    """Of a fork that waits for its start: the status it has at its point, and will go on with."""
+    items: list[Json] = field(default_factory=list)
+    """Of a queued batch: the inputs so far."""
+    item_keys: set[str] = field(default_factory=set)
+    """The idempotency keys of further starts that have become items."""
+    item_runs: set[RunId] = field(default_factory=set)
+    """The ids of these starts."""
+    callers: list[tuple[ParentLink, RunId]] = field(default_factory=list)
+    """Further parents that wait for this batch, each with the child it has called."""
     entity: EntityRef | None = None
     position: Position | None = None
     tokens: dict[TokenId, Token] = field(default_factory=dict)
@@ -241,8 +252,10 @@ class RunState:
     lines: Lines = field(default_factory=dict)
     mutexes: dict[str, MutexState] = field(default_factory=dict)
     records: dict[RecordId, Record] = field(default_factory=dict)
-    answers: dict[TokenId, tuple[int, Json]] = field(default_factory=dict)
-    """The accepted answer of a gate or callback, by visit: the same answer again is accepted, another refused."""
+    answers: dict[TokenId, GivenAnswer] = field(default_factory=dict)
+    """The accepted answer of a gate or callback, by visit: the same answer again is accepted, another refused. Those of
+    earlier attempts are in `earlier_answers`."""
+    earlier_answers: dict[tuple[TokenId, int], GivenAnswer] = field(default_factory=dict)
     stopping: dict[TokenId, Stopped] = field(default_factory=dict)
     """Attempts that were told to stop and whose result may still arrive; it is then recorded as ignored."""
     deferred: dict[TokenId, Deferred] = field(default_factory=dict)
@@ -260,6 +273,8 @@ class RunState:
     """Its deadline has passed, so the paused run waits for somebody to extend it. A person's pause ends by resuming."""
     paused_signal: int = 0
     """The newest signal when the run was paused: later ones are still to be offered."""
+    edited: dict[tuple[Frame | None, Path], None] = field(default_factory=dict)
+    """Places that an operator has written during the latest pause: what arrived during it counts as earlier (6.4)."""
     visits: int = 0
     failed_joins: int = 0
     """Fan-ins that have failed. Routed in a circle they make no visits, so they have a limit of their own."""
@@ -271,14 +286,33 @@ class RunState:
     last_record: int = 0
     witness: dict[tuple[str, Frame | None], int] = field(default_factory=dict, compare=False, repr=False)
     """A cache, no state: the unit last seen able to reach a node join, so that a search is seldom needed."""
+    budget: BudgetState | None = None
+    """What was spent, if a budget of this run or of one above it counts that."""
     compensating: RecordId | None = None
+    had_queue: bool = False
+    """A version that the run was migrated from had queue work, which may still be on offer."""
     cause: str | None = None
     """The status the run ended with before compensation began."""
+    forked: int = 0
+    """Of a fork: the sequence number of its `run.forked`. Everything before it is inherited."""
 
     @property
     def is_out_of_time(self) -> bool:
         """Whether the run stands still until somebody extends or aborts it (`on_timeout: human_gate`)."""
         return self.overdue and self.status is RunStatus.PAUSED
+
+    @property
+    def is_over_budget(self) -> bool:
+        """Whether the run stands still until somebody raises its budget or aborts it."""
+        return self.budget is not None and self.budget.exceeded is not None and self.status is RunStatus.PAUSED
+
+    @property
+    def has_gate(self) -> bool:
+        """Whether a gate of the run itself is open: it is out of time, or over a budget with `on_exceeded: gate`."""
+        if self.is_out_of_time:
+            return True
+        limits = self.graph.definition.budget
+        return limits is not None and limits.on_exceeded == "gate" and self.is_over_budget
 
     def context(self) -> dict[str, Json]:
         """The run's own scope, for people and for expectations of scenarios: {"state": …, "output": …}."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypedDict
 
 from treadle.errors import EvaluationError
 from treadle.graph.execution_graph import GraphNode
-from treadle.kernel import complete, failure, timers
+from treadle.kernel import complete, failure, invited, timers
 from treadle.kernel.deciding import Deciding
 from treadle.kernel.join_first import choose_by_start
+from treadle.kernel.placing import placed
 from treadle.kernel.signal_match import oldest_kept
 from treadle.kernel.state import Signal, Token
 from treadle.model import effects as x
@@ -55,7 +56,7 @@ def deadline(d: Deciding, token: Token, node: GraphNode, extra: int | None = Non
     given = (node.deadline_ms, execution.timeout_ms if execution is not None else None, extra)
     limits = [limit for limit in given if limit is not None]
     if limits:
-        timers.start(d, d.now + min(limits), "attempt", token)
+        timers.start_attempt(d, min(limits), token)
 
 
 def _duration(d: Deciding, token: Token, node: GraphNode, key: str, value: Json) -> int | None:
@@ -93,21 +94,96 @@ def _due(d: Deciding, ms: Json, until: Json) -> int:
 
 def _human(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
     due_ms = _duration(d, token, node, "due_ms", value)
-    remind_ms = _duration(d, token, node, "remind_ms", value)
+    remind_ms = _reminders(config_value(d, token, node, "remind_ms", value))
     due = d.now + due_ms if due_ms is not None else None
-    title = config_value(d, token, node, "title", value)
-    assign = config_value(d, token, node, "assign", value)
-    source = node.config.get("form")
-    form = source.evaluate(d.view(token)) if source is not None else None
+    asked = _question(d, token, node, value)
+    escalate = _escalation(d, token, node)
     _start(d, token, value)
-    d.gate_opened(token.id, value, title=title, form=form, assign=assign, due=due)
+    d.gate_opened(token.id, value, due=due, escalate=escalate, **asked)
     d.token_waiting(token.id, Waiting.HUMAN, until=due)
     d.effect(x.OpenGate(token.id, node.ref))
     if due is not None:
         timers.start(d, due, "gate_due", token)
     if remind_ms is not None:
         timers.start(d, d.now + remind_ms, "gate_remind", token)
+    if escalate is not None:
+        timers.start(d, escalate["at"], "gate_escalate", token)
     deadline(d, token, node)
+
+
+class _Question(TypedDict):
+    title: str | None
+    form: Json
+    assign: Json
+    description: str | None
+
+
+def _question(d: Deciding, token: Token, node: GraphNode, value: Json) -> _Question:
+    """What a person is asked, and who."""
+    title = config_value(d, token, node, "title", value)
+    description = config_value(d, token, node, "description", value) if "description" in node.config else None
+    assign = config_value(d, token, node, "assign", value)
+    problem = invited.problem_with(assign)
+    if problem is not None:
+        raise _Unfit(problem)
+    source = node.config.get("form")
+    form = source.evaluate(d.view(token)) if source is not None else None
+    words = str(description) if description is not None else None
+    return _Question(title=title, form=form, assign=assign, description=words)
+
+
+def open_again(d: Deciding, token: Token, value: Json) -> None:
+    """Ask a question again in a fork, with this input: its clocks go on, and it is asked as the fork's data say."""
+    assert token.asked is not None
+    before = token.asked.opened
+    try:
+        asked = _question(d, token, d.node(token), value)
+    except (EvaluationError, _Unfit):
+        asked = _Question(title=before.title, form=before.form, assign=before.assign, description=before.description)
+    due, at = (_due_at(d, token, purpose) for purpose in ("gate_due", "gate_escalate"))
+    escalate = {**before.escalate, "at": at} if before.escalate is not None and at is not None else before.escalate
+    d.gate_opened(token.id, value, due=due, escalate=escalate, **asked)
+    d.effect(x.OpenGate(token.id, token.node))
+
+
+def _due_at(d: Deciding, token: Token, purpose: str) -> int | None:
+    return next((d.state.timers[t].due for t in token.timers if d.state.timers[t].purpose == purpose), None)
+
+
+def _reminders(times: Json) -> int | None:
+    """How long until the first reminder; None: there is none."""
+    if times is None:
+        return None
+    listed = times if isinstance(times, list) else [times]
+    if not listed or not all(_is_duration(ms) for ms in listed):
+        raise _Unfit(f"remind_ms is {times!r}; it must be a number of milliseconds above 0, or a list of them")
+    return next_reminder(times, 0)
+
+
+def next_reminder(times: Json, sent: int) -> int | None:
+    """How long after the last reminder the next one is due: always as long for a single number; for a list as long as
+    from one of its moments to the next, counted from the opening of the gate."""
+    if not isinstance(times, list):
+        return int(times)
+    moments = [0, *sorted({int(ms) for ms in times})]
+    return moments[sent + 1] - moments[sent] if sent + 1 < len(moments) else None
+
+
+def _is_duration(ms: Json) -> bool:
+    return isinstance(ms, int | float) and not isinstance(ms, bool) and ms >= 1
+
+
+def _escalation(d: Deciding, token: Token, node: GraphNode) -> Json:
+    """When a gate is escalated, and to whom: {at, to}; None: never."""
+    source = node.config.get("escalate")
+    config = source.evaluate(d.view(token)) if source is not None else None
+    if config is None:
+        return None
+    after: Json = config.get("after_ms") if isinstance(config, dict) else None
+    to: Json = config.get("to") if isinstance(config, dict) else None
+    if not _is_duration(after) or to is None or invited.problem_with(to) is not None or invited.quorum_of(to):
+        raise _Unfit(f"escalate is {config!r}; it must be {{after_ms, to}} with `to` as in `assign`")
+    return {"at": d.now + int(after), "to": to}
 
 
 def _signal(d: Deciding, token: Token, node: GraphNode, value: Json) -> None:
@@ -154,6 +230,8 @@ def _workflow_call(d: Deciding, token: Token, node: GraphNode, value: Json) -> N
         version or graph.version or None
     )  # the version that was checked starts, even if another is deployed meanwhile
     child = RunId(f"{d.state.run}.{token.id}" + (f"~{attempt}" if attempt > 1 else ""))
+    if graph.flow is not None:
+        child = placed(child, name, graph.shards)
     inherit = bool(config_value(d, token, node, "inherit_artifacts", value))
     d.child_started(token.id, child, name, version)
     detail = {"child": child, "workflow": name}
@@ -171,6 +249,9 @@ def _workflow_call(d: Deciding, token: Token, node: GraphNode, value: Json) -> N
             version=version,
             inherit_artifacts=inherit,
             catches=catches,
+            attempt=attempt,
+            trace=d.state.trace,
+            budgeted=d.state.budget is not None,
         )
     )
     deadline(d, token, node)

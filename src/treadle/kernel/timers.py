@@ -14,6 +14,12 @@ def start(d: Deciding, due: int, purpose: str, token: Token | None = None, targe
     d.effect(x.SetTimer(timer, due))
 
 
+def start_attempt(d: Deciding, ms: int, token: Token) -> None:
+    """Set the deadline of an attempt. In a fork the attempt may have one already, with the time it had left."""
+    if not any(d.state.timers[timer].purpose == "attempt" for timer in token.timers):
+        start(d, d.now + ms, "attempt", token)
+
+
 def start_join(d: Deciding, due: int, group: GroupId, target: str) -> None:
     """Set the timer of a group's join at `target`."""
     timer = d.timer_set(due, "sync", group=group, target=target)

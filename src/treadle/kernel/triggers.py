@@ -11,6 +11,7 @@ from treadle.expression.conditions import Unevaluable
 from treadle.graph.execution_graph import GraphTransition
 from treadle.kernel import cancel, complete, failure, fan_out, suspend
 from treadle.kernel.deciding import Deciding
+from treadle.kernel.defined import defining
 from treadle.kernel.route import Origin, RoutingFailed, matches
 from treadle.kernel.signal_match import oldest_kept
 from treadle.kernel.state import Signal, Token
@@ -87,7 +88,7 @@ def occur(d: Deciding, token: Token, t: GraphTransition, signal: Signal | None) 
     by = f"trigger {t.id}"
     if t.definition.interrupting:
         suspend.started_by(d, token, by)
-    chooses = t.definition.interrupting and node.task is None and token.waiting is not Waiting.MUTEX
+    chooses = t.definition.interrupting and defining(d.state, token).task is None and token.waiting is not Waiting.MUTEX
     try:
         if chooses:
             _begin_choice(d, token, signal)
@@ -109,8 +110,7 @@ def _begin_choice(d: Deciding, token: Token, signal: Signal | None) -> None:
     """Apply the output of a node that only waits for triggers: the signal's data, which transitions may read."""
     if token.state is TokenState.PENDING:  # the signal was there before the token
         d.token_started(token.id, token.attempt + 1)
-    node = d.node(token)
-    if node.outputs or node.read:
+    if defining(d.state, token).outputs or d.node(token).read:
         apply_output(d, token, signal.data if signal is not None else {})
 
 

@@ -17,7 +17,17 @@ come.
 from __future__ import annotations
 
 from treadle.kernel.group_state import Arrival, Group, SiteState
-from treadle.kernel.standing import CURSOR, branch_in, entry_mask, position, site_of, units_of, unspawned, where
+from treadle.kernel.standing import (
+    CURSOR,
+    branch_in,
+    entry_mask,
+    is_standing,
+    position,
+    site_of,
+    units_of,
+    unspawned,
+    where,
+)
 from treadle.kernel.state import RunState, Token
 from treadle.model.ids import ArrivalId, Frames
 
@@ -81,6 +91,21 @@ def abandon(state: RunState, group: Group, branches: list[int]) -> None:
             if not any(index in state.groups[inner].abandoned for inner, index in frames[place + 1 :]):
                 _count_live(state, frames[:place], bit, -1, popped)
         group.abandoned[branch] = None
+
+
+def recount(state: RunState) -> None:
+    """Count anew what every join can still expect, because the run has another graph. Members and waiting arrivals stay
+    as they are."""
+    for group in state.groups.values():
+        for site in group.sites:
+            site.live = {}
+            site.arrived = len(site.waiting)
+    standing = [token.id for token in state.tokens.values() if is_standing(token)]
+    for unit in (*standing, *(-arrival for arrival in state.arrivals), *(CURSOR - group for group in state.cursors)):
+        frames, bit, popped = where(state, unit)
+        inside = frames[position(frames, popped) :] if popped is not None else ()
+        if not any(index in state.groups[identity].abandoned for identity, index in inside):
+            _count_live(state, frames, bit, 1, popped)
 
 
 def update_cursor(state: RunState, group: Group) -> None:

@@ -144,7 +144,7 @@ def branch_of(state: RunState, frames: Frames) -> Json:
         "fan_out_node_id": group.node,
         "fan_out_transition_id": transition_of(group, index) if group.transitions else None,
         "item": group.items[index] if group.items is not None else _item(state, frames[:-1]),
-        "output": branch_output(state, frames, identity) if frame in state.scopes else {},
+        "output": branch_output(state, frames, identity),
     }
 
 

@@ -9,6 +9,7 @@ from treadle.expression.paths import MISSING, Path, get_in
 from treadle.expression.values import json_equal
 from treadle.graph.execution_graph import GraphNode
 from treadle.kernel.deciding import Deciding
+from treadle.kernel.defined import defining
 from treadle.kernel.evolve_tokens import scope_frame
 from treadle.kernel.scope import Scope, read
 from treadle.kernel.short_ways.writes import plucked
@@ -55,12 +56,15 @@ class _OutputView:
 def apply_output(d: Deciding, token: Token, output: Json) -> None:
     """Write the values of `output_mapping`, and keep the whole output if some expression reads it."""
     node = d.graph.nodes[token.node]
+    defined = node if token.under is None else defining(d.state, token)
     frames = token.frames
     scope = scope_frame(d.state, frames) if frames else None
-    if node.plucks is not None and d.graph.state_schema is None:
-        writes = plucked(node.plucks, output)
+    if defined.plucks is not None and d.graph.state_schema is None:
+        writes = plucked(defined.plucks, output)
     else:
-        writes = _mapped(d, token, node, scope, output)
+        writes = mapped(d, token, defined, scope, output)
+    if d.carries and d.state.edited:
+        writes = _under_edits(d, scope, writes)
     if node.read:
         writes.append((("nodes", node.ref, "output"), output))
     branch = _unjoined_branch(d, frames, scope) if frames and frames[-1] is not scope else None
@@ -69,7 +73,42 @@ def apply_output(d: Deciding, token: Token, output: Json) -> None:
     d.context_updated(writes, scope, token.id, branch)
 
 
-def _mapped(d: Deciding, token: Token, node: GraphNode, scope: Frame | None, output: Json) -> list[Write]:
+def _under_edits(d: Deciding, scope: Frame | None, writes: list[Write]) -> list[Write]:
+    """The writes of an answer that came during a pause, as if it had come before the operator's edits (6.4)."""
+    places = [path for frame, path in d.state.edited if frame == scope]
+    if not places:
+        return writes
+    chain = [d.state.scopes[scope]]
+    found: list[Write] = []
+    for write in writes:
+        if any(write[0][: len(path)] == path for path in places):
+            continue
+        inside = [(path, read(chain, path)) for path in places if path[: len(write[0])] == write[0]]
+        if not inside or _fits([write, *inside]):  # else the edit has a value where the answer leaves no room for it
+            found += [write, *inside]
+    return found
+
+
+def _fits(writes: list[Write]) -> bool:
+    """Whether the later writes find the places that the first one leaves them."""
+    trial = Scope(overlay=False)
+    try:
+        for path, value in writes:
+            trial.write(path, value)
+    except EvaluationError:
+        return False
+    return True
+
+
+def check_output(d: Deciding, token: Token, output: Json) -> None:
+    """Raises BadOutput if this output of the visit cannot be mapped. Writes nothing."""
+    node = d.graph.nodes[token.node]
+    if node.outputs:
+        mapped(d, token, node, scope_frame(d.state, token.frames), output)
+
+
+def mapped(d: Deciding, token: Token, node: GraphNode, scope: Frame | None, output: Json) -> list[Write]:
+    """The writes of a node's output mapping. Raises BadOutput."""
     view = _OutputView(TokenView(d.state, token.frames, None, None, token), output)
     try:
         writes: list[Write] = [(path, source.evaluate(view)) for path, source in node.outputs]

@@ -49,7 +49,14 @@ class FlowOptions(TypedDict, total=False):
     limits: Part
     compensation: Literal["on_failure", "on_failure_and_cancel", "off"]
     on_compensation_failure: Literal["halt", "continue"]
+    budget: Part
     strict: bool
+    concurrency: Part
+    rate: Part
+    debounce: Part
+    batch: Part
+    priority: Json
+    on_deploy: Literal["keep", "migrate_if_safe"]
     canvas: Json
 
 

@@ -14,6 +14,7 @@ from pathlib import Path as FilePath
 from typing import Any, TypedDict, Unpack
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.errors import DefinitionError
 from treadle.language.assemble import assemble
@@ -48,6 +49,9 @@ class Known(TypedDict, total=False):
     signatures: Callable[[str], Callable[..., Any] | None] | None
     """Finds a function, so that a `python` action's inputs are checked against its signature. None from it: unknown
     here, and not checked."""
+    callbacks: bool
+    """Whether workers of webhooks have an address to call back to: the operator's `webhooks.public_url`. False: each
+    webhook gets a warning. True unless given."""
 
 
 class Loaded(Struct, frozen=True):
@@ -58,6 +62,8 @@ class Loaded(Struct, frozen=True):
     problems: list[Problem]
     name: str | None = None
     """The name the document gives itself, even if it has errors."""
+    is_readable: bool = True
+    """False: the text is neither JSON nor YAML, so nobody can say what its author meant."""
 
     @property
     def errors(self) -> list[Problem]:
@@ -84,10 +90,10 @@ def load_text(text: str | bytes, name: str = "<text>", **known: Unpack[Known]) -
     settings = settled(known)
     try:
         sources = definitions_in(read_text(text, name, settings.bounds))
-        if len(sources) != 1:
-            raise Refusal(f"expected one workflow, found {len(sources)}")
     except Refusal as refusal:
-        return refused(name, refusal)
+        return replace(refused(name, refusal), is_readable=False)
+    if len(sources) != 1:
+        return refused(name, Refusal(f"expected one workflow, found {len(sources)}"))
     return load_source(sources[0], settings)
 
 

@@ -152,6 +152,11 @@ def python(function: str | Callable[..., Any], *, process: bool | None = None, *
     return action("python", **called(function, process), **{**said, **execution})
 
 
+def work(name: str, config: Json = None, **execution: Json) -> Part:
+    """Work for workers in any language, which claim it from the node's queue over HTTP."""
+    return action("work", name=name, **_given(config=config), **execution)
+
+
 def called(function: Callable[..., Any], process: bool | None = None) -> Part:
     """The config of the action that calls a function."""
     noted = options_of(function)

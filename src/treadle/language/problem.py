@@ -56,7 +56,7 @@ WARNINGS = frozenset(
         "BRANCH_OUTSIDE_GROUP",
     ]
 )
-ADVICE = frozenset(["FAILURES_UNSEEN", "BRANCH_MAYBE_ABSENT"])
+ADVICE = frozenset(["FAILURES_UNSEEN", "BRANCH_MAYBE_ABSENT", "NO_PUBLIC_URL"])
 """Warnings that `strict` leaves warnings: whether they matter depends on facts no check can see."""
 
 

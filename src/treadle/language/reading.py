@@ -54,6 +54,8 @@ class Settings(NamedTuple):
     signatures: Callable[[str], Callable[..., Any] | None] | None = None
     """Finds a function, so that inputs are checked against its signature. None from it: not known here, not checked. An
     exception from it says why there is none."""
+    callbacks: bool = True
+    """Whether workers of webhooks have an address to call back to. False: a webhook gets a warning."""
 
 
 NOTHING_KNOWN = Settings()

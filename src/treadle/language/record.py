@@ -58,7 +58,9 @@ class Record(Shape):
         unmake: Callable[[Any], dict[str, Any]] | None = None,
         one_of: Sequence[OneOf] = (),
         hints: Mapping[str, str] | None = None,
+        unknown: str = "UNKNOWN_FIELD",
     ) -> None:
+        self._unknown_code = unknown
         self.name, self.doc, self.fields, self.of = name, doc, tuple(fields), of
         self.one_of = tuple(one_of)
         self.hints = dict(hints or {})
@@ -95,13 +97,13 @@ class Record(Shape):
 
     def _unknown(self, key: str, at: Place, reading: Reading) -> None:
         if reading.is_full():
-            reading.drop("UNKNOWN_FIELD")
+            reading.drop(self._unknown_code)
             return
         known = [field.name for field in self.fields]
         hint = self.hints.get(key) or did_you_mean(key, self.spellings) or f"known fields: {', '.join(known)}"
         article = "an" if self.name[0].lower() in "aeiou" else "a"
         message = f"{article} {words_of(self.name)} has no field `{key[:60]}`"
-        reading.problem("UNKNOWN_FIELD", at.key(key), message, hint, on_key=True)
+        reading.problem(self._unknown_code, at.key(key), message, hint, on_key=True)
 
     def _twice(self, field: Field, key: str, other: str, at: Place, reading: Reading) -> None:
         message = f"`{key}` and `{other}` are two spellings of the same field `{field.name}`"

@@ -17,3 +17,5 @@ class Decision(Struct):
     events: list[Event] = []
     effects: list[Effect] = []
     rejection: Rejection | None = None
+    cuts: list[int] = []
+    """Of a fork: the sequence numbers at which the decisions of its inherited past ended."""

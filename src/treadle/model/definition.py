@@ -271,6 +271,52 @@ class Limits(_Part, frozen=True):
     max_nesting_depth: int = 10
 
 
+class RunConcurrency(_Part, frozen=True):
+    """How many runs of a workflow may be live at a time, per key (6.7)."""
+
+    limit: int
+    key: Json = None
+    on_limit: Literal["queue", "skip", "cancel_oldest", "fail"] = "queue"
+
+
+class RunRate(_Part, frozen=True):
+    """How many runs may start in any window of `per_ms`, per key; with `burst` a bucket (6.7)."""
+
+    limit: int
+    per_ms: int
+    key: Json = None
+    burst: int | None = None
+    on_limit: Literal["queue", "skip"] = "queue"
+
+
+class Debounce(_Part, frozen=True):
+    """Only the last of a flurry of starts with one key runs (6.7)."""
+
+    key: Json
+    ms: int
+    max_wait_ms: int | None = None
+
+
+class RunBatch(_Part, frozen=True):
+    """Starts with one key become one run with input {items: […]} (6.7)."""
+
+    size: int
+    within_ms: int
+    key: Json = None
+
+
+class Budget(_Part, frozen=True):
+    """The amounts a run and its children may spend together (6.8). None: that part has no limit."""
+
+    cost: float | None = None
+    tokens: int | None = None
+    visits: int | None = None
+    elapsed_ms: int | None = None
+    warn_at: float = 0.8
+    """The share of a limit at which the history warns."""
+    on_exceeded: Literal["pause", "fail", "gate"] = "pause"
+
+
 class Workflow(_Part, frozen=True):
     """One workflow definition, normalised."""
 
@@ -292,7 +338,16 @@ class Workflow(_Part, frozen=True):
     compensation: Literal["on_failure", "on_failure_and_cancel", "off"] | None = None
     """None: `on_failure` as soon as there is anything to compensate."""
     on_compensation_failure: Literal["halt", "continue"] = "halt"
+    budget: Budget | None = None
     strict: bool = False
+    concurrency: RunConcurrency | None = None
+    rate: RunRate | None = None
+    debounce: Debounce | None = None
+    batch: RunBatch | None = None
+    priority: Json = None
+    """Of its runs: a whole number or a source; larger goes first (6.7)."""
+    on_deploy: Literal["keep", "migrate_if_safe"] = "keep"
+    """Whether live runs of older versions are migrated to this one when it is deployed, if nothing is in the way."""
     transitions: list[Transition] = field(default_factory=list)
     canvas: Json = None
     """Only for drawing: positions, colours, sections, notes. Not part of the execution graph and its hash."""

@@ -12,6 +12,7 @@ from msgspec import Struct
 from treadle.model.errors import Error
 from treadle.model.ids import RecordId, RunId, TimerId, TokenId
 from treadle.model.references import EntityRef
+from treadle.model.spending import Ask, Spending
 
 Json = Any
 
@@ -63,11 +64,20 @@ class OpenGate(Effect, tag="open_gate", frozen=True):
     """The title of a run's own gate (`RUN_GATE`), which no `gate.opened` describes."""
 
 
-class NoteClaim(Effect, tag="note_claim", frozen=True):
-    """Lists of gates show who has claimed it; None: nobody."""
+class NoteGate(Effect, tag="note_claim", frozen=True):
+    """The parts of an open gate that change and that lists show, as they are now."""
 
     token: TokenId
     by: str | None = None
+    """The person who has claimed it; None: nobody."""
+    escalated: Json = None
+    """The people it was escalated to."""
+    reminded: int = 0
+    """Reminders sent."""
+    commented: int = 0
+    """Comments made."""
+    answered: int = 0
+    """Answers of a quorum so far."""
 
 
 class CloseGate(Effect, tag="close_gate", frozen=True):
@@ -78,6 +88,10 @@ class RemindGate(Effect, tag="remind_gate", frozen=True):
     token: TokenId
 
 
+class EscalateGate(Effect, tag="escalate_gate", frozen=True):
+    token: TokenId
+
+
 class CallWebhook(Effect, tag="call_webhook", frozen=True):
     """A signed POST; afterwards the token waits for the callback."""
 
@@ -85,6 +99,82 @@ class CallWebhook(Effect, tag="call_webhook", frozen=True):
     attempt: int
     node: str
     input: Json
+
+
+class Notify(Effect, tag="notify", frozen=True):
+    """Events of this decision that a subscription wants: those of its types from the first to the last number."""
+
+    subscription: str
+    first: int
+    last: int
+
+
+class NoteVersion(Effect, tag="note_version", frozen=True):
+    """The run's version from now on, as the `run.migrated` of the same decision says: its row is found by it."""
+
+    version: int
+
+
+class NoteItem(Effect, tag="note_item", frozen=True):
+    """A start has become an item of the run, which is a batch (6.7): the same start again, or another one with the same
+    key, finds the run for as long as it is kept."""
+
+    start: RunId
+    """The run that the start had asked for. There is no such run."""
+    workflow: str
+    key: str | None = None
+
+
+class NoteMove(Effect, tag="note_move", frozen=True):
+    """A move of the run's entity, as the `entity.moved` of the same decision says: for its journey and its position,
+    which are kept apart from histories and outlive the run."""
+
+    seq: int
+    """Of the event."""
+    at: int
+    """The time of the event, or of the run's move before it if the clock has gone back: moves of a run are in order."""
+    workflow: str
+    entity: EntityRef
+    """Type and id as they were when the run started. With the first move of a run also name and attributes."""
+    event: str
+    node: str | None = None
+    edge: str | None = None
+    progress: float | None = None
+    section: str | None = None
+    completed_as: str | None = None
+    set_type: str | None = None
+    by: str | None = None
+    reason: str | None = None
+
+
+class HoldPlace(Effect, tag="hold_place", frozen=True):
+    """The run has a place in the book of its workflow (6.7): it is live or queued. Its row stays in the outbox until
+    the run has ended, and a new owner reads the book from these rows."""
+
+    workflow: str
+    version: int
+    keys: tuple[str, str, str, str]
+    """The values of its keys as JSON texts: concurrency, rate, the key between which turns are taken, and the key of
+    its debounce or batch."""
+    priority: int = 0
+    why: str = ""
+    """Why it was queued; empty: it has started."""
+    due: int | None = None
+    """It waits for further starts of its flurry or batch until then; None: it does not, or not any more."""
+    since: int = 0
+    """When the first start of its flurry came."""
+
+
+class MarkStart(Effect, tag="mark_start", frozen=True):
+    """A run has started under a rate (6.7). Its row stays in the outbox until the start counts no longer."""
+
+    workflow: str
+    key: str
+    at: int
+    until: int
+    """When it counts no longer."""
+    level: int | None = None
+    """Of a rate with `burst`: the bucket after this start, in parts of 1 / `per_ms`."""
 
 
 class StartChild(Effect, tag="start_child", frozen=True):
@@ -99,6 +189,12 @@ class StartChild(Effect, tag="start_child", frozen=True):
     entity: EntityRef | None = None
     catches: bool = False
     """The caller goes on with the child's failure as a result (`on_failure: catch`)."""
+    attempt: int = 1
+    """The attempt of the visit that calls it."""
+    trace: dict[str, str] | None = None
+    """The trace context of the calling run: see `RunStarted.trace`."""
+    budgeted: bool = False
+    """A budget of the calling run, or of one above it, counts what the child spends."""
 
 
 class CancelChild(Effect, tag="cancel_child", frozen=True):
@@ -147,6 +243,25 @@ class NotifyParent(Effect, tag="notify_parent", frozen=True):
     compensable: bool = False
     life: int = 0
     levels: int = 0
+    child: RunId | None = None
+    """The run that the parent has called, if its start became an item of this one (a batch)."""
+    spent: Spending | None = None
+
+
+class TellSpending(Effect, tag="tell_spending", frozen=True):
+    """This run is below a budget: its parent is told what it has spent, and perhaps asked for another attempt."""
+
+    parent: RunId
+    token: TokenId
+    spent: Spending
+    ask: Ask | None = None
+
+
+class PermitChild(Effect, tag="permit_child", frozen=True):
+    """A child below a budget may begin an attempt; without one it looks again at what it may begin."""
+
+    child: RunId
+    ask: Ask | None = None
 
 
 class DeliverSignal(Effect, tag="deliver_signal", frozen=True):
@@ -190,6 +305,8 @@ class OfferWork(Effect, tag="offer_work", frozen=True):
     """How often an operator has retried the visit: part of its idempotency key."""
     about: Json = None
     """`_run`, where the task may read it."""
+    trace: dict[str, str] | None = None
+    """The trace context of the attempt, for everything the worker sends; None if runs are not traced."""
 
     def task(self) -> RunTask:
         """The `RunTask` it was made of."""

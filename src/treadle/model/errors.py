@@ -37,6 +37,7 @@ KINDS = frozenset(
         "STALE_VERSION",
         "DEADLOCK",
         "BAD_REQUEST",
+        "FORBIDDEN",
     ]
 )
 """The engine's own kinds. A task may fail with a kind of its own (a business error); the engine never invents
@@ -113,8 +114,18 @@ class Error(Struct, frozen=True, omit_defaults=True):
         }
 
 
-class Rejection(Struct, frozen=True):
+class FieldProblem(Struct, frozen=True):
+    """One value that does not fit its schema."""
+
+    place: str
+    """Where it is, as a path: `$.items[0].price`."""
+    message: str
+
+
+class Rejection(Struct, frozen=True, omit_defaults=True):
     """A command was refused. Data, not an exception: the caller answers it, nothing has changed."""
 
     kind: str
     message: str
+    problems: tuple[FieldProblem, ...] = ()
+    """Of SCHEMA: every field that is wrong."""

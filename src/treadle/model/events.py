@@ -8,21 +8,36 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import field
+
+from treadle.model.budget_events import BudgetExceeded as BudgetExceeded
+from treadle.model.budget_events import BudgetRaised as BudgetRaised
+from treadle.model.budget_events import BudgetWarned as BudgetWarned
+from treadle.model.change_events import RunForked as RunForked
+from treadle.model.change_events import TokenInputSet as TokenInputSet
+from treadle.model.change_events import TokenJumped as TokenJumped
+from treadle.model.change_events import TokenSkipped as TokenSkipped
 from treadle.model.errors import Error
 from treadle.model.event import Event as Event
+from treadle.model.flow_events import RunQueued as RunQueued
 from treadle.model.ids import ArrivalId, Frame, Frames, GroupId, RecordId, RunId, TokenId
 from treadle.model.references import EntityRef, ParentLink
+from treadle.model.spending import Spending
 from treadle.model.states import Mode, Waiting
 from treadle.model.wait_events import CallbackReceived as CallbackReceived
 from treadle.model.wait_events import CallbackRefused as CallbackRefused
 from treadle.model.wait_events import ChildEnded as ChildEnded
 from treadle.model.wait_events import ChildStarted as ChildStarted
+from treadle.model.wait_events import GateAnswered as GateAnswered
 from treadle.model.wait_events import GateClaimed as GateClaimed
+from treadle.model.wait_events import GateCommented as GateCommented
 from treadle.model.wait_events import GateCompleted as GateCompleted
 from treadle.model.wait_events import GateDelegated as GateDelegated
+from treadle.model.wait_events import GateEscalated as GateEscalated
 from treadle.model.wait_events import GateExpired as GateExpired
 from treadle.model.wait_events import GateOpened as GateOpened
 from treadle.model.wait_events import GateReleased as GateReleased
+from treadle.model.wait_events import GateReminded as GateReminded
 from treadle.model.wait_events import SignalReceived as SignalReceived
 from treadle.model.wait_events import SignalTaken as SignalTaken
 from treadle.model.wait_events import TimerFired as TimerFired
@@ -48,6 +63,15 @@ class RunStarted(Event, tag="run.started"):
     seed: int = 0
     """The seed of the run's jitter; everything random about a run follows from it."""
     tags: tuple[str, ...] = ()
+    trace: dict[str, str] | None = None
+    """The caller's trace context, as the headers of W3C Trace Context: `traceparent` and perhaps `tracestate`."""
+
+    priority: int = 0
+    """Its rank among queued runs, handed on to its queue work (6.7)."""
+
+
+Beginning = RunStarted | RunQueued
+"""The first event of a history."""
 
 
 class RunCompleted(Event, tag="run.completed"):
@@ -85,6 +109,16 @@ class RunResumed(Event, tag="run.resumed"):
     """The run had failed and an operator retries one of its tokens."""
     levels: int = 0
     """Of a reopened child: how many runs outwards are retried as a whole with it."""
+
+
+class RunMigrated(Event, tag="run.migrated"):
+    """The run goes on under another version of its workflow (6.5)."""
+
+    from_: int = field(name="from")
+    to: int
+    nodes: dict[str, str]
+    """Nodes of the old version and those of the new one that take their place; all others keep their names."""
+    by: str = "operator"
 
 
 class RunCompensating(Event, tag="run.compensating"):
@@ -164,6 +198,20 @@ class TokenWaiting(Event, tag="token.waiting"):
 class TokenResumed(Event, tag="token.resumed"):
     token: TokenId
     by: str | None = None
+
+
+class TokenProgress(Event, tag="token.progress"):
+    """An attempt reports something while it is at work: text of a model as it comes, or how far it is. A history of an
+    older Treadle has `custom` events with a `part` instead."""
+
+    token: TokenId
+    attempt: int
+    name: str
+    data: Json = None
+    part: int = 0
+    """The number of this report within one execution of the attempt."""
+    spent: Spending | None = None
+    """The amount it counts against a budget: of the attempt, or of the child run the visit waits for."""
 
 
 class TokenCompleted(Event, tag="token.completed"):
@@ -347,6 +395,9 @@ class ContextUpdated(Event, tag="context.updated"):
     """The branch of a group without a join that writes this scope beside its siblings."""
     armed: dict[str, bool] | None = None
     """A `when` trigger of the token whose condition has changed."""
+    by: str | None = None
+    """The operator who has edited the run's data; None: the run has written it itself."""
+    reason: str | None = None
 
 
 class ContextConflict(Event, tag="context.conflict"):
@@ -369,6 +420,8 @@ class ResultIgnored(Event, tag="result.ignored"):
     token: TokenId
     attempt: int
     reason: str
+    spent: Spending | None = None
+    """The amount it has cost all the same."""
 
 
 class CompensationRecorded(Event, tag="compensation.recorded"):
@@ -412,14 +465,20 @@ class EntityMoved(Event, tag="entity.moved"):
     completed_as: str | None = None
     entity_type: str | None = None
     token: TokenId | None = None
+    by: str | None = None
+    """The person who has moved it by hand; None: the run has."""
+    reason: str | None = None
 
 
 class ArtifactWritten(Event, tag="artifact.written"):
     token: TokenId
+    """The visit that has stored it; 0: a person has added it."""
     name: str
     digest: str
     size: int
     content_type: str | None = None
+    by: str | None = None
+    """The person who has added it."""
 
 
 class Custom(Event, tag="custom"):

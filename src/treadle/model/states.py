@@ -37,6 +37,7 @@ class RunStatus(StrEnum):
     """The status of a run (2.9)."""
 
     CREATED = "created"
+    QUEUED = "queued"
     RUNNING = "running"
     PAUSED = "paused"
     COMPLETED = "completed"

@@ -20,6 +20,10 @@ class GateOpened(Event, tag="gate.opened"):
     form: Json = None
     assign: Json = None
     due: int | None = None
+    description: str | None = None
+    """Markdown."""
+    escalate: Json = None
+    """{at, to}: from that moment on these people may answer, too."""
 
 
 class GateClaimed(Event, tag="gate.claimed"):
@@ -50,6 +54,7 @@ class GateCompleted(Event, tag="gate.completed"):
     by: str | None = None
     instead_of: str | None = None
     """The person who had claimed it, if somebody else answered by force."""
+    comment: str | None = None
 
 
 class GateExpired(Event, tag="gate.expired"):
@@ -57,11 +62,45 @@ class GateExpired(Event, tag="gate.expired"):
     default: Json = None
 
 
+class GateCommented(Event, tag="gate.commented"):
+    """A person has said something about the gate; it stays open."""
+
+    token: TokenId
+    text: str
+    by: str | None = None
+    attachments: tuple[str, ...] = ()
+    """Names of artifacts of the run."""
+    command: str | None = None
+    """The id of the command that brought it."""
+
+
+class GateAnswered(Event, tag="gate.answered"):
+    """One person of a quorum has answered. `gate.completed` follows when enough have given equal data."""
+
+    token: TokenId
+    data: Json
+    by: str
+    comment: str | None = None
+
+
+class GateReminded(Event, tag="gate.reminded"):
+    token: TokenId
+    number: int
+    """1 for the first reminder of this gate."""
+
+
+class GateEscalated(Event, tag="gate.escalated"):
+    """Nobody has answered for long: from now on these people may answer, too."""
+
+    token: TokenId
+    to: Json
+
+
 class TimerSet(Event, tag="timer.set"):
     timer: TimerId
     due: int
     purpose: str
-    """wait | retry | attempt | lease | trigger | gate_due | gate_remind | sync | run"""
+    """wait | retry | attempt | lease | trigger | gate_due | gate_remind | gate_escalate | sync | run"""
     token: TokenId | None = None
     group: GroupId | None = None
     target: str | None = None

@@ -1,4 +1,4 @@
-"""The table of settings, and reading them from flags, the environment and `treadle.toml`.
+"""Reading the settings (`setting_table.py`) from flags, the environment and `treadle.toml`.
 
 A flag wins over the environment, the environment over `treadle.toml` (the nearest one, from the current folder
 upwards), that over the default. Everything that is wrong is reported at once. Must not read secrets: they are no
@@ -15,114 +15,13 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from treadle.errors import SettingsInvalid
+from treadle.project.setting_table import BY_NAME as BY_NAME
+from treadle.project.setting_table import SETTINGS as SETTINGS
+from treadle.project.setting_table import Setting
 from treadle.store.places import StoreLocation
 
 FILE = "treadle.toml"
 Output = Literal["text", "json", "jsonl"]
-
-
-class Setting(NamedTuple):
-    """One setting: its name, type, default and meaning."""
-
-    name: str
-    """The name in `treadle.toml`: `store`, `engine.grace_ms`."""
-    kind: type
-    default: Any
-    help: str
-    choices: tuple[str, ...] = ()
-
-    @property
-    def variable(self) -> str:
-        """`engine.grace_ms` → `TREADLE_ENGINE_GRACE_MS`."""
-        return "TREADLE_" + self.name.replace(".", "_").upper()
-
-
-SETTINGS = (
-    Setting("store", str, "treadle.db", "where everything is kept: a SQLite file, or postgresql://HOST/DATABASE"),
-    Setting("output", str, "text", "format of answers", ("text", "json", "jsonl")),
-    Setting("workflows", str, "workflows", "the folder `treadle dev` deploys from"),
-    Setting("library", str, None, "a file with `tasks` and `actions` that definitions use by name"),
-    Setting(
-        "workers", dict, {}, "what a canvas's `workerType` stands for: type → an action, with a queue if it has one"
-    ),
-    Setting(
-        "log.level",
-        str,
-        "warning",
-        "lowest level that an engine or worker logs, on stderr",
-        ("info", "warning", "error"),
-    ),
-    Setting(
-        "functions.allow",
-        list,
-        ["."],
-        "modules, and folders of modules, whose functions workflows may call by name; `.`: the project's folder",
-    ),
-    Setting("engine.attempts_max", int, 1_000, "attempts executed at once"),
-    Setting("engine.threads_max", int, None, "threads for functions that are not async"),
-    Setting("engine.processes_max", int, None, "processes for `process: true`"),
-    Setting("engine.payload_max", int, 64 * 1024, "size in bytes from which a value is kept outside the history"),
-    Setting("engine.cel_bytes_max", int, 4 * 1024 * 1024, "bytes of data that one CEL expression may read"),
-    Setting(
-        "engine.open_wait_ms", int, 60_000, "how long an engine that starts waits for a store that does not answer"
-    ),
-    Setting(
-        "engine.tracebacks", bool, True, "whether the traceback of a function that raises is kept with its attempt"
-    ),
-    Setting("engine.grace_ms", int, 5_000, "how long attempts may go on when an engine closes"),
-    Setting(
-        "engine.lease_ms",
-        int,
-        10_000,
-        "how long an engine may be silent before others take over its runs, 1000 at least (PostgreSQL)",
-    ),
-    Setting(
-        "engine.claim_ms",
-        int,
-        15_000,
-        "how long a worker may be silent before its work is offered again, 1000 at least (PostgreSQL)",
-    ),
-    Setting("engine.queues", dict, None, "queues an engine works for, each with its attempts at once; none given: all"),
-    Setting("keep.age_ms", int, None, "how long finished runs are kept; none given: for good"),
-    Setting("keep.count", int, None, "how many finished runs of each workflow are kept"),
-    Setting(
-        "keep.history_age_ms",
-        int,
-        None,
-        "how long finished runs keep their whole history; afterwards only the first and the last event",
-    ),
-    Setting(
-        "keep.workflows", dict, {}, "workflows with a rule of their own: tables with age_ms, count, history_age_ms"
-    ),
-    Setting("net.allow", list, [], "addresses that are not public and may be reached nevertheless"),
-    Setting("shell.enabled", bool, False, "whether `shell` actions run at all"),
-    Setting("shell.sandbox", str, "bubblewrap", "sandbox of `shell` actions", ("bubblewrap", "none")),
-    Setting("shell.allow", list, None, "programs that `shell` actions may run; none given: any"),
-    Setting("shell.env", list, [], "variables of the engine that `shell` actions see"),
-    Setting(
-        "shell.user",
-        int,
-        None,
-        "user id of programs in the sandbox of an engine that is root; none given: the user `nobody`",
-    ),
-    Setting("shell.processes_max", int, 64, "most processes at once in a sandbox"),
-    Setting("shell.memory_max", int, 1024 * 1024 * 1024, "most bytes of data of each process in a sandbox"),
-    Setting("shell.file_max", int, 256 * 1024 * 1024, "most bytes of each file written in a sandbox"),
-    Setting("shell.disk_max", int, 256 * 1024 * 1024, "most bytes of all files in a sandbox's own folders"),
-    Setting(
-        "webhooks.public_url",
-        str,
-        None,
-        "address at which webhook workers reach this engine: the start of callback addresses",
-    ),
-    Setting("webhooks.signing_secret", str, None, "name of the secret that signs webhooks without one of their own"),
-    Setting("webhooks.subscriptions", list, [], "addresses that events are sent to: tables with url, types and secret"),
-    Setting("llm.profiles", list, [], "language models: tables with name, provider, base_url, api_key, model, …"),
-    Setting("llm.default", str, None, "the profile of `llm` actions without one of their own"),
-    Setting("llm.proxy", str, None, "an HTTP proxy for all providers"),
-    Setting("mcp.servers", list, [], "MCP servers: tables with name and command, or name and url"),
-)
-BY_NAME = {setting.name: setting for setting in SETTINGS}
 
 
 class Value(NamedTuple):
@@ -246,7 +145,8 @@ class Configuration:
             raise SettingsInvalid(f"{self.file}: {problem}") from problem
         flat: dict[str, Any] = {}
         for name, value in document.items():
-            room = isinstance(value, dict) and name not in BY_NAME
+            is_setting = name in BY_NAME and BY_NAME[name].kind is dict  # `server` is an address, [server] its settings
+            room = isinstance(value, dict) and not is_setting
             flat |= {f"{name}.{inner}": v for inner, v in value.items()} if room else {name: value}
         for name in flat.keys() - BY_NAME.keys():
             self._problems.append(f"{self.file}: there is no setting {name!r}{_near(name)}")
@@ -269,7 +169,7 @@ NO_SETTINGS = (
 )
 """Prefixes of variables that are no settings: secrets, variables of our tests and tools, and those that Kubernetes sets
 in every pod beside a service called `treadle`."""
-TOOLS = frozenset({"TREADLE_DEBUG", "TREADLE_NATIVE", "TREADLE_PYTHON"})
+TOOLS = frozenset({"TREADLE_CHROMIUM", "TREADLE_DEBUG", "TREADLE_KEY", "TREADLE_NATIVE", "TREADLE_PYTHON"})
 """Variables of the command line itself, of the installation, and of `./dev`."""
 VARIABLES = {one.variable: one for one in SETTINGS}
 

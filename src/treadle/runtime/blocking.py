@@ -105,7 +105,17 @@ def _blocking(value: Any, background: BackgroundLoop) -> Any:
     """What came back, waiting where it can be waited for."""
     if isinstance(value, AsyncIterator):
         return _steps(value, background)
-    return face(Run, Drawn)(value, background) if isinstance(value, Run) else value
+    if isinstance(value, Run):
+        return face(Run, Drawn)(value, background)
+    kind: type = type(value)
+    return face(kind, Blocking)(value, background) if _has_coroutines(kind) else value
+
+
+@functools.cache
+def _has_coroutines(of: type) -> bool:
+    """Whether a class is one of ours with methods that wait, such as a group of methods of a client."""
+    is_ours = of.__module__.startswith("treadle.runtime.")
+    return is_ours and any(inspect.iscoroutinefunction(method) for method in _methods(of).values())
 
 
 def _steps(stream: AsyncIterator[Any], background: BackgroundLoop) -> Iterator[Any]:
@@ -139,10 +149,9 @@ def _method(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _methods(of: type) -> dict[str, Any]:
+def _methods(of: type) -> dict[str, Callable[..., Any]]:
     """The public methods of an asynchronous class, those it inherits included."""
-    found = inspect.getmembers(of, inspect.isfunction)
-    return {name: _method(name, function) for name, function in found if not name.startswith("_")}
+    return {name: method for name, method in inspect.getmembers(of, inspect.isfunction) if not name.startswith("_")}
 
 
 class Opened(Blocking):
@@ -197,7 +206,7 @@ class Drawn(Blocking):
 @functools.cache
 def face(of: type, kind: type[Blocking]) -> Callable[..., Any]:
     """The blocking class of an asynchronous one."""
-    kept = {name: made for name, made in _methods(of).items() if name not in vars(kind)}
+    kept = {name: _method(name, method) for name, method in _methods(of).items() if name not in vars(kind)}
     return type(of.__name__, (kind,), {"__doc__": of.__doc__, "__module__": __name__, **kept})
 
 

@@ -6,33 +6,46 @@ whether the process it runs in coordinates.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import uuid_utils
 from msgspec import Struct
+from msgspec.structs import replace
 
-from treadle.errors import CommandRefused, DefinitionError
+from treadle.errors import CommandRefused
 from treadle.model import commands as c
 from treadle.model.definition import Workflow
-from treadle.model.ids import RunId, TokenId
+from treadle.model.ids import RunId
 from treadle.model.references import EntityRef
 from treadle.model.states import RunStatus
+from treadle.runtime.command import kept_requests
 from treadle.runtime.command.commander import Commander
 from treadle.runtime.command.finding import find_run
+from treadle.runtime.command.kept_requests import RequestRow as RequestRow
+from treadle.runtime.command.once import ask, current_once
 from treadle.runtime.command.presence import NodeRow as NodeRow
 from treadle.runtime.coordinate.library import KIND
 from treadle.runtime.definitions import Definition as Definition
 from treadle.runtime.definitions import workflow_of as workflow_of
 from treadle.runtime.given import entity_of, given, named, named_start
+from treadle.runtime.many_runs import ManyRuns
+from treadle.runtime.migrating import MIGRATABLE as MIGRATABLE
+from treadle.runtime.migrating import Migrating
+from treadle.runtime.migrating import Migration as Migration
 from treadle.runtime.operate.fsck import Report, check_store
+from treadle.runtime.people_face import GateRow as GateRow
+from treadle.runtime.people_face import PeopleFace
+from treadle.runtime.people_face import Person as Person
 from treadle.runtime.queue.queue_settings import QueueView, put_rules, queues_of, work_of
 from treadle.runtime.run import Run
-from treadle.runtime.schedule.definition import KIND as SCHEDULE
-from treadle.runtime.schedule.definition import Schedule, ScheduleProblem, check_schedule, hash_of
-from treadle.store.port import GateRow as GateRow
-from treadle.store.port import OutboxRow, RunQuery, StoredDocument
+from treadle.runtime.run_queue_face import QueuedRun as QueuedRun
+from treadle.runtime.run_queue_face import RunQueueFace
+from treadle.runtime.schedule_face import ScheduleFace
+from treadle.runtime.service_face import ServiceFace
+from treadle.runtime.traces.context import read_context
+from treadle.runtime.workflow_face import WorkflowFace
+from treadle.store.port import Batch, OutboxRow, RunQuery, StoredDocument
 from treadle.store.port import RunRow as RunRow
 from treadle.store.work import QueueRules
 
@@ -50,38 +63,44 @@ class Deployed(Struct, frozen=True):
     hash: str
     drawn: bool = False
     """Whether deploying it has changed the version's drawing, which makes no version of its own."""
+    migrated: tuple[Migration, ...] = ()
+    """Live runs of older versions that were asked to go on under it (`on_deploy: migrate_if_safe`)."""
 
 
-class Client:
+class Client(ServiceFace, PeopleFace, ManyRuns, Migrating, WorkflowFace, ScheduleFace, RunQueueFace):
     """See the module's docstring."""
 
     def __init__(self, commander: Commander) -> None:
         self._commander = commander
 
-    async def is_owned(self) -> bool:
-        """Whether somebody coordinates the store now: else commands are kept, and nothing happens."""
-        return await self._commander.presence.is_owned()
-
-    async def nodes(self) -> list[NodeRow]:
-        """The processes that coordinate the store or execute its work, what each owns, and how far behind it is."""
-        return await self._commander.presence.nodes()
-
     # Workflows
 
-    async def deploy(self, definition: Definition) -> Deployed:
-        """Makes a version; deploying the newest again changes nothing but its drawing, if that is another. Raises
-        DefinitionError."""
+    async def deploy(self, definition: Definition, *, expected: int | None = None) -> Deployed:
+        """Makes a version; deploying the newest again changes nothing but its drawing, if that is another. With
+        `expected`, only if that is the newest version now; 0: the workflow was never deployed. Raises DefinitionError,
+        StoreConflict(STALE_VERSION)."""
         workflow, library = workflow_of(definition), self._commander.library
         before = library.newest(workflow.workflow)
-        graph = await library.deploy(workflow)
+        if before is None:
+            await library.refresh_some([workflow.workflow])
+            before = library.newest(workflow.workflow)
+        graph = await library.deploy(workflow, expected)
         if graph.version != before:
+            await library.note_deployed(graph, self._commander.clock.now())
             self._commander.changed()
         drawn = await library.draw_deployed(workflow, graph.version)
-        return Deployed(graph.workflow_name, graph.version, graph.hash, drawn)
+        safe = graph.version != before and workflow.on_deploy == "migrate_if_safe"
+        migrated = await self.migrate_deployed(workflow.workflow, graph.version) if safe else ()
+        return Deployed(graph.workflow_name, graph.version, graph.hash, drawn, migrated)
 
     async def workflows(self) -> list[Deployed]:
         """The newest version of each."""
         return [_deployed(document) for document in await self._commander.store.documents(KIND)]
+
+    async def deployed(self, workflow: str, version: int | None = None) -> Deployed | None:
+        """One version of a workflow, the newest without one; None: there is none."""
+        documents = await self._commander.store.documents(KIND, workflow, version)
+        return _deployed(documents[0]) if documents else None
 
     async def definition(self, workflow: str, version: int | None = None) -> Workflow:
         """A deployed version, the newest without one. Raises CommandRefused(NOT_FOUND)."""
@@ -125,19 +144,23 @@ class Client:
         *,
         key: str | None = None,
         tags: Sequence[str] = (),
-        entity: EntityRef | str | None = None,
+        entity: EntityRef | Mapping[str, Json] | str | None = None,
         version: int | None = None,
         run_id: str | None = None,
         trigger: Json = None,
+        trace: Mapping[str, str] | None = None,
     ) -> Run:
-        """Starts a run, durably. A definition is deployed first. The same `key` gives the same run again. Raises
-        CommandRefused for an input against the schema or an unknown workflow."""
+        """Starts a run, durably. A definition is deployed first. The same `key` gives the same run again. `trace`:
+        headers of W3C Trace Context (`traceparent`, `tracestate`), whose trace the run continues. Raises CommandRefused
+        for an input against the schema or an unknown workflow."""
         if not isinstance(workflow, str):
             deployed = await self.deploy(workflow)
             workflow, version = deployed.workflow, deployed.version
-        about = entity_of(entity) if isinstance(entity, str) else entity
+        about = entity_of(entity) if entity is not None else None
         named_start(key, run_id, tags, about)
-        run = RunId(run_id) if run_id is not None else self._commander.new_run()
+        asking = current_once()
+        new = self._commander.new_run if asking is None else asking.new_run
+        run = await self._commander.place(RunId(run_id) if run_id is not None else new(), workflow, version)
         command = c.StartRun(
             run=run,
             input=given("input", input),
@@ -147,10 +170,15 @@ class Client:
             trigger=given("trigger", trigger),
             seed=uuid_utils.uuid7().int & 0xFFFF_FFFF,
             tags=tuple(tags),
+            trace=read_context(trace),
         )
-        answer = await self._commander.ask(run, command, workflow, fresh=run_id is None)
+        answer = await ask(self._commander, run, command, workflow, fresh=run_id is None)
+        if answer.rejection is not None and answer.rejection.kind == "STALE_VERSION":
+            await self._commander.library.refresh_some([workflow])  # its newest version limits its starts
+            command = replace(command, run=await self._commander.place(run, workflow, version))
+            answer = await ask(self._commander, command.run, command, workflow, fresh=run_id is None)
         if answer.rejection is not None:
-            raise CommandRefused(answer.rejection.kind, answer.rejection.message)
+            raise CommandRefused(answer.rejection.kind, answer.rejection.message, answer.rejection.problems)
         return Run(self._commander, RunId(answer.result), workflow)
 
     @staticmethod
@@ -171,23 +199,36 @@ class Client:
         self,
         *,
         workflow: str | None = None,
+        version: int | None = None,
         statuses: Sequence[RunStatus | str] = (),
         tag: str | None = None,
+        tags: Sequence[str] = (),
         entity: str | None = None,
         parent: str | None = None,
+        key: str | None = None,
         started_from: int | None = None,
         started_until: int | None = None,
+        text: str | None = None,
         after: str | None = None,
+        beyond: int | None = None,
+        down_to: int | None = None,
         limit: int = 100,
     ) -> list[RunRow]:
-        """Runs, newest first; `after` a run's id gives the next page. Raises CommandRefused(NOT_FOUND) if that run is
-        gone meanwhile: begin again."""
+        """Runs, newest first. `entity` is TYPE/ID. The next page begins `after` a run's id (raises
+        CommandRefused(NOT_FOUND) if that run is gone meanwhile), or `beyond` its number, which always works. Runs
+        before the number `down_to` are left out."""
         query = RunQuery(
             workflow=workflow,
+            version=version,
+            tags=tuple(tags),
+            text=text,
+            beyond=beyond,
+            down_to=down_to,
             statuses=tuple(RunStatus(status) for status in statuses),
             tag=tag,
-            entity=entity,
+            entity=entity_of(entity).address if entity is not None else None,
             parent=RunId(parent) if parent is not None else None,
+            idempotency_key=key,
             started_from=started_from,
             started_until=started_until,
             newest_first=True,
@@ -199,58 +240,19 @@ class Client:
             await self.run(query.after).info()  # an empty page after a deleted run does not mean the list is over
         return rows
 
-    async def gates(self, run: str | None = None, limit: int = 100) -> list[GateRow]:
-        """Gates somebody has still to answer, longest open first; among them runs that are out of time and wait for
-        somebody to extend or abort them (`can` says what may be done)."""
-        return await self._commander.store.find_gates(RunId(run) if run is not None else None, limit)
-
-    async def complete_gate(
-        self, run: str, visit: int, data: Json = None, *, by: str | None = None, force: bool = False
-    ) -> None:
-        """Answers a gate; see `Run.complete_gate`."""
-        await self.run(run).complete_gate(TokenId(visit), data, by=by, force=force)
-
-    # Schedules
-
-    async def schedules(self) -> list[Schedule]:
-        """Every schedule, by name."""
-        documents = await self._commander.store.documents(SCHEDULE)
-        return [msgspec.convert(document.body, Schedule) for document in documents]
-
-    async def put_schedule(self, schedule: Schedule) -> None:
-        """Creates or changes a schedule. Raises DefinitionError with every problem, CommandRefused for an unknown
-        workflow."""
-        problems = check_schedule(schedule)
-        if problems:
-            raise DefinitionError(problems)
-        await self.definition(schedule.workflow)
-        graph = await self._commander.library.graph(schedule.workflow)
-        problem = graph.input_schema.problem(schedule.input or {}) if graph and graph.input_schema else None
-        if problem is not None:
-            raise DefinitionError([ScheduleProblem("input", f"{schedule.workflow!r} does not take it: {problem}")])
-        body = msgspec.to_builtins(schedule)
-        await self._commander.store.put_document(SCHEDULE, schedule.name, hash_of(body), body)
-        self._commander.changed()
-
-    async def remove_schedule(self, name: str) -> None:
-        """Ends a schedule; runs it has started go on."""
-        if not await self._commander.store.documents(SCHEDULE, name):
-            raise CommandRefused("NOT_FOUND", f"there is no schedule {name!r}")
-        await self._commander.store.put_document(SCHEDULE, name, "", None)
-        self._commander.changed()
-
     # Queues
 
     async def queues(self) -> list[QueueView]:
         """Every queue with work, rules or workers of its own, by name. Raises CommandRefused where one engine executes
         everything."""
-        return await queues_of(self._commander.store, await self.nodes())
+        return await queues_of(self._commander.store, await self.nodes(), self._commander.clock.now())
 
     async def set_queue(self, queue: str, rules: QueueRules) -> None:
         """Replaces what is decided about a queue; rules without anything end them. Raises CommandRefused."""
         named("queue", queue)
         work_of(self._commander.store)
         await put_rules(self._commander.store, queue, rules)
+        self.tasks.rules_changed()
         self._commander.changed()
 
     # What could not be delivered
@@ -262,11 +264,28 @@ class Client:
 
     async def requeue(self, row: int) -> None:
         """Tries a dead letter again. Raises CommandRefused(NOT_FOUND)."""
+        await self._commander.revive(await self.dead_letter(row))
+
+    async def dead_letter(self, row: int) -> OutboxRow:
+        """One dead letter. Raises CommandRefused(NOT_FOUND)."""
         store = self._commander.store
         letters = await store.outbox(range(store.shards), row - 1, 1, parked=True)
         if not letters or letters[0].id != row:
             raise CommandRefused("NOT_FOUND", f"there is no dead letter {row}")
-        await self._commander.revive(letters[0])
+        return letters[0]
+
+    async def drop_letter(self, row: int) -> None:
+        """Gives a dead letter up for good: it is never delivered. Raises CommandRefused(NOT_FOUND)."""
+        await self.dead_letter(row)
+        await self._commander.store.commit(Batch(done=[row]))
+
+    async def requests(self, run: str | None = None, limit: int = 100) -> list[RequestRow]:
+        """Requests that were kept while no engine ran, of one run or of all, newest first: waiting, done or refused."""
+        return await kept_requests.requests(self._commander.store, RunId(run) if run else None, limit)
+
+    async def request(self, id: str) -> RequestRow:
+        """What became of the request that `EngineStopped.request` names. Raises CommandRefused(NOT_FOUND)."""
+        return await kept_requests.one_request(self._commander.store, id)
 
     async def artifact(self, digest: str) -> bytes | None:
         """The bytes an artifact's digest stands for."""

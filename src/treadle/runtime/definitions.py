@@ -29,3 +29,9 @@ def workflow_of(definition: Definition) -> Workflow:
     if isinstance(definition, Workflow):
         return definition
     return definition.require() if hasattr(definition, "require") else definition.build()
+
+
+def kinds_of(workflow: Workflow) -> set[str]:
+    """The kinds of actions a workflow has."""
+    tasks = [node.task for node in workflow.nodes.values() if node.task is not None]
+    return {step.action.kind for task in tasks for step in task.steps}

@@ -12,11 +12,10 @@ anything below the faces.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
 import secrets
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -27,10 +26,7 @@ import uuid_utils
 
 from treadle.actions.registry import Registry
 from treadle.errors import EngineStopped, TreadleError
-from treadle.model.definition import Workflow
-from treadle.runtime.base.clock import SharedClock, SystemClock
-from treadle.runtime.base.patience import until_open
-from treadle.runtime.base.ports import Clock, MakeExecutor
+from treadle.runtime.access.root import root_secret
 from treadle.runtime.client import Client, Definition, Deployed
 from treadle.runtime.cluster.membership import Membership
 from treadle.runtime.cluster.notices_heard import NoticesHeard
@@ -41,20 +37,26 @@ from treadle.runtime.command.commander import Commander, Remote
 from treadle.runtime.command.direct import Direct as Direct
 from treadle.runtime.command.direct import Shared, Unopened
 from treadle.runtime.coordinate.committer import reliably
+from treadle.runtime.definitions import kinds_of
 from treadle.runtime.deliver.core import Core
 from treadle.runtime.deliver.courier import WebhookCourier
-from treadle.runtime.equipment import equip, executing, workshop
+from treadle.runtime.equipment import equip_on_store, executing, workshop
 from treadle.runtime.garbage import spare_collector
 from treadle.runtime.operate.retention import Retention
 from treadle.runtime.operate.retention_setting import KeepRules
 from treadle.runtime.queue.cannot_execute import CannotExecute
-from treadle.runtime.queue.engine_queues import EngineQueues
+from treadle.runtime.queue.engine_queues import ALONE, EngineQueues
 from treadle.runtime.scheduler import Scheduler
+from treadle.runtime.service.subscription_sender import SubscriptionSender
 from treadle.runtime.settings import EngineSettings as EngineSettings
+from treadle.runtime.surroundings.clock import SharedClock, SystemClock
+from treadle.runtime.surroundings.patience import until_open
+from treadle.runtime.surroundings.ports import Clock, MakeExecutor
+from treadle.runtime.traces.tracing import open_tracing
 from treadle.store.members import Member, Members
 from treadle.store.notices import MISSED, NODES, WORK, Notices, Silence
 from treadle.store.places import StoreLocation, place_of
-from treadle.store.port import KeepsKey, Store
+from treadle.store.port import Commit, Store
 from treadle.store.rows import SHARD
 from treadle.store.work import WorkStore
 from treadle.tasks.trust import Trust
@@ -87,6 +89,7 @@ class Engine(Client):
         self.registry.functions.update(functions or {})
         self.registry.node = self.name
         self.registry.trust = Trust(self.settings.functions_allow)
+        self.secrets_key_file = self.settings.secrets_key_file
         self._place = store
         self._wait = wait_for_ownership
         self._random = Random(uuid_utils.uuid4().int)
@@ -137,14 +140,16 @@ class Engine(Client):
         opened = await self._open_store()
         store, notices = opened.store, opened.notices
         clock: SystemClock | SharedClock = SystemClock() if opened.members is None else SharedClock()
-        outside = equip(self.registry, self.settings.outside, self.settings.llm, self.settings.mcp)
+        outside = await equip_on_store(self.registry, self.settings, store, clock)
         self._closing.append(self.registry.close)
-        courier = WebhookCourier(outside, await _callback_key(store))
+        self.public_url, self.address_gate = outside.settings.public_url, outside.client.gate
+        courier = WebhookCourier(outside, await root_secret(store), clock=clock)
+        tracing = await open_tracing(self.settings.traces, store, clock, self._closing)
         shop = workshop(self.registry, clock, self.settings, self._owner)
         self._closing.append(shop.close)
         self.workshop = shop
         execute = executing(shop, self.settings, self._owner)
-        self._core = core = Core(store, clock, execute, courier, self._random)
+        self._core = core = Core(store, clock, execute, courier, self._random, tracing)
         core.library.cel_bytes_max = self.settings.cel_bytes_max
         coordinator = core.coordinator
         heard = NoticesHeard(core, notices, self._look_beside)
@@ -153,7 +158,8 @@ class Engine(Client):
             remote = Remote(store, clock, notices, presence.Shared(opened.members), coordinator.feed)
             super().__init__(Shared(core, self._look, remote, notices))
         else:
-            super().__init__(Direct(core, self._look, presence.Alone(store, lambda: who, clock.now)))
+            self._alone = presence.Alone(store, lambda: who, clock.now)
+            super().__init__(Direct(core, self._look, self._alone))
         self._scheduler = Scheduler(store, clock, self, coordinator.feed, coordinator.spawn, core.shards.owns)
         rules = KeepRules(self.settings.keep, self.settings.keep_of)
         self._retention = Retention(
@@ -165,17 +171,21 @@ class Engine(Client):
             workflows=core.library.names,
             spawn=coordinator.spawn,
         )
+        self._senders = SubscriptionSender(coordinator, courier, self.sealing, core.shards.owns)
+        self.on_subscribed = self._senders.attached(core.delivery)
         core.on_moved = self._moved
         self._queues = engine_queues = self._make_queues(store, notices, clock, execute)
         await core.open()
+        await self._senders.refresh()
         if opened.members is not None and isinstance(clock, SharedClock):
             await self._join(opened.members, notices, clock)
         else:
-            await self._own(store, clock)
+            await self._own(store, clock, engine_queues)
         if engine_queues is not None:
             self._closing.append(lambda: engine_queues.close(self.settings.grace_ms))
             engine_queues.open()
         self._closing.append(later(self._scheduler.close))
+        self._closing.append(self._senders.close)
         await self._look_beside()
         self._closing.append(later(self._retention.close))
         await self._retention.open()
@@ -189,7 +199,7 @@ class Engine(Client):
             for deployed in await self.workflows() if self.settings.llm is not None else ():
                 await self.registry.warm(kinds_of(await self.definition(deployed.workflow)))
 
-    async def _own(self, store: Store, clock: Clock) -> None:
+    async def _own(self, store: Store, clock: Clock, queues: EngineQueues | None) -> None:
         """The right to decide for the whole store."""
         core = self._core
         free = await store.lease(SHARD, self._owner, clock.now(), FOREVER_MS)  # given back: closed, not killed
@@ -197,6 +207,10 @@ class Engine(Client):
         assert fence is not None, "an evicting lease is always given"
         self._closing.append(lambda: store.release(fence))
         self._closing.append(lambda: core.close(self.settings.grace_ms))
+        if queues is not None:
+            self._alone.lacks = lambda: queues.claimant.cannot_execute.lacks
+            await presence.note_served(store, self.settings.queues)
+            await queues.bury_predecessor()
         await core.gain(fence, graceful=free is not None)
 
     async def _join(self, members: Members, notices: Notices, clock: SharedClock) -> None:
@@ -216,6 +230,7 @@ class Engine(Client):
     def _moved(self) -> None:
         """Shards have come or gone, and with them what is theirs beside runs."""
         self._retention.moved()
+        self._senders.drop_unless(self._core.shards.owns)
         self._core.coordinator.spawn(self._look_beside())
 
     def _make_queues(self, store: Store, notices: Notices, clock: Clock, execute: MakeExecutor) -> EngineQueues | None:
@@ -229,7 +244,7 @@ class Engine(Client):
             notices,
             execute,
             clock,
-            worker=self._owner,
+            worker=self._owner if self._core.shards.is_shared else ALONE,
             queues=self.settings.queues,
             lease_ms=self.settings.claim_ms,
             random=self._random,
@@ -252,42 +267,30 @@ class Engine(Client):
 
     async def _look_beside(self) -> None:
         core = self._core
-        for step in (core.library.refresh, self._scheduler.refresh):
+        for step in (core.library.refresh, self._scheduler.refresh, self._senders.refresh):
             await reliably(step, lambda: core.coordinator.stopped is not None)
+
+    def observe(self, observed: Callable[[Sequence[Commit], float], None]) -> None:
+        """Calls `observed` with every batch of decisions that was written, and the seconds it took."""
+        self._core.coordinator.observers.append(observed)
+
+    @property
+    def shards_owned(self) -> int:
+        """How many shards of the runs this engine decides for."""
+        return len(self._core.shards.owned)
 
     def listen(self, heard: Callable[[], None]) -> Callable[[], None]:
         """Calls `heard` whenever something was committed; returns how to stop that."""
         return self._core.coordinator.feed.listen(lambda _run, _seq, _status: heard())
 
-    async def deploy(self, definition: Definition) -> Deployed:
+    async def deploy(self, definition: Definition, *, expected: int | None = None) -> Deployed:
         """Makes a version, after checking that this engine can do what it asks: functions and their signatures, kinds.
         The functions of a `Flow` are known from now on. Deploying the newest again changes nothing. Raises
-        DefinitionError with every problem; then nothing has changed."""
+        DefinitionError with every problem, or as `Client.deploy`; then nothing has changed."""
         from treadle.runtime.admission import admit, functions_of
 
         workflow = await asyncio.to_thread(admit, definition, self.registry, self.settings.queues)
         self.registry.functions.update(functions_of(definition))
-        deployed = await super().deploy(workflow)
+        deployed = await super().deploy(workflow, expected=expected)
         self._core.coordinator.spawn(self.registry.warm(kinds_of(workflow)))
         return deployed
-
-
-async def _callback_key(store: Store) -> bytes:
-    """What callback tokens are signed with: made once per store, so that a token outlives its engine. A file has it in
-    another file beside it, a database among its documents: its nodes share it."""
-    kept = await store.documents("_callback_key", "key")
-    if isinstance(store, KeepsKey):
-        key = await store.callback_key(kept[0].body if kept else None)
-        if kept:
-            await store.put_document("_callback_key", "key", "", None)
-        return bytes.fromhex(key)
-    if not kept:
-        made = secrets.token_hex(32)
-        kept = [await store.put_document("_callback_key", "key", hashlib.sha256(made.encode()).hexdigest(), made)]
-    return bytes.fromhex(kept[0].body)
-
-
-def kinds_of(workflow: Workflow) -> set[str]:
-    """The kinds of actions a workflow has."""
-    tasks = [node.task for node in workflow.nodes.values() if node.task is not None]
-    return {step.action.kind for task in tasks for step in task.steps}

@@ -6,8 +6,10 @@ models) and refuses the rest, naming the place. A name must not hold what cannot
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 from treadle.actions.plain import NotPlain, plain
 from treadle.errors import CommandRefused
@@ -43,10 +45,21 @@ def named_start(key: str | None, run_id: str | None, tags: Sequence[str], entity
     if entity is not None:
         named("entity's type", entity.type)
         named("entity's id", entity.id)
+        if not entity.type or not entity.id or "/" in entity.type:
+            raise CommandRefused("BAD_REQUEST", f"an entity has a type without a slash and an id; got {entity!r}")
 
 
-def entity_of(text: str) -> EntityRef:
-    """An entity as people write it: `order/42`. Raises CommandRefused(BAD_REQUEST)."""
+def entity_of(given: EntityRef | Mapping[str, Json] | str) -> EntityRef:
+    """An entity as people write it: `order/42`, or an object with type, id and perhaps name and attributes. Raises
+    CommandRefused(BAD_REQUEST)."""
+    if isinstance(given, EntityRef):
+        return given
+    if not isinstance(given, str):
+        try:
+            return msgspec.convert(dict(given), EntityRef)
+        except (msgspec.ValidationError, TypeError, ValueError) as problem:
+            raise CommandRefused("BAD_REQUEST", f"entity: {problem}") from None
+    text = given
     type, slash, id = text.partition("/")
     if not (type and slash and id):
         raise CommandRefused("BAD_REQUEST", f"an entity is named TYPE/ID, as order/42; got {text!r}")

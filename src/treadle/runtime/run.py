@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -16,17 +16,27 @@ from treadle.kernel.state import RunState
 from treadle.model import commands as c
 from treadle.model import events as e
 from treadle.model.errors import Error
-from treadle.model.ids import RecordId, RunId, TokenId
+from treadle.model.ids import RunId, TokenId
+from treadle.model.references import EntityRef
 from treadle.model.states import RUN_ENDED, RunStatus
+from treadle.runtime.changing import Changing, fork_command
+from treadle.runtime.command import once
 from treadle.runtime.command.commander import Commander, patiently
 from treadle.runtime.command.finding import unknown
 from treadle.runtime.coordinate.feed import News, Watch
 from treadle.runtime.ended import Ended as Ended
 from treadle.runtime.ended import RunFailed as RunFailed
 from treadle.runtime.execute.artifacts import Artifact, artifacts_of
+from treadle.runtime.gate_commands import GateCommands
 from treadle.runtime.given import given, named
-from treadle.runtime.operate.compensations import CompensationStatus, compensations_of, the_failed
-from treadle.runtime.operate.past import state_at
+from treadle.runtime.operate.compensations import CompensationStatus as CompensationStatus
+from treadle.runtime.past import state_at
+from treadle.runtime.undoing import Undoing
+from treadle.runtime.view.looking import Looking
+from treadle.runtime.view.moments import Moment as Moment
+from treadle.runtime.view.moments import moment_of as moment_of
+from treadle.runtime.view.readings import Readings
+from treadle.runtime.view.snapshot_shapes import StateDifference as StateDifference
 from treadle.store.port import RunQuery, RunRow
 
 if TYPE_CHECKING:
@@ -37,8 +47,8 @@ PAGE, LOOKED_BACK_MAX = 100, 10_000
 """Events read at a time, and in all, to find out why a run has ended: undoing a long saga comes after its failure."""
 
 
-class Run:
-    """See the module's docstring."""
+class Run(GateCommands, Looking, Undoing, Changing):
+    """See the module's docstring. What may be asked about its visits, groups and states: `Looking`."""
 
     id: RunId
 
@@ -57,6 +67,13 @@ class Run:
 
     # Looking
 
+    @property
+    def _readings(self) -> Readings:
+        return self._commander.readings
+
+    async def _unknown(self) -> CommandRefused:
+        return await unknown(self._commander.store, self.id)
+
     async def info(self) -> RunRow:
         """What is known of it; raises CommandRefused(NOT_FOUND)."""
         rows = await self._commander.store.find_runs(RunQuery(run=self.id))
@@ -68,8 +85,9 @@ class Run:
     async def status(self) -> RunStatus:
         return (await self.info()).status
 
-    async def state(self, at: int | None = None) -> RunState:
-        """Everything, folded: visits, context, timers; `at`: as it was after that event. For reading only."""
+    async def state(self, at: Moment | None = None) -> RunState:
+        """Everything, folded: visits, context, timers; `at`: as it was at the end of the decision that an event number,
+        an instant or a visit lies in. For reading only."""
         if at is not None:
             return await state_at(self._commander, self.id, at)
         state = await self._commander.state(self.id)
@@ -80,6 +98,10 @@ class Run:
     async def history(self, after: int = 0, limit: int | None = None) -> list[e.Event]:
         """Its events so far, from any point on."""
         return await self._commander.store.history(self.id, after, limit)
+
+    def watch(self) -> Watch:
+        """Tells of news of this run from now on: begin to watch, then read."""
+        return self._commander.watch(self.id)
 
     async def events(self, after: int = 0) -> AsyncIterator[e.Event]:
         """Its events, those to come included, until it has ended."""
@@ -174,11 +196,12 @@ class Run:
 
     # Speaking
 
-    async def ask(self, command: c.Command) -> None:
-        """Any command; raises CommandRefused."""
-        answer = await self._commander.ask(self.id, command)
+    async def ask(self, command: c.Command) -> bool:
+        """Any command. Returns whether it had an effect; raises CommandRefused."""
+        answer = await once.ask(self._commander, self.id, command)
         if answer.rejection is not None:
-            raise CommandRefused(answer.rejection.kind, answer.rejection.message)
+            raise CommandRefused(answer.rejection.kind, answer.rejection.message, answer.rejection.problems)
+        return bool(answer.result)
 
     async def signal(self, name: str, data: Json = None, *, key: Json = None, id: str | None = None) -> None:
         """Sends a signal; with the same `id` it counts once."""
@@ -213,19 +236,35 @@ class Run:
         """No more siblings are added to an open group: its joins can be decided."""
         await self.ask(c.CloseGroup(group, by))
 
-    async def pause(self, reason: str | None = None, *, by: str = "operator") -> None:
-        await self.ask(c.PauseRun(by, reason))
+    async def pause(self, reason: str | None = None, *, by: str = "operator", strict: bool = False) -> None:
+        """Nothing new begins; answers are kept. `strict`: a paused run refuses it."""
+        await self.ask(c.PauseRun(by, reason, strict))
 
-    async def resume(self, *, by: str = "operator") -> None:
-        await self.ask(c.ResumeRun(by))
+    async def resume(self, *, by: str = "operator", strict: bool = False) -> None:
+        """A paused run goes on. `strict`: a running one refuses it."""
+        await self.ask(c.ResumeRun(by, strict))
 
     async def extend(self, ms: int, *, by: str = "operator") -> None:
         """Gives a run that has timed out, or will, more time."""
         await self.ask(c.ExtendTimeout(ms, by))
 
-    async def abort(self, *, by: str = "operator") -> None:
-        """Ends a run that waits for somebody to decide about its timeout."""
-        await self.ask(c.AbortRun(by))
+    async def raise_budget(
+        self,
+        *,
+        cost: float = 0,
+        tokens: int = 0,
+        visits: int = 0,
+        elapsed_ms: int = 0,
+        by: str = "operator",
+        id: str | None = None,
+    ) -> None:
+        """Adds to the limits of the run's budget, and lets a run go on that its budget has stopped. With the same `id`
+        it counts once. Raises CommandRefused."""
+        await self.ask(c.RaiseBudget(cost, tokens, visits, elapsed_ms, by=by, id=id))
+
+    async def abort(self, *, by: str = "operator", strict: bool = False) -> None:
+        """Ends a run that waits for somebody to decide about its timeout. `strict`: a running one refuses it."""
+        await self.ask(c.AbortRun(by, strict))
 
     async def retry(self, visit: int | None = None, *, by: str = "operator") -> list[TokenId]:
         """Tries visits again that have failed or timed out, and brings back what their failure took down: one visit, or
@@ -246,43 +285,52 @@ class Run:
                 news = await watch.news() or await self._news(watch)
         return visits
 
-    async def compensations(self) -> list[CompensationStatus]:
-        """What it can undo, in the order in which it was done, and what became of each."""
-        return compensations_of(await self.history())
+    async def fork(
+        self,
+        at: int | None = None,
+        *,
+        visit: int | None = None,
+        node: str | None = None,
+        input: Json = None,
+        state: Mapping[str, Json] | None = None,
+        outputs: Mapping[str | int, Json] | Mapping[str, Json] | None = None,
+        version: int | None = None,
+        key: str | None = None,
+        tags: Sequence[str] = (),
+        entity: EntityRef | Mapping[str, Json] | str | None = None,
+        inherit_compensation: bool = False,
+        by: str = "operator",
+    ) -> Run:
+        """Starts a run that has the past of this one up to a point: after event `at`, before the work of a `visit`,
+        before that of the first visit of a `node`, else as it is now. `input`, `state` (target path to value) and
+        `outputs` (visit or node to output) are otherwise from there on. This run is not touched. The same `key` gives
+        the same fork again. Raises CommandRefused."""
+        asking, workflow = once.current_once(), (await self.info()).workflow
+        drawn = self._commander.new_run() if asking is None else asking.new_run()
+        command = fork_command(
+            self.id,
+            await self._commander.place(drawn, workflow, None),
+            at,
+            visit=visit,
+            node=node,
+            input=input,
+            state=state,
+            outputs=outputs,
+            version=version,
+            key=key,
+            tags=tags,
+            entity=entity,
+            inherit_compensation=inherit_compensation,
+            by=by,
+        )
+        answer = await once.ask(self._commander, command.run, command, workflow, fresh=True)
+        if answer.rejection is not None:
+            raise CommandRefused(answer.rejection.kind, answer.rejection.message, answer.rejection.problems)
+        return Run(self._commander, RunId(answer.result), workflow)
 
-    async def retry_compensation(self, record: int | None = None, *, by: str = "operator") -> RecordId:
-        """Tries to undo a visit again where that failed, then goes on with the visits before it. Which record: may be
-        left out where only one failed."""
-        chosen = the_failed(self.id, await self.compensations(), record)
-        await self.ask(c.RetryCompensation(chosen, by))
-        return chosen
-
-    async def skip_compensation(self, record: int | None = None, *, by: str = "operator") -> RecordId:
-        """Leaves a visit undone whose compensation failed, and goes on with the visits before it."""
-        chosen = the_failed(self.id, await self.compensations(), record)
-        await self.ask(c.SkipCompensation(chosen, by))
-        return chosen
-
-    async def complete_gate(self, visit: int, data: Json = None, *, by: str | None = None, force: bool = False) -> None:
-        """Answers a gate. One that somebody has claimed is answered by them; by anybody else with `force`, which
-        history records."""
-        named("person", by)
-        await self.ask(c.CompleteGate(TokenId(visit), given("data", data), by, force))
-
-    async def claim_gate(self, visit: int, *, by: str) -> None:
-        """Takes a gate on: nobody else answers it from now on, unless by force."""
-        named("person", by)
-        await self.ask(c.ClaimGate(TokenId(visit), by))
-
-    async def release_gate(self, visit: int, *, by: str, force: bool = False) -> None:
-        """Gives a claimed gate back."""
-        await self.ask(c.ReleaseGate(TokenId(visit), by, force))
-
-    async def delegate_gate(self, visit: int, to: str, *, by: str, force: bool = False) -> None:
-        """Hands a gate to somebody else."""
-        named("person", to)
-        await self.ask(c.DelegateGate(TokenId(visit), to, by, force))
-
-    async def callback(self, visit: int, attempt: int, output: Json = None, error: Error | None = None) -> None:
-        """What an external worker answers."""
-        await self.ask(c.ReceiveCallback(TokenId(visit), attempt, given("output", output), error))
+    async def callback(
+        self, visit: int, attempt: int, output: Json = None, error: Error | None = None, spent: Json = None
+    ) -> bool:
+        """Answers for an external worker, which has `spent` {cost, usage}. Returns False if the worker has answered the
+        same before, which changes nothing. Raises CommandRefused: DUPLICATE, INVALID_STATE, LATE_RESULT, SCHEMA."""
+        return await self.ask(c.ReceiveCallback(TokenId(visit), attempt, given("output", output), error, spent=spent))

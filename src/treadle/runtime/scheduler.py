@@ -17,12 +17,13 @@ import msgspec
 from treadle.errors import CommandRefused
 from treadle.model.ids import RunId
 from treadle.model.states import RUN_ENDED, RUN_OPEN, RunStatus
-from treadle.runtime.base.logs import logger
-from treadle.runtime.base.ports import Alarm, Clock
 from treadle.runtime.coordinate.committer import reliably
 from treadle.runtime.coordinate.feed import Feed
 from treadle.runtime.schedule import plan as p
 from treadle.runtime.schedule.definition import KIND, Schedule, hash_of
+from treadle.runtime.schedule.definition import tag_of as tag_of
+from treadle.runtime.surroundings.logs import logger
+from treadle.runtime.surroundings.ports import Alarm, Clock
 from treadle.store.port import RunQuery, RunRow, Store, StoredDocument
 from treadle.store.rows import shard_of
 
@@ -155,8 +156,3 @@ class Scheduler:
         """A run of a schedule has ended: the next one may be waiting for that."""
         if status in RUN_ENDED and (name := self._running.pop(run, None)) is not None:
             self._spawn(self._turn(name))
-
-
-def tag_of(name: str) -> str:
-    """The tag of the runs of a schedule."""
-    return f"schedule:{name}"

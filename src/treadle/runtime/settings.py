@@ -45,8 +45,13 @@ class EngineSettings(Struct, frozen=True, kw_only=True):
     """Larger values move out of the history into content-addressed blobs."""
     cel_bytes_max: int = CEL_BYTES_MAX
     """Bytes of data that one CEL expression may read; more fails its token."""
+    secrets_key_file: str | None = None
+    """A file with the key that seals stored secrets; None: the store's own secret does."""
     tracebacks: bool = True
     """Whether the traceback of a function that raises is kept with the failed attempt."""
+    traces: bool = False
+    """Whether runs are traced by OpenTelemetry; needs the extra `otel`. Where spans go and how many are sampled, the
+    variables `OTEL_…` of the environment say."""
     grace_ms: int = GRACE_MS
     lease_ms: int = TTL_MS
     """On a shared store: how long others wait for a sign of life before they take over what this engine owned."""

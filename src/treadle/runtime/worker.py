@@ -25,21 +25,21 @@ from msgspec.structs import replace
 
 from treadle.actions.registry import Registry
 from treadle.errors import StorePlaceError, StoreUnavailable
-from treadle.runtime.base.clock import SystemClock
-from treadle.runtime.base.logs import logger
-from treadle.runtime.base.outage import OUTAGE
-from treadle.runtime.base.patience import until_open
 from treadle.runtime.cluster.predecessor import is_dead, this_process
 from treadle.runtime.cluster.store_ownership import open_channel, open_database
 from treadle.runtime.command import presence
 from treadle.runtime.command.commander import Remote
-from treadle.runtime.equipment import equip, executing, workshop
+from treadle.runtime.equipment import equip_on_store, executing, workshop
 from treadle.runtime.execute.workshop import CORES
 from treadle.runtime.garbage import spare_collector
 from treadle.runtime.queue.cannot_execute import CannotExecute
 from treadle.runtime.queue.claimant import Claimant
 from treadle.runtime.queue.engine_queues import listen
 from treadle.runtime.settings import EngineSettings
+from treadle.runtime.surroundings.clock import SystemClock
+from treadle.runtime.surroundings.logs import logger
+from treadle.runtime.surroundings.outage import OUTAGE
+from treadle.runtime.surroundings.patience import until_open
 from treadle.store.members import Member, Members
 from treadle.store.notices import WORK
 from treadle.store.places import StoreLocation, place_of
@@ -114,7 +114,7 @@ class Worker:
         defer(store.close)
         notices = open_channel(self._place.dsn)
         defer(notices.close)
-        equip(self.registry, settings.outside, settings.llm, settings.mcp)
+        await equip_on_store(self.registry, settings, store, clock)
         defer(self.registry.close)
         shop = workshop(self.registry, clock, settings, self.name)
         defer(shop.close)

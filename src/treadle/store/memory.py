@@ -4,9 +4,8 @@ Owns nothing durable. Promises the port's contract to the letter, so that what h
 the verbs; the scenario runner and the simulator live on it. Must not suspend: its coroutines finish at the
 first step, which is what lets a single-threaded world drive them without an event loop (`testing.world.instant`).
 
-History is kept as packed blocks, one per commit, and documents as packed bytes, as the real stores keep them:
-whatever the codec loses is lost here too. A transaction is checked completely before its first write, so a
-refused one has written nothing.
+History is kept as packed blocks, one per commit, and documents as packed bytes, as the real stores keep them: whatever
+the codec loses is lost here too. A transaction is checked before its first write: a refused one has written nothing.
 """
 
 from __future__ import annotations
@@ -20,42 +19,61 @@ from msgspec.structs import replace
 
 from treadle.errors import StoreConflict
 from treadle.model.codec import pack_events, unpack_events
-from treadle.model.effects import ClearTimer, CloseGate, Effect, NoteClaim, OpenGate, SetTimer
-from treadle.model.events import Event, RunStarted, TimerFired
+from treadle.model.effects import (
+    ClearTimer,
+    CloseGate,
+    Effect,
+    NoteGate,
+    NoteItem,
+    NoteMove,
+    NoteVersion,
+    OpenGate,
+    SetTimer,
+)
+from treadle.model.events import Beginning, Event, TimerFired
 from treadle.model.ids import RunId, TimerId, TokenId
 from treadle.model.states import RUN_ENDED, RunStatus
 from treadle.store.fencing import check_cover
+from treadle.store.gates import fits
 from treadle.store.members import Backlog, Member, Standing
-from treadle.store.memory_parts import Blobs, Documents, KeptRun, Leases, Nodes, Requests, backlog_of, beside_of
+from treadle.store.memory_entities import MemoryEntities
+from treadle.store.memory_following import MemoryFollowing
+from treadle.store.memory_parts import Blobs, KeptRun, Leases, Nodes, backlog_of, beside_of
+from treadle.store.memory_service import MemoryService
+from treadle.store.packing import pack
+from treadle.store.planning import key_taken, stale
 from treadle.store.port import (
+    ALL_GATES,
     Batch,
     Commit,
+    CommitRows,
     Fence,
+    GateQuery,
     GateRow,
     InboxAnswer,
     InboxRequest,
-    Json,
+    KeptRequest,
     OutboxRow,
     RunQuery,
     RunRow,
-    StoredDocument,
     TimerRow,
 )
 from treadle.store.rows import SHARD, each, gate_row, shard_of
-from treadle.store.seals import Seals
 from treadle.store.transfer import Beside
 
 __all__ = ["SHARD", "MemoryStore"]
 
 
-class MemoryStore:
-    """See the module's docstring; the verbs are documented in `store.port` and `store.members`. `now` is the store's
-    clock, in milliseconds."""
+class MemoryStore(MemoryFollowing, MemoryService, MemoryEntities):
+    """See the module's docstring; the verbs are documented in `store.port`, `store.members`, `store.service` and
+    `store.entities`. `now` is the store's clock, in milliseconds."""
 
     def __init__(self, shards: int = 1, now: Callable[[], int] | None = None) -> None:
+        MemoryFollowing.__init__(self)
+        MemoryService.__init__(self)
+        MemoryEntities.__init__(self)
         self.shards = shards
         self._now = now or (lambda: time.time_ns() // 1_000_000)
-        self._runs: dict[RunId, KeptRun] = {}
         self._keys: dict[tuple[str, str], RunId] = {}
         self._outbox: dict[int, OutboxRow] = {}
         self._last_row = 0
@@ -63,8 +81,6 @@ class MemoryStore:
         self._gates: dict[tuple[RunId, TokenId], GateRow] = {}
         self._leases = Leases()
         self._nodes = Nodes()
-        self._requests = Requests()
-        self._documents = Documents()
         self._blobs = Blobs()
 
     async def commit(self, batch: Batch, *fences: Fence) -> list[OutboxRow]:
@@ -72,20 +88,24 @@ class MemoryStore:
         self._leases.check(fences)
         check_cover(fences, (commit.run for commit in commits), self.shards)
         self._check_commits(commits)
-        blocks = [
-            pack_events(list(commit.events)) for commit in commits
-        ]  # a batch that cannot be packed raises here and changes nothing
+        # A batch that cannot be packed raises here and changes nothing.
+        blocks = [pack_events(list(commit.events)) for commit in commits]
+        contents = [pack(entry.body) for entry in batch.entries]
         for row in batch.done:
             self._outbox.pop(row, None)
-        rows: list[OutboxRow] = []
+        rows = CommitRows()
         for commit, block in zip(commits, blocks, strict=True):
             self._write(commit, block, rows)
+        rows.numbers = {commit.run: self._runs[commit.run].number for commit in commits if not commit.expected_seq}
+        self._write_moves()
         for row in batch.revived:
             self._park(row, None)
         for row, reason in batch.parked:
             self._park(row, reason)
         for answer in batch.answers:
             self._requests.answer(answer)
+        for entry, content in zip(batch.entries, contents, strict=True):
+            self._append(entry, content)
         return rows
 
     async def history(self, run: RunId, after: int = 0, limit: int | None = None) -> list[Event]:
@@ -103,9 +123,9 @@ class MemoryStore:
         runs = self._candidates(query)
         return [kept.row() for kept in islice((kept for kept in runs if kept.matches(query, self.shards)), query.limit)]
 
-    async def find_gates(self, run: RunId | None = None, limit: int = 1_000) -> list[GateRow]:
-        rows = [row for row in self._gates.values() if run is None or row.run == run]
-        return sorted(rows, key=lambda row: (row.opened, row.token))[:limit]
+    async def find_gates(self, query: GateQuery = ALL_GATES) -> list[GateRow]:
+        rows = [row for row in self._gates.values() if fits(query, row)]
+        return sorted(rows, key=lambda row: row.place)[: query.limit]
 
     async def outbox(
         self, shard: int | Sequence[int], after: int = 0, limit: int = 1_000, parked: bool = False
@@ -138,8 +158,10 @@ class MemoryStore:
 
     async def inbox(self, shard: int | Sequence[int], limit: int = 1_000) -> list[InboxRequest]:
         shards = each(shard)
-        waiting = (request for request in self._requests.waiting() if self._shard_of(request.run) in shards)
-        return list(islice(waiting, limit))
+        return [one for one in self._requests.waiting() if self._shard_of(one.run) in shards][:limit]
+
+    async def kept(self, run: RunId | None = None, request: str | None = None, limit: int = 1_000) -> list[KeptRequest]:
+        return self._requests.kept(run, request, limit)
 
     async def beat(self, node: Member, ttl_ms: int) -> Standing:
         now = self._now()
@@ -165,12 +187,6 @@ class MemoryStore:
         due = [(self._shard_of(row.run), row.due) for row in await self.timers(every, now, len(self._timers))]
         return backlog_of(now, asked, due)
 
-    async def put_document(self, kind: str, name: str, hash: str, body: Json) -> StoredDocument:
-        return self._documents.put(kind, name, hash, body)
-
-    async def documents(self, kind: str, name: str | None = None, version: int | None = None) -> list[StoredDocument]:
-        return self._documents.find(kind, name, version)
-
     async def put_blob(self, run: RunId, content: bytes) -> str:
         return self._blobs.put(run, content)
 
@@ -178,25 +194,25 @@ class MemoryStore:
         return self._blobs.get(digest)
 
     async def beside(self, runs: Sequence[RunId]) -> Beside:
-        """Rows of these runs, for `fsck`; see `store.transfer`."""
-        return beside_of(set(runs), self._timers, self._gates, self._outbox)
-
-    async def seals(self) -> Seals:
-        return Seals(0, 0, [])  # memory has none
+        items = {run: dict(self._runs[run].items) for run in runs if run in self._runs}
+        return beside_of(set(runs), self._timers, self._gates, self._outbox, self._moves_of_runs(set(runs)), items)
 
     async def forget(self, runs: Sequence[RunId], *fences: Fence, history: bool = True) -> None:
         self._leases.check(fences)
+        dropped = 0
         for run in runs:
             kept = self._runs.get(run)
             if kept is None or kept.status not in RUN_ENDED:
                 continue  # it was revived after the caller had found it finished
             self._drop_rows(run)
+            dropped = max(dropped, kept.numbers[-1])
             if not history:
                 kept.shorten()
                 continue
             del self._runs[run]
-            if kept.started.idempotency_key is not None:
-                del self._keys[kept.started.workflow, kept.started.idempotency_key]
+            for key in kept.keys:
+                del self._keys[kept.started.workflow, key]
+        self._forgot(dropped)
 
     def _drop_rows(self, run: RunId) -> None:
         self._outbox = {row.id: row for row in self._outbox.values() if row.run != run}
@@ -216,8 +232,7 @@ class MemoryStore:
             names = [run for run in [self._keys.get((query.workflow, query.idempotency_key))] if run is not None]
         else:
             names = list(self._runs)
-        if query.newest_first:
-            names.reverse()
+        names = names[::-1] if query.newest_first else names
         if query.after is not None:
             names = names[names.index(query.after) + 1 :] if query.after in names else []
         return [self._runs[name] for name in names if name in self._runs]
@@ -232,11 +247,12 @@ class MemoryStore:
             known = self._runs.get(commit.run)
             seq = seqs.get(commit.run, known.seq if known else 0)
             if commit.expected_seq != seq:
-                raise StoreConflict(
-                    "STALE_VERSION", f"run {commit.run} is at {seq}, the decision saw {commit.expected_seq}"
-                )
+                raise stale(commit.run, seq, commit.expected_seq)
             if seq == 0:
                 self._check_start(commit, keys)
+            for effect in commit.effects:
+                if isinstance(effect, NoteItem):
+                    self._check_key(effect.workflow, effect.key, keys)
             for event in commit.events:
                 seq += 1
                 if event.seq != seq:
@@ -245,18 +261,19 @@ class MemoryStore:
 
     def _check_start(self, commit: Commit, taken: set[tuple[str, str]]) -> None:
         started = commit.events[0] if commit.events else None
-        if not isinstance(started, RunStarted):
+        if not isinstance(started, Beginning):
             raise StoreConflict("STALE_VERSION", f"run {commit.run} does not exist, and this does not start it")
-        if started.idempotency_key is None:
-            return
-        key = started.workflow, started.idempotency_key
-        if key in self._keys or key in taken:
-            raise StoreConflict("DUPLICATE", f"a run of {key[0]} with the idempotency key {key[1]!r} exists already")
-        taken.add(key)
+        self._check_key(started.workflow, started.idempotency_key, taken)
+
+    def _check_key(self, workflow: str, key: str | None, taken: set[tuple[str, str]]) -> None:
+        if key is not None:
+            if (workflow, key) in self._keys or (workflow, key) in taken:
+                raise key_taken(workflow, key)
+            taken.add((workflow, key))
 
     def _write(self, commit: Commit, block: bytes, rows: list[OutboxRow]) -> None:
         run = self._runs.get(commit.run) or self._create(commit)
-        run.append(commit, block)
+        run.append(commit, block, self._next_number(commit))
         if self._timers:
             for event in commit.events:
                 if isinstance(event, TimerFired):
@@ -268,10 +285,13 @@ class MemoryStore:
 
     def _create(self, commit: Commit) -> KeptRun:
         started = commit.events[0]
-        assert isinstance(started, RunStarted)
+        assert isinstance(started, Beginning)
         if started.idempotency_key is not None:
             self._keys[started.workflow, started.idempotency_key] = commit.run
-        self._runs[commit.run] = run = KeptRun(started, commit.status)
+        self._last_run += 1
+        began = commit.events[commit.cuts[-1]].at if commit.cuts else started.at
+        run = KeptRun(started, commit.status, started.version, number=self._last_run, began=began)
+        self._runs[commit.run] = run
         return run
 
     def _keep(self, run: KeptRun, commit: Commit, effect: Effect, rows: list[OutboxRow]) -> None:
@@ -283,9 +303,17 @@ class MemoryStore:
             self._timers.pop((commit.run, effect.timer), None)
         elif isinstance(effect, CloseGate):
             self._gates.pop((commit.run, effect.token), None)
-        elif isinstance(effect, NoteClaim):
+        elif isinstance(effect, NoteGate):
             if (noted := self._gates.get((commit.run, effect.token))) is not None:
-                self._gates[commit.run, effect.token] = replace(noted, claimed_by=effect.by)
+                self._gates[commit.run, effect.token] = noted.noted(effect)
+        elif isinstance(effect, NoteMove):
+            self._noted.append((commit.run, effect))
+        elif isinstance(effect, NoteItem):
+            run.items[effect.start] = effect.key
+            if effect.key is not None:
+                self._keys[effect.workflow, effect.key] = commit.run
+        elif isinstance(effect, NoteVersion):
+            run.version = effect.version
         else:
             if isinstance(effect, OpenGate):
                 self._gates[commit.run, effect.token] = gate_row(commit, effect, run.started.workflow)
@@ -295,6 +323,5 @@ class MemoryStore:
             rows.append(row)
 
     def _park(self, id: int, reason: str | None) -> None:
-        row = self._outbox.get(id)
-        if row is not None:
-            self._outbox[id] = OutboxRow(row.id, row.run, row.effect, reason)
+        if (row := self._outbox.get(id)) is not None:
+            self._outbox[id] = replace(row, parked=reason)

@@ -1,4 +1,4 @@
-"""The independent parts of the reference store: a run's blocks, leases, requests, documents, blobs.
+"""The independent parts of the reference store: a run's blocks, leases, requests, blobs.
 
 Owns one dictionary each. Promises what `store.port` says of the verbs that use it. Must not see a transaction: the
 store checks, these write.
@@ -6,30 +6,33 @@ store checks, these write.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
-from msgspec import msgpack
 
 from treadle.model.codec import pack_events, unpack_events
-from treadle.model.events import RunStarted
+from treadle.model.events import Beginning
 from treadle.model.ids import RunId, TimerId, TokenId
 from treadle.model.states import RunStatus
+from treadle.store.entities import MoveRow
 from treadle.store.fencing import refusal
+from treadle.store.following import shortened
+from treadle.store.gates import GateRow, changing
 from treadle.store.members import Backlog, Lease, Member
 from treadle.store.port import (
+    KEPT,
     Commit,
     Fence,
     InboxAnswer,
     InboxRequest,
-    Json,
+    KeptRequest,
+    KnownRequest,
     OutboxRow,
     RunQuery,
     RunRow,
-    StoredDocument,
 )
-from treadle.store.rows import digest_of, each, shard_of
+from treadle.store.rows import digest_of, each, parts_of, shard_of
 from treadle.store.transfer import Beside
 
 
@@ -37,48 +40,71 @@ from treadle.store.transfer import Beside
 class KeptRun:
     """A run's blocks; `ends[i]` is the sequence number of the last event in `blocks[i]`."""
 
-    started: RunStarted
+    started: Beginning
     status: RunStatus
+    version: int
     seq: int = 0
     changed: int = 0
     busy: bool = False
     blocks: list[bytes] = field(default_factory=list)
     ends: list[int] = field(default_factory=list)
+    number: int = 0
+    numbers: list[int] = field(default_factory=list)
+    """Of the blocks, in the order of all events (`store.following`)."""
+    began: int = 0
+    """When it started; of a fork when that was made."""
+    items: dict[RunId, str | None] = field(default_factory=dict)
+    """Starts that have become items of it, with their keys."""
 
-    def append(self, commit: Commit, block: bytes) -> None:
+    def append(self, commit: Commit, block: bytes, number: int) -> None:
         self.status = commit.status
         self.busy = commit.busy
         events = commit.events
         if events:
-            self.blocks.append(block)
+            parts = parts_of(list(events), commit.cuts) if commit.cuts else []
+            self.blocks += [pack_events(part) for part in parts] or [block]
+            self.numbers += [number] * (len(parts) or 1)
             last = events[-1]
             self.seq = last.seq
             self.changed = last.at
-            self.ends.append(last.seq)
+            self.ends += [part[-1].seq for part in parts] or [last.seq]
 
     def shorten(self) -> None:
         """Keeps only the first and the last event."""
         first, last = unpack_events(self.blocks[0])[0], unpack_events(self.blocks[-1])[-1]
-        ends = [first] if first.seq == last.seq else [first, last]
-        self.blocks = [pack_events([event]) for event in ends]
-        self.ends = [event.seq for event in ends]
+        kept = shortened(self.numbers[0], first, self.numbers[-1], last)
+        self.blocks = [pack_events(events) for events in kept.values()]
+        self.ends = [events[-1].seq for events in kept.values()]
+        self.numbers = list(kept)
 
     def row(self) -> RunRow:
         started = self.started
         return RunRow(
             run=started.run,
             workflow=started.workflow,
-            version=started.version,
+            version=self.version,
             status=self.status,
             seq=self.seq,
             idempotency_key=started.idempotency_key,
-            started=started.at,
+            started=self.began,
             changed=self.changed,
             busy=self.busy,
-            entity=started.entity.id if started.entity else None,
+            entity=started.entity.address if started.entity else None,
             tags=started.tags,
             parent=started.parent.run if started.parent else None,
+            number=self.number,
         )
+
+    @property
+    def keys(self) -> list[str]:
+        """The idempotency keys that lead to the run: its own, and those of its items."""
+        return [key for key in (self.started.idempotency_key, *self.items.values()) if key is not None]
+
+    def has_text(self, text: str) -> bool:
+        started = self.started
+        entity = started.entity.address if started.entity else ""
+        texts = (started.run, started.idempotency_key or "", entity, *started.tags)
+        return any(text.lower() in one.lower() for one in texts)
 
     def matches(self, query: RunQuery, shards: int) -> bool:
         started = self.started
@@ -86,15 +112,22 @@ class KeptRun:
             (query.run is None or query.run == started.run)
             and (query.run_ending is None or started.run.endswith(query.run_ending))
             and (query.workflow is None or query.workflow == started.workflow)
-            and (query.idempotency_key is None or query.idempotency_key == started.idempotency_key)
+            and (query.idempotency_key is None or query.idempotency_key in self.keys)
+            and (query.item is None or query.item in self.items)
             and (not query.statuses or self.status in query.statuses)
+            and (query.version is None or query.version == self.version)
             and (query.tag is None or query.tag in started.tags)
-            and (query.entity is None or (started.entity is not None and query.entity == started.entity.id))
+            and all(tag in started.tags for tag in query.tags)
+            and (query.text is None or self.has_text(query.text))
+            and (query.beyond is None or (self.number < query.beyond) is query.newest_first)
+            and query.beyond != self.number
+            and (query.down_to is None or query.down_to <= self.number)
+            and (query.entity is None or (started.entity is not None and query.entity == started.entity.address))
             and (query.parent is None or (started.parent is not None and query.parent == started.parent.run))
             and (not query.parents or (started.parent is not None and started.parent.run in query.parents))
             and (query.busy is None or query.busy is self.busy)
-            and (query.started_from is None or query.started_from <= started.at)
-            and (query.started_until is None or started.at < query.started_until)
+            and (query.started_from is None or query.started_from <= self.began)
+            and (query.started_until is None or self.began < query.started_until)
             and (query.shard is None or shard_of(started.run, shards) in each(query.shard))
         )
 
@@ -198,41 +231,38 @@ class Requests:
     def waiting(self) -> list[InboxRequest]:
         return [request for id, request in self._asked.items() if id not in self._answers]
 
+    def kept(self, run: RunId | None, request: str | None, limit: int) -> list[KeptRequest]:
+        return [
+            (asked, self._answers.get(id))
+            for id, asked in sorted(self._asked.items(), reverse=True)
+            if run in (None, asked.run) and (id == request if request is not None else id.startswith(KEPT))
+        ][:limit]
+
+    def find(self, run: RunId, id: str) -> KnownRequest | None:
+        request = self._asked.get(id)
+        if request is None or request.run != run:
+            return None
+        return KnownRequest(self._answers.get(id), request.fingerprint)
+
     def answer(self, answer: InboxAnswer) -> None:
+        if answer.asked is not None:
+            self._asked.setdefault(answer.request, answer.asked)
         if answer.request in self._asked:
-            self._answers.setdefault(answer.request, answer)
+            self._answers.setdefault(answer.request, msgspec.structs.replace(answer, run=None, asked=None))
 
     def forget(self, run: RunId) -> None:
         """Drops the answers of a run. Unanswered requests stay: their senders are told that there is no such run."""
-        for id in [id for id, request in self._asked.items() if request.run == run and id in self._answers]:
+        self._drop(lambda request: request.run == run and request.fingerprint is None)
+
+    def drop_marked(self, before_at: int) -> int:
+        """Drops old answers to requests with a fingerprint."""
+        return self._drop(lambda request: request.fingerprint is not None and request.at < before_at)
+
+    def _drop(self, is_gone: Callable[[InboxRequest], bool]) -> int:
+        gone = [id for id, request in self._asked.items() if id in self._answers and is_gone(request)]
+        for id in gone:
             del self._asked[id], self._answers[id]
-
-
-class Documents:
-    """Versions of named things, packed."""
-
-    def __init__(self) -> None:
-        self._versions: dict[tuple[str, str], list[tuple[str, bytes]]] = {}
-
-    def put(self, kind: str, name: str, hash: str, body: Json) -> StoredDocument:
-        versions = self._versions.setdefault((kind, name), [])
-        if not versions or versions[-1][0] != hash:
-            versions.append((hash, msgpack.encode(body)))
-            if kind.startswith("_"):
-                versions[:-1] = [("", msgpack.encode(None))] * (len(versions) - 1)
-        return self._document(kind, name, len(versions))
-
-    def find(self, kind: str, name: str | None, version: int | None) -> list[StoredDocument]:
-        found = [
-            self._document(*key, len(versions) if version is None else version)
-            for key, versions in sorted(self._versions.items())
-            if key[0] == kind and name in (None, key[1]) and (version is None or 1 <= version <= len(versions))
-        ]
-        return [document for document in found if document.body is not None]
-
-    def _document(self, kind: str, name: str, version: int) -> StoredDocument:
-        hash, body = self._versions[kind, name][version - 1]
-        return StoredDocument(kind, name, version, hash, msgpack.decode(body))
+        return len(gone)
 
 
 class Blobs:
@@ -261,17 +291,19 @@ class Blobs:
 def beside_of(
     wanted: set[RunId],
     timers: Mapping[tuple[RunId, TimerId], int],
-    gates: Iterable[tuple[RunId, TokenId]],
+    gates: Mapping[tuple[RunId, TokenId], GateRow],
     outbox: Mapping[int, OutboxRow],
+    moves: dict[RunId, list[MoveRow]],
+    items: dict[RunId, dict[RunId, str | None]],
 ) -> Beside:
     """The rows that are kept beside the histories of some runs."""
-    found = Beside({}, {}, {})
+    found = Beside({}, {}, {}, moves, items)
     for (run, timer), due in timers.items():
         if run in wanted:
             found.timers.setdefault(run, {})[timer] = due
-    for run, token in gates:
+    for (run, token), gate in gates.items():
         if run in wanted:
-            found.gates.setdefault(run, set()).add(token)
+            found.gates.setdefault(run, {})[token] = changing(gate)
     for row in outbox.values():
         if row.run in wanted:
             found.outbox.setdefault(row.run, []).append(row)

@@ -84,7 +84,7 @@ class QueueMemoryStore(MemoryStore):
         limit = min(limit, self._room(queue, None, rules.concurrency, rules.rate, at_work.total(), now))
         lanes = [
             Lane(priority, key, count, self._room_of_key(queue, key, rules, ready, at_work[key], now))
-            for (priority, key), count in Counter(row.lane for row in ready).items()
+            for (priority, key), count in sorted(Counter(row.lane for row in ready).items())
         ]
         begun: list[Claimed] = []
         for turn in share(lanes, limit, rules.weights, self._random):

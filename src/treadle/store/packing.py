@@ -66,7 +66,8 @@ def sealed_answer(answer: InboxAnswer) -> bytes:
 
 def sealed_wish(request: InboxRequest) -> bytes:
     """The content of a request as bytes with its seal."""
-    return seal(pack_wish(request), about_request(request.run, request.id, request.workflow, request.at))
+    about = about_request(request.run, request.id, request.workflow, request.at, request.fingerprint)
+    return seal(pack_wish(request), about)
 
 
 def sealed_assign(row: GateRow) -> bytes:

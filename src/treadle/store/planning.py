@@ -8,8 +8,9 @@ message of a refusal.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
-from msgspec.structs import replace
 
 from treadle.errors import StoreConflict
 from treadle.model.codec import compressed, joined, pack_events
@@ -18,18 +19,21 @@ from treadle.model.effects import (
     CloseGate,
     Effect,
     HoldWork,
-    NoteClaim,
+    NoteGate,
+    NoteItem,
+    NoteMove,
+    NoteVersion,
     OfferWork,
     OpenGate,
     SetTimer,
     WithdrawWork,
 )
-from treadle.model.events import Event, RunStarted, TimerFired
+from treadle.model.events import Beginning, Event, TimerFired
 from treadle.model.ids import RunId, TimerId, TokenId
 from treadle.model.states import RUN_ENDED
 from treadle.store.packing import pack
 from treadle.store.port import Batch, Commit, GateRow
-from treadle.store.rows import gate_row
+from treadle.store.rows import gate_row, parts_of
 from treadle.store.seals import about_effect, seal, seal_block
 from treadle.store.spill import Spill
 
@@ -45,16 +49,23 @@ class RunDecisions(msgspec.Struct):
     """The newest decision; its status is the run's."""
     expected: int
     events: list[Event]
+    cuts: Sequence[int] = ()
+
+    @property
+    def began(self) -> int:
+        """When a run that begins in this batch has started; for a fork that is when it was forked, not when its past
+        began."""
+        return self.events[self.cuts[-1]].at if self.cuts else self.started.at
 
     @property
     def last(self) -> int:
         return self.expected + len(self.events)
 
     @property
-    def started(self) -> RunStarted:
+    def started(self) -> Beginning:
         """The first event of a run that begins in this batch."""
         first = self.events[0]
-        assert isinstance(first, RunStarted)
+        assert isinstance(first, Beginning)
         return first
 
 
@@ -67,12 +78,18 @@ class BatchPlan:
         self.runs: dict[RunId, RunDecisions] = {}
         self.timers: dict[tuple[RunId, TimerId], int | None] = {}
         self.gates: dict[tuple[RunId, TokenId], GateRow | None] = {}
-        self.claims: dict[tuple[RunId, TokenId], str | None] = {}
-        """Gates that were open before: the person who has claimed each now."""
+        self.notes: dict[tuple[RunId, TokenId], NoteGate] = {}
+        """Gates that were open before: what has changed about each."""
         self.work: dict[tuple[RunId, TokenId], OfferWork | None] = {}
         """Queue work that is offered; None: withdrawn."""
         self.held: dict[RunId, bool] = {}
         """Runs whose offers are held from now on (True), or released (False)."""
+        self.moves: list[tuple[RunId, NoteMove]] = []
+        """Moves of entities."""
+        self.items: list[tuple[RunId, NoteItem]] = []
+        """Starts that have become items of batches."""
+        self.versions: dict[RunId, int] = {}
+        """Runs that go on under another version."""
         self.ended: set[RunId] = set()
         self.effects: list[tuple[RunId, Effect]] = []
         self.flaw: StoreConflict | None = None
@@ -84,9 +101,10 @@ class BatchPlan:
             self.flaw = flaw
         self.blobs: list[tuple[RunId, bytes, bytes]] = []
         self.blocks = [
-            (run, decided.last, seal_block(run, decided.last, self._block(run, decided)))
+            (run, part[-1].seq, seal_block(run, part[-1].seq, self._block(run, part)))
             for run, decided in self.runs.items()
             if decided.events
+            for part in (parts_of(decided.events, decided.cuts) if decided.cuts else (decided.events,))
         ]
         self.packed_effects = [self._packed(run, effect) for run, effect in self.effects]
         self.offers = [
@@ -97,10 +115,10 @@ class BatchPlan:
         decided = self.runs.get(commit.run)
         seq = commit.expected_seq
         if decided is None:
-            decided = self.runs[commit.run] = RunDecisions(commit, seq, [])
+            decided = self.runs[commit.run] = RunDecisions(commit, seq, [], commit.cuts)
         elif decided.last != seq:
             raise stale(commit.run, decided.last, seq)
-        if seq == 0 and not (commit.events and isinstance(commit.events[0], RunStarted)):
+        if seq == 0 and not (commit.events and isinstance(commit.events[0], Beginning)):
             raise StoreConflict("STALE_VERSION", f"run {commit.run} does not exist, and this does not start it")
         decided.commit = commit
         events = commit.events
@@ -116,7 +134,7 @@ class BatchPlan:
         if commit.status in RUN_ENDED:
             self.ended.add(commit.run)
             self.gates = {key: row for key, row in self.gates.items() if key[0] != commit.run}
-            self.claims = {key: by for key, by in self.claims.items() if key[0] != commit.run}
+            self.notes = {key: note for key, note in self.notes.items() if key[0] != commit.run}
 
     def _keep(self, commit: Commit, effect: Effect) -> None:
         """Puts timers and gates into rows of their own: timers are found by due time, gates by run."""
@@ -126,32 +144,37 @@ class BatchPlan:
             self.timers[commit.run, effect.timer] = None
         elif isinstance(effect, CloseGate):
             self.gates[commit.run, effect.token] = None
-            self.claims.pop((commit.run, effect.token), None)
-        elif isinstance(effect, NoteClaim):
-            self._note_claim(commit.run, effect)
+            self.notes.pop((commit.run, effect.token), None)
+        elif isinstance(effect, NoteGate):
+            self._note_gate(commit.run, effect)
         elif isinstance(effect, OfferWork):
             self.work[commit.run, effect.token] = effect
         elif isinstance(effect, WithdrawWork):
             self.work[commit.run, effect.token] = None
         elif isinstance(effect, HoldWork):
             self.held[commit.run] = effect.held
+        elif isinstance(effect, NoteMove):
+            self.moves.append((commit.run, effect))
+        elif isinstance(effect, NoteItem):
+            self.items.append((commit.run, effect))
+        elif isinstance(effect, NoteVersion):
+            self.versions[commit.run] = effect.version
         else:
             if isinstance(effect, OpenGate):
                 self.gates[commit.run, effect.token] = gate_row(commit, effect, "")
-                self.claims.pop((commit.run, effect.token), None)
+                self.notes.pop((commit.run, effect.token), None)
             self.effects.append((commit.run, effect))
 
-    def _note_claim(self, run: RunId, effect: NoteClaim) -> None:
+    def _note_gate(self, run: RunId, effect: NoteGate) -> None:
         opened = self.gates.get((run, effect.token))
         if opened is not None:  # in this batch
-            self.gates[run, effect.token] = replace(opened, claimed_by=effect.by)
+            self.gates[run, effect.token] = opened.noted(effect)
         else:
-            self.claims[run, effect.token] = effect.by
+            self.notes[run, effect.token] = effect
 
-    def _block(self, run: RunId, decided: RunDecisions) -> bytes:
+    def _block(self, run: RunId, events: list[Event]) -> bytes:
         """Packs a fan-out's many small events in slices: only a large slice can contain a large event. The events
         hardly differ: 10,000 branches are 3.5 MB, compressed 0.5."""
-        events = decided.events
         if len(events) <= SLICE:
             return self._slice(run, events)
         return compressed(joined([self._slice(run, events[at : at + SLICE]) for at in range(0, len(events), SLICE)]))
@@ -186,6 +209,11 @@ def _gap(commit: Commit) -> StoreConflict:
             break
         before = event.seq
     return StoreConflict("STALE_VERSION", f"run {commit.run}: event {event.seq} cannot follow {before}")
+
+
+def key_taken(workflow: str, key: str) -> StoreConflict:
+    """The refusal of a start whose key another run or an item of a batch has."""
+    return StoreConflict("DUPLICATE", f"a run of {workflow} with the idempotency key {key!r} exists already")
 
 
 def stale(run: RunId, stands: int, seen: int) -> StoreConflict:

@@ -24,29 +24,39 @@ Invariants
        in the order of commit. A parked row (a dead letter) is not given until a batch revives it.
     3. A timer exists from SetTimer until ClearTimer or its timer.fired, whichever is first; setting it again
        moves it. Timers of a paused run stand still: they are kept and not given.
-    4. For one workflow and idempotency key there is at most one run.
+    4. For one workflow and idempotency key there is at most one run. The key of a start that has become an item of a
+       batch (NoteItem) names the batch's run, as long as that exists.
     5. Of all fences handed out for one shard only the newest commits; its epoch is greater than every earlier
        one. A batch reaches over any number of shards: every run of its must be covered by a fence, and every
        fence that is given must be the newest. That an outbox row is done with is a fact and needs no fence.
     6. A request has at most one answer, and the first is kept.
-    7. A gate's row exists from OpenGate until CloseGate or the end of its run, and says whom the last NoteClaim named.
+    7. A gate's row exists from OpenGate until CloseGate or the end of its run, and says what the last NoteGate said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from treadle.model.commands import Command
 from treadle.model.effects import Effect
-from treadle.model.errors import Rejection
 from treadle.model.events import Event
-from treadle.model.ids import RUN_GATE, RunId, TimerId, TokenId
+from treadle.model.ids import RunId, TimerId
 from treadle.model.states import RunStatus
+from treadle.store.gates import ALL_GATES as ALL_GATES
+from treadle.store.gates import GateQuery as GateQuery
+from treadle.store.gates import GateRow as GateRow
+from treadle.store.gates import can as can
+from treadle.store.log_entries import Entry as Entry
+from treadle.store.requests import InboxAnswer as InboxAnswer
+from treadle.store.requests import InboxRequest as InboxRequest
+from treadle.store.requests import KeptRequest as KeptRequest
+from treadle.store.requests import KnownRequest as KnownRequest
 
 Json = Any
+KEPT = "kept-"
+"""The id of a request whose sender found no engine begins so: the sender does not wait for the answer."""
 
 
 class Fence(Struct, frozen=True):
@@ -70,16 +80,10 @@ class Commit(Struct, frozen=True):
     their histories."""
     busy: bool = False
     """Whether an attempt of the run is executed without a claim of its own: a new owner must look after it first."""
-
-
-class InboxAnswer(Struct, frozen=True):
-    """The answer to a request: its result, or its rejection."""
-
-    request: str
-    rejection: Rejection | None = None
-    result: Json = None
-    run: RunId | None = None
-    """The run of the request, which tells the shard; not stored with the answer."""
+    cuts: Sequence[int] = ()
+    """Of a fork: the sequence numbers at which the decisions of its inherited past ended. They stay apart, as if each
+    had been committed on its own (`ServiceStore.decisions`), and the run counts as started at the first event behind
+    them."""
 
 
 class Batch(Struct, frozen=True):
@@ -93,6 +97,8 @@ class Batch(Struct, frozen=True):
     revived: Sequence[int] = ()
     """Parked rows to deliver again."""
     answers: Sequence[InboxAnswer] = ()
+    entries: Sequence[Entry] = ()
+    """Entries of logs (`store.service`) that are there if and only if the batch is."""
 
 
 class OutboxRow(Struct, frozen=True):
@@ -105,43 +111,20 @@ class OutboxRow(Struct, frozen=True):
     """Why its delivery was given up; None: it was not."""
 
 
+class CommitRows(list[OutboxRow]):
+    """The outbox rows that a commit has made, in order."""
+
+    numbers: Mapping[RunId, int] = {}
+    """The numbers (`RunRow.number`) of runs that the commit has created, where the store knows them without another
+    query; of others nothing."""
+
+
 class TimerRow(Struct, frozen=True):
     """A durable timer that has neither fired nor been cleared."""
 
     run: RunId
     timer: TimerId
     due: int
-
-
-class GateRow(Struct, frozen=True):
-    """A human task that waits for an answer, as its run's `gate.opened` describes it; or a run that is out of time and
-    waits for a person to extend or abort it (`token` is `RUN_GATE`)."""
-
-    run: RunId
-    token: TokenId
-    node: str
-    workflow: str
-    opened: int
-    title: str | None = None
-    assign: Json = None
-    due: int | None = None
-    claimed_by: str | None = None
-    """The person who has claimed it: no other answers it, unless by force."""
-
-    @property
-    def can(self) -> tuple[str, ...]:
-        """The commands a person may give. A gate of a whole run cannot be answered: the run is out of time."""
-        return can(self.token)
-
-    @property
-    def visit(self) -> TokenId:
-        """The number of the visit, as people see it and `complete_gate` takes it."""
-        return self.token
-
-
-def can(gate: TokenId) -> tuple[str, ...]:
-    """The commands a person may give about a gate."""
-    return ("extend", "abort") if gate == RUN_GATE else ("answer", "claim", "release", "delegate")
 
 
 class RunRow(Struct, frozen=True):
@@ -158,8 +141,11 @@ class RunRow(Struct, frozen=True):
     changed: int = 0
     busy: bool = False
     entity: str | None = None
+    """TYPE/ID; of a run that version 0.1 has started the id alone."""
     tags: tuple[str, ...] = ()
     parent: RunId | None = None
+    number: int = 0
+    """In the order of creation; only grows."""
 
 
 class RunQuery(Struct, frozen=True):
@@ -169,10 +155,19 @@ class RunQuery(Struct, frozen=True):
     run_ending: str | None = None
     """The last characters of the id. They have no index: only for people, who ask rarely."""
     workflow: str | None = None
+    version: int | None = None
     idempotency_key: str | None = None
+    """Of the run, or of a start that has become an item of it (NoteItem)."""
+    item: RunId | None = None
+    """The run that a start had asked for, which has become an item of the wanted run."""
     statuses: tuple[RunStatus, ...] = ()
     tag: str | None = None
+    tags: tuple[str, ...] = ()
+    """All of them must hold."""
+    text: str | None = None
+    """A part of the id, key, a tag or the entity, in any case of letters. It has no index."""
     entity: str | None = None
+    """TYPE/ID."""
     parent: RunId | None = None
     parents: tuple[RunId, ...] = ()
     """Runs that any of these runs has started; empty: any."""
@@ -185,20 +180,11 @@ class RunQuery(Struct, frozen=True):
     """Newest first; else in order of creation."""
     after: RunId | None = None
     """The page begins after this run."""
+    beyond: int | None = None
+    """The page begins after the run of this number (`RunRow.number`), whether it is still there or not."""
+    down_to: int | None = None
+    """Runs of smaller numbers are not looked at: for queries without an index, which look a part at a time."""
     limit: int = 1_000
-
-
-class InboxRequest(Struct, frozen=True):
-    """A request to the owner of a run from any other process: a command, or another delivery of a dead letter."""
-
-    id: str
-    run: RunId
-    command: Command | None
-    at: int
-    workflow: str | None = None
-    """The workflow of a run to be started."""
-    revive: int = 0
-    """The parked outbox row to deliver again, if there is no command."""
 
 
 class StoredDocument(Struct, frozen=True):
@@ -227,8 +213,9 @@ class Store(Protocol):
     """The number of shards over which runs are spread; fixed for the life of a store."""
 
     def commit(self, batch: Batch, *fences: Fence) -> Awaitable[list[OutboxRow]]:
-        """Writes a batch and returns the new outbox rows, in order. Raises `StoreConflict`. Every fence is compared,
-        even with an empty batch. If the returned future is done already, there is nothing to wait for."""
+        """Writes a batch and returns the new outbox rows, in order; as `CommitRows` if it has created runs and knows
+        their numbers. Raises `StoreConflict`. Every fence is compared, even with an empty batch. If the returned future
+        is done already, there is nothing to wait for."""
 
     async def history(self, run: RunId, after: int = 0, limit: int | None = None) -> list[Event]:
         """A run's events with seq > `after`, oldest first; empty for an unknown run."""
@@ -236,8 +223,8 @@ class Store(Protocol):
     async def find_runs(self, query: RunQuery) -> list[RunRow]:
         """The runs a query describes."""
 
-    async def find_gates(self, run: RunId | None = None, limit: int = 1_000) -> list[GateRow]:
-        """Open gates of one run or of all, longest open first."""
+    async def find_gates(self, query: GateQuery = ALL_GATES) -> list[GateRow]:
+        """The open gates a query asks for, longest open first."""
 
     async def outbox(
         self, shard: int | Sequence[int], after: int = 0, limit: int = 1_000, parked: bool = False
@@ -266,9 +253,12 @@ class Store(Protocol):
     async def inbox(self, shard: int | Sequence[int], limit: int = 1_000) -> list[InboxRequest]:
         """Requests without an answer, oldest first."""
 
-    async def put_document(self, kind: str, name: str, hash: str, body: Json) -> StoredDocument:
+    async def put_document(
+        self, kind: str, name: str, hash: str, body: Json, expected: int | None = None
+    ) -> StoredDocument:
         """Keeps a new version; putting the newest content again returns the newest version. A body of None ends the
-        name: it is a version like others, and `documents` without a version does not list it."""
+        name: it is a version like others, and `documents` without a version does not list it. `expected`: the version
+        that must be the newest, 0 for none; otherwise raises StoreConflict (`store.service`)."""
 
     async def documents(self, kind: str, name: str | None = None, version: int | None = None) -> list[StoredDocument]:
         """The newest of every name, of one name, or exactly one version; without a body of None."""
@@ -282,4 +272,5 @@ class Store(Protocol):
     async def forget(self, runs: Sequence[RunId], *fences: Fence, history: bool = True) -> None:
         """Drops finished runs with everything that belongs to them alone. The same transaction checks that they are
         finished: they need no cover (the runs of one family are in many shards), but every given fence must be the
-        newest. `history=False` keeps a run's row and its first and last event: its input and its end."""
+        newest. Answers to requests with a fingerprint stay. `history=False` keeps a run's row and its first and last
+        event: its input and its end."""

@@ -95,9 +95,10 @@ def about_gate(run: RunId, token: int, node: str, opened: int, title: str | None
     return crc32(_json((run, token, node, opened, title, due)))
 
 
-def about_request(run: RunId, request: str, workflow: str | None, at: int) -> int:
+def about_request(run: RunId, request: str, workflow: str | None, at: int, fingerprint: str | None = None) -> int:
     """The start of the CRC for the content of a request."""
-    return crc32(_json((run, request, workflow, at)))
+    covered = (run, request, workflow, at)
+    return crc32(_json(covered if fingerprint is None else (*covered, fingerprint)))
 
 
 def about_answer(request: str) -> int:
@@ -108,6 +109,22 @@ def about_answer(request: str) -> int:
 def about_document(kind: str, name: str, version: int, hash: str) -> int:
     """The start of the CRC for the body of one version."""
     return crc32(_json((kind, name, version, hash)))
+
+
+def about_entry(log: str, id: int, subject: str, at: int) -> int:
+    """The start of the CRC for the body of a log's entry."""
+    return crc32(_json((log, id, subject, at)))
+
+
+def about_note(key: str, at: int) -> int:
+    """The start of the CRC for the body of a note."""
+    return crc32(_json((key, at)))
+
+
+def about_entity(columns: Sequence[str | int | None]) -> int:
+    """The start of the CRC for the attributes of a record: its key, type, id, name, email, and when it was made and
+    changed."""
+    return crc32(_json(columns))
 
 
 class Seals(NamedTuple):
@@ -149,6 +166,21 @@ def document_damaged(place: str, kind: str, name: str, version: int) -> StoreDam
     return StoreDamaged(place, f"documents, {kind} {name!r} version {version}", None)
 
 
+def entry_damaged(place: str, log: str, id: int) -> StoreDamaged:
+    """An entry of a log whose checksum does not hold."""
+    return StoreDamaged(place, f"log_entries, {log} {id}", None)
+
+
+def note_damaged(place: str, key: str) -> StoreDamaged:
+    """A note whose checksum does not hold."""
+    return StoreDamaged(place, f"notes, {key!r}", None)
+
+
+def entity_damaged(place: str, key: str) -> StoreDamaged:
+    """A record of an entity whose checksum does not hold."""
+    return StoreDamaged(place, f"entities, {key}", None)
+
+
 def blob_damaged(place: str, digest: bytes, run: RunId | None = None) -> StoreDamaged:
     """Bytes of a blob that do not match their digest."""
     return StoreDamaged(place, f"blobs, {digest.hex()}", run)
@@ -181,8 +213,15 @@ class Judge:
         if kept is None:
             return
         if kept[:1] != bytes((MARK,)):
-            self.unsealed += 1
-        elif unseal(kept, about) is None:
+            if _is_packed(kept):
+                self.unsealed += 1
+            else:  # it lost its mark, or was damaged before there were seals
+                self.damaged.append(damaged())
+        else:
+            self._sealed(kept, about, damaged)
+
+    def _sealed(self, kept: bytes, about: int, damaged: Callable[[], StoreDamaged]) -> None:
+        if unseal(kept, about) is None:
             self.damaged.append(damaged())
         else:
             self.sealed += 1
@@ -192,7 +231,10 @@ class Judge:
         self._value(body, about, lambda: document_damaged(self._place, kind, name, version))
 
     def _history(self, run: RunId, seq: int, block: bytes) -> None:
-        self._value(block, about_block(run, seq), lambda: block_damaged(self._place, run, seq))
+        if block[:1] != bytes((MARK,)):
+            self.unsealed += 1  # not one packed value: `fsck` finds one that does not unpack when it folds the run
+        else:
+            self._sealed(block, about_block(run, seq), lambda: block_damaged(self._place, run, seq))
 
     def _outbox(self, run: RunId, id: int, effect: bytes, _parked: str | None) -> None:
         self._value(effect, about_effect(run), lambda: effect_damaged(self._place, run, id))
@@ -206,23 +248,49 @@ class Judge:
         title: str | None,
         assign: bytes | None,
         due: int | None,
-        _claimed_by: str
-        | None = None,  # not sealed: it changes while the gate is open, and is only shown; the history decides
+        *_shown: Any,  # not sealed: these columns change while the gate is open, or only narrow lists down
     ) -> None:
         about = about_gate(run, token, node, opened, title, due)
         self._value(assign, about, lambda: gate_damaged(self._place, run, token))
 
     def _requests(
-        self, run: RunId, request: str, workflow: str | None, at: int, command: bytes, answer: bytes | None
+        self,
+        run: RunId,
+        request: str,
+        workflow: str | None,
+        at: int,
+        command: bytes,
+        answer: bytes | None,
+        fingerprint: str | None,
     ) -> None:
         def damaged() -> StoreDamaged:
             return request_damaged(self._place, run, request)
 
-        self._value(command, about_request(run, request, workflow, at), damaged)
+        self._value(command, about_request(run, request, workflow, at, fingerprint), damaged)
         self._value(answer, about_answer(request), damaged)
+
+    def _log_entries(self, log: str, id: int, subject: str, at: int, body: bytes, _hash: bytes | None) -> None:
+        self._value(body, about_entry(log, id, subject, at), lambda: entry_damaged(self._place, log, id))
+
+    def _notes(self, key: str, at: int, body: bytes) -> None:
+        self._value(body, about_note(key, at), lambda: note_damaged(self._place, key))
+
+    def _entities(self, key: str, *columns: Any) -> None:
+        type, id, name, email, attributes, created, changed, _search = columns  # `search` only narrows lists down
+        about = about_entity((key, type, id, name, email, created, changed))
+        self._value(attributes, about, lambda: entity_damaged(self._place, key))
 
     def _blobs(self, run: RunId, digest: bytes, content: bytes) -> None:
         if hashlib.sha256(content).digest() == digest:
             self.sealed += 1
         else:
             self.damaged.append(blob_damaged(self._place, digest, run))
+
+
+def _is_packed(kept: bytes) -> bool:
+    """Whether bytes without a seal are one packed value."""
+    try:
+        msgspec.msgpack.decode(kept)
+    except (msgspec.DecodeError, ValueError):
+        return False
+    return True

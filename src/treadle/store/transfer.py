@@ -32,6 +32,7 @@ from msgspec import Struct
 
 from treadle.errors import StorePlaceError
 from treadle.model.ids import RunId, TimerId, TokenId
+from treadle.store.entities import MoveRow
 from treadle.store.port import OutboxRow
 from treadle.store.seals import Seals
 
@@ -41,16 +42,30 @@ SHELVES: Mapping[str, tuple[str, ...]] = {
         *("run", "workflow", "version", "status", "busy", "seq", "started", "changed"),
         *("idempotency_key", "entity", "parent", "tags"),
     ),
+    "batch_items": ("run", "start", "workflow", "idempotency_key"),
     "history": ("run", "seq", "block"),
     "outbox": ("run", "id", "effect", "parked"),
     "timers": ("run", "timer", "due"),
-    "gates": ("run", "token", "node", "opened", "title", "assign", "due", "claimed_by"),
-    "requests": ("run", "request", "workflow", "at", "command", "answer"),
+    "gates": (
+        *("run", "token", "node", "opened", "title", "assign", "due"),
+        *("claimed_by", "escalated", "reminded", "commented", "answered", "people", "words"),
+    ),
+    "requests": ("run", "request", "workflow", "at", "command", "answer", "fingerprint"),
     "blobs": ("run", "digest", "content"),
+    "log_entries": ("log", "id", "subject", "at", "body", "hash"),
+    "log_heads": ("log", "count", "hash", "pruned", "pruned_hash"),
+    "notes": ("key", "at", "body"),
+    "entities": ("entity", "type", "id", "name", "email", "attributes", "created", "changed", "search"),
+    "addresses": ("type", "id", "entity"),
+    "moves": (
+        *("entity", "workflow", "at", "run", "seq", "event", "kind", "place", "progress"),
+        *("completed_as", "set_type", "moved_by", "reason"),
+    ),
+    "positions": ("entity", "workflow", "at", "run", "seq", "kind", "place"),
 }
-"""Shelf → columns, in the order they are moved: a run is there before what belongs to it. Runs come in the order of
-creation and requests in that of arrival; the order of the others is the store's. `_move` is not among the documents.
-Leases and nodes stay behind: engines that open the target take new ones."""
+"""Shelf → columns, in the order they are moved: a run is there before what belongs to it. Runs and entities come in
+the order of creation and requests in that of arrival; the order of the others is the store's. `_move` is not among
+the documents. Leases and nodes stay behind: engines that open the target take new ones."""
 
 ROWS_MAX = 1_000
 BYTES_MAX = 4 * 1024 * 1024
@@ -89,8 +104,12 @@ class Beside(NamedTuple):
     """The rows that are kept beside the histories of some runs."""
 
     timers: dict[RunId, dict[TimerId, int]]
-    gates: dict[RunId, set[TokenId]]
+    gates: dict[RunId, dict[TokenId, tuple[Any, ...]]]
+    """Of each open gate the values of `GATE_COLUMNS`."""
     outbox: dict[RunId, list[OutboxRow]]
+    moves: dict[RunId, list[MoveRow]]
+    items: dict[RunId, dict[RunId, str | None]]
+    """Starts that have become items of a batch, with their keys."""
 
 
 @runtime_checkable

@@ -136,6 +136,9 @@ class WorkStore(Protocol):
     async def expired_claims(self, shards: Sequence[int], limit: int = 1_000) -> list[ExpiredClaim]:
         """Expired claims of runs in these shards, longest expired first."""
 
+    async def bury(self, owner: str) -> None:
+        """A worker is known to be dead: its claims have run out."""
+
     async def waiting_queues(self) -> list[str]:
         """Names of queues with something to claim, limits aside; sorted."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from tests.simulator.audit.record import Record, Visit
 from treadle.model import commands as c
 from treadle.model import events as e
+from treadle.model.ids import RUN_GATE
 
 
 def on_result(record: Record, event: e.TokenCompleted | e.TokenWaiting) -> None:
@@ -21,7 +22,9 @@ def on_result(record: Record, event: e.TokenCompleted | e.TokenWaiting) -> None:
     if isinstance(event, e.TokenWaiting) and event.reason != "siblings":
         return
     cause = record.doing.cause
-    if isinstance(cause, c.FinishAttempt) and cause.token == visit.id:
+    if visit.skipped is not None:
+        record.expect(event.output == visit.skipped[0], "results", f"visit {visit.id} has not the operator's output")
+    elif isinstance(cause, c.FinishAttempt) and cause.token == visit.id:
         record.expect(
             cause.attempt == visit.attempt, "attempts", f"result of attempt {cause.attempt} is applied to {visit}"
         )
@@ -47,13 +50,45 @@ def on_gate(record: Record, event: e.GateCompleted | e.GateExpired) -> None:
     visit = record.visits[event.token]
     record.expect(visit.gate == "open", "gates", f"gate of visit {visit.id} is {visit.gate} and gets {event.type}")
     cause = record.doing.cause
-    if isinstance(event, e.GateCompleted):
+    if isinstance(event, e.GateCompleted) and visit.quorum is not None:
+        _check_agreement(record, visit, event)
+    elif isinstance(event, e.GateCompleted):
         _check_holder(record, visit, event)
         told = isinstance(cause, c.CompleteGate) and cause.token == visit.id and cause.data == event.data
         record.expect(told, "gates", f"gate of visit {visit.id} was completed by {cause}")
     else:
         clock = any(t.purpose == "gate_due" and t.token == visit.id for t in record.doing.timers_fired)
         record.expect(clock, "gates", f"gate of visit {visit.id} expired without its clock")
+
+
+def on_answered(record: Record, event: e.GateAnswered) -> None:
+    """Each person of a quorum answers once, while the gate is open, with what they have sent."""
+    visit = record.visits[event.token]
+    record.expect(visit.gate == "open", "gates", f"gate of visit {visit.id} is {visit.gate} and gets {event.type}")
+    record.expect(event.by not in visit.said, "gates", f"{event.by} answers visit {visit.id} twice")
+    cause = record.doing.cause
+    told = isinstance(cause, c.CompleteGate) and (cause.token, cause.by, cause.data) == (visit.id, event.by, event.data)
+    record.expect(told, "gates", f"{event.by} answers visit {visit.id} by {cause}")
+
+
+def _check_agreement(record: Record, visit: Visit, event: e.GateCompleted) -> None:
+    """Enough people have said the same; or no answer can have enough, and the first one counts."""
+    people, enough = visit.quorum or (0, 0)
+    said = list(visit.said.values())
+    most = max((said.count(answer) for answer in said), default=0)
+    agreed = said.count(event.data) >= enough
+    first = bool(said) and event.data == said[0] and most + people - len(said) < enough
+    record.expect(agreed or first, "gates", f"gate of visit {visit.id} was completed with {event.data}: {said}")
+
+
+def on_artifact(record: Record, event: e.ArtifactWritten) -> None:
+    """What a person adds is what they have sent, and takes no name that the run itself has used."""
+    if event.token == RUN_GATE:
+        cause = record.doing.cause
+        told = isinstance(cause, c.KeepArtifact) and (cause.name, cause.digest) == (event.name, event.digest)
+        record.expect(told, "artifacts", f"{event.by} adds {event.name} by {cause}")
+        own = event.name in record.written
+        record.expect(not own, "artifacts", f"{event.by} replaces {event.name}, which the run has written")
 
 
 def on_claim(record: Record, event: e.GateClaimed | e.GateReleased | e.GateDelegated) -> None:

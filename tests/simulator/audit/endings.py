@@ -39,7 +39,7 @@ def on_skipped(record: Record, event: e.CompensationSkipped) -> None:
 
 def on_compensated(record: Record, _event: e.RunCompensated) -> None:
     """Everything is undone or was given up by a person."""
-    left = {r: s for r, s in record.undo.items() if s not in ("completed", "skipped")}
+    left = {r: s for r, s in record.undo.items() if s not in ("completed", "skipped", "inherited")}
     record.expect(not left, "saga", f"the run is compensated and {left} are not")
 
 
@@ -47,6 +47,12 @@ def on_entity(record: Record, event: e.EntityMoved) -> None:
     """The journey is contiguous: it departs from where it is, and is in one place at a time."""
     places = [p for p in (event.node, event.edge, event.section) if p is not None]
     record.expect(len(places) <= 1, "entity", f"the entity is in {places} at once")
+    if event.by is not None:
+        cause = record.doing.cause
+        wanted = (event.node, event.section, event.by, event.reason)
+        told = isinstance(cause, c.MoveEntity) and (cause.node, cause.section, cause.by, cause.reason) == wanted
+        fits = told and record.status not in OVER
+        record.expect(fits, "entity", f"{event.by} moves the entity of a run that is {record.status} by {cause}")
     before = record.entity
     if event.event == "departed":
         edge = record.chart.transitions.get(event.edge or "")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.simulator.audit import reopening
+from tests.simulator.audit import budgets, changing, reopening
 from tests.simulator.audit.folding_runs import RUNS
 from tests.simulator.audit.lifecycle import move
 from tests.simulator.audit.record import Arrival, Group, JoinRecord, Record, Visit
@@ -27,6 +27,7 @@ def _see(record: Record, frames: Any) -> None:
 
 
 def _dispatched(record: Record, event: e.TokenDispatched) -> None:
+    _count(record, event)
     visit = move(record, event)
     if visit is None:
         return
@@ -43,9 +44,16 @@ def _dispatched(record: Record, event: e.TokenDispatched) -> None:
         del record.timers[lease]
 
 
+def _count(record: Record, event: e.TokenDispatched | e.TokenStarted) -> None:
+    visit = record.visits.get(event.token)
+    if visit is not None:
+        budgets.count(record, visit, event)
+
+
 def _started(record: Record, event: e.TokenStarted) -> None:
     before = visit.state if (visit := record.visits.get(event.token)) is not None else None
     first = before == "pending"
+    _count(record, event)
     visit = move(record, event)
     if visit is None:
         return
@@ -239,6 +247,11 @@ FOLD: dict[type[e.Event], Callable[[Record, Any], None]] = {
     e.TokenTimedOut: _ended,
     e.TokenCancelled: _ended,
     e.TokenRetryScheduled: _retry_scheduled,
+    e.TokenSkipped: changing.skip,
+    e.TokenJumped: changing.jump,
+    e.TokenInputSet: changing.set_input,
+    e.TokenProgress: budgets.progress,
+    e.ResultIgnored: budgets.progress,
     e.GroupOpened: _group_opened,
     e.GroupGrew: _grew,
     e.GroupClosed: _closed,

@@ -4,6 +4,7 @@ created → pending → dispatched → executing → completed | failed | timed_
 executing → waiting{reason};  waiting{siblings} → completed | timed_out;  waiting{retry, mutex} → pending
 other waits resume through executing;  any non-terminal → cancelled;  failed → pending by an operator only
 failed | timed_out | cancelled → pending | waiting where an operator's retry brings it back (6.2): see `reopening`
+any non-terminal, failed, timed_out → executing where an operator skips it, then completed (6.4): see `changing`
 """
 
 from __future__ import annotations
@@ -24,15 +25,18 @@ _VISIT: dict[str, dict[str, frozenset[str]]] = {
     "token.retry_scheduled": {
         "waiting": frozenset({"dispatched", "executing", "waiting", "failed", "timed_out", "cancelled"})
     },
+    "token.skipped": {"executing": LIVE | {"failed", "timed_out"}},
+    "token.jumped": {"pending": frozenset({"failed", "timed_out"})},
 }
 
 RUN: dict[str, tuple[str, frozenset[str]]] = {
-    "run.started": ("running", frozenset({"created"})),
+    "run.queued": ("queued", frozenset({"created", "queued"})),
+    "run.started": ("running", frozenset({"created", "queued"})),
     "run.paused": ("paused", frozenset({"running"})),
     "run.resumed": ("running", frozenset({"paused", "failed"})),
     "run.completed": ("completed", frozenset({"running"})),
     "run.failed": ("failed", frozenset({"running", "paused"})),
-    "run.cancelled": ("cancelled", frozenset({"running", "paused"})),
+    "run.cancelled": ("cancelled", frozenset({"queued", "running", "paused"})),
     "run.timed_out": ("timed_out", frozenset({"running"})),
     "run.compensating": (
         "compensating",
@@ -81,9 +85,10 @@ def move_run(record: Record, event: e.Event) -> None:
 
 
 def check_paused(record: Record, event: e.Event) -> None:
-    """Nothing moves while the run is paused."""
-    if record.status == "paused" and event.type in NOT_WHILE_PAUSED and not _is_excused(record, event):
-        record.complain("paused", f"{event.type} while the run is paused")
+    """Nothing moves while the run is paused, nor while a fork waits for its start."""
+    stands = record.status == "paused" or record.stands is not None
+    if stands and event.type in NOT_WHILE_PAUSED and not _is_excused(record, event):
+        record.complain("paused", f"{event.type} while the run is {record.status}")
 
 
 def _is_excused(record: Record, event: e.Event) -> bool:
@@ -94,5 +99,7 @@ def _is_excused(record: Record, event: e.Event) -> bool:
         return visit.recovery > 0 or visit.state == "executing"
     if isinstance(event, e.TokenDispatched):
         return event.recovery > 0
+    if isinstance(record.doing.cause, c.SkipToken | c.JumpToken):
+        return isinstance(event, e.JoinFired | e.JoinFailed | e.TokenCreated)
     ordered = isinstance(record.doing.cause, c.CancelGroup)
     return ordered and isinstance(event, e.JoinFired | e.JoinFailed | e.TokenCreated)

@@ -18,23 +18,40 @@ def settled(record: Record, effects: Sequence[x.Effect]) -> None:
     _check_dispatches(record, effects)
     events = record.doing.events
     opened = [g.token for g in events if isinstance(g, e.GateOpened)]
-    opened += [RUN_GATE for p in events if isinstance(p, e.RunPaused) and p.by == "timeout"]
+    opened += [RUN_GATE for p in events if isinstance(p, e.RunPaused) and _asks(record, p)]
+    if record.is_fork and record.overdue and record.stands is None:  # it is opened again when the fork begins
+        opened += [RUN_GATE] if any(isinstance(event, e.RunForked | e.RunStarted) for event in events) else []
     _same(record, "gates", opened, _of(effects, x.OpenGate, "token"))
     moved = [g for g in events if isinstance(g, e.GateClaimed | e.GateReleased | e.GateDelegated)]
-    _same(record, "gates", [(g.token, holder_after(g)) for g in moved], _noted(effects))
+    noted = _noted(effects)
+    _same(record, "gates", [(g.token, holder_after(g)) for g in moved], noted if moved else [])
+    reminded = [g.token for g in events if isinstance(g, e.GateReminded)]
+    _same(record, "gates", reminded, _of(effects, x.RemindGate, "token"))
+    escalated = [g.token for g in events if isinstance(g, e.GateEscalated)]
+    _same(record, "gates", escalated, _of(effects, x.EscalateGate, "token"))
     _same(
         record,
         "children",
         [c.run for c in events if isinstance(c, e.ChildStarted)],
         _of(effects, x.StartChild, "child"),
     )
+    moves = [(move.seq, move.event) for move in events if isinstance(move, e.EntityMoved)]
+    asked = [(effect.seq, effect.event) for effect in effects if isinstance(effect, x.NoteMove)]
+    _same(record, "entity", moves, asked)
     _check_timers(record)
     _check_children(record, effects)
     _check_parent(record, effects)
 
 
+def _asks(record: Record, paused: e.RunPaused) -> bool:
+    """Whether a gate of the run itself is open: it is out of time, or has spent its budget."""
+    budget = record.chart.workflow.budget
+    gate = budget is not None and budget.on_exceeded == "gate"
+    return paused.by == "timeout" or (paused.by == "budget" and gate)
+
+
 def _noted(effects: Sequence[x.Effect]) -> list[object]:
-    return [(effect.token, effect.by) for effect in effects if isinstance(effect, x.NoteClaim)]
+    return [(effect.token, effect.by) for effect in effects if isinstance(effect, x.NoteGate)]
 
 
 def _of(effects: Sequence[x.Effect], kind: type[x.Effect], name: str) -> list[object]:
@@ -55,7 +72,7 @@ def _check_dispatches(record: Record, effects: Sequence[x.Effect]) -> None:
 def _check_timers(record: Record) -> None:
     """The store keeps exactly the timers that history says are set, with the same due times."""
     wanted = {identity: timer.due for identity, timer in record.timers.items()}
-    if record.status in OVER:
+    if record.status in OVER or record.stands is not None:  # the clocks of a fork are set when it starts
         wanted = {}
     kept = record.store_timers
     record.expect(kept == wanted, "timers", f"the store keeps {kept}, history says {wanted}")
@@ -70,9 +87,8 @@ def _check_children(record: Record, effects: Sequence[x.Effect]) -> None:
 
 def _check_parent(record: Record, effects: Sequence[x.Effect]) -> None:
     """A run that has come to its end tells its parent."""
-    parent = record.started.parent if record.started is not None else None
     ended = record.status in OVER and any(event in record.ends for event in record.doing.events)
     told = [effect for effect in effects if isinstance(effect, x.NotifyParent)]
-    if ended and parent is not None:
-        fits = [t for t in told if (t.parent, t.token, t.status) == (parent.run, parent.token, record.status)]
+    for parent, token, alias in record.callers if ended else ():
+        fits = [t for t in told if (t.parent, t.token, t.status) == (parent, token, record.status) and t.child == alias]
         record.expect(len(fits) == 1, "children", f"the run is {record.status} and tells its parent {told}")

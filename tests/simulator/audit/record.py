@@ -6,10 +6,11 @@ what has ended; the auditor does not). `rules` look at it before each event is t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.simulator.audit.budgets import Purse
 from tests.simulator.audit.chart import Chart, Site
 from treadle.model import effects as x
 from treadle.model import events as e
@@ -47,6 +48,10 @@ class Visit:
     gate: str | None = None
     holder: str | None = None
     """Who has claimed its gate."""
+    quorum: tuple[int, int] | None = None
+    """Of a gate for several people: how many answer, and how many equal answers are enough."""
+    said: dict[str, Any] = field(default_factory=dict)
+    """The answers of these people, by name, in order."""
     child: str | None = None
     waiting_since: int = 0
     begun: bool = False
@@ -54,6 +59,11 @@ class Visit:
     """Its work has succeeded and what follows from it was started."""
     deferred: Any = None
     """A result that came while the run was paused: (output, error)."""
+    deferred_attempt: int = 0
+    skipped: tuple[Any] | None = None
+    """The output that an operator has completed it with."""
+    given: tuple[Any] | None = None
+    """The input that an operator has set for its next attempts."""
     failure: int = 0
     """The failure it has died of, if that can be taken back."""
     because: int = 0
@@ -157,6 +167,10 @@ class Doing:
     events: list[e.Event] = field(default_factory=list)
     taken: set[int] = field(default_factory=set)
     """Failures that an operator's retry takes back."""
+    jumps: list[tuple[str, Frames]] = field(default_factory=list)
+    """Visits that an operator's jump has promised: (node, frames)."""
+    jumped: int = 0
+    """The visit that jumps."""
     back: list[tuple[int, int]] = field(default_factory=list)
     """What has come back: (visit or 0, the failure it had gone down with)."""
 
@@ -164,12 +178,32 @@ class Doing:
 class Record:
     """See the module's docstring."""
 
-    def __init__(self, run: RunId, chart: Chart) -> None:
+    def __init__(self, run: RunId, chart: Chart, charts: Callable[[int], Chart] | None = None) -> None:
         self.run = run
         self.chart = chart
+        self.chart_of = charts or (lambda _version: chart)
+        """The charts of all versions."""
+        self.version = 1
+        self.is_fork = False
+        self.stands: str | None = None
+        """Of a fork that waits for its start: the status it has at its point."""
+        self.queued_at = 0
+        self.overdue = False
+        """It is paused because its time is up."""
+        self.asked: Any = None
+        """The input that its first start was asked for with."""
+        self.began = 0
+        """The sequence number behind which its start nodes are visited."""
+        self.budget = Purse()
+        self.own_children: set[str] = set()
+        """Children that it has started itself."""
+        self.undo_calls: set[int] = set()
+        """Compensation records of child runs."""
         self.status = "created"
         self.seq = 0
-        self.started: e.RunStarted | None = None
+        self.started: e.Beginning | None = None
+        self.callers: list[tuple[str, int, str | None]] = []
+        """Who waits for it: run, visit, and under which name it was called (an item of a batch has its own)."""
         self.visits: dict[int, Visit] = {}
         self.arrivals: dict[int, Arrival] = {}
         self.groups: dict[int, Group] = {}
@@ -185,6 +219,8 @@ class Record:
         self.children: dict[str, e.ChildEnded | None] = {}
         self.scopes: dict[Frame | None, dict[Path, Any]] = {None: {}}
         self.entity: e.EntityMoved | None = None
+        self.written: set[str] = set()
+        """Names of artifacts that the run itself wrote last."""
         self.ends: list[e.Event] = []
         self.forward_visits = 0
         self.failures: dict[int, Frame | None] = {}

@@ -72,7 +72,7 @@ def come_back(record: Record, visit: Visit, *, held: bool) -> None:
     for group, branch in visit.frames:
         record.groups[group].revived.add(branch)
     if held:
-        visit.held = True
+        visit.held = visit.routed = True
         for arrival in visit.brought:
             hold(record, arrival)
     visit.because, visit.brought = 0, []

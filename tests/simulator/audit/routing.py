@@ -23,7 +23,11 @@ def on_created(record: Record, event: e.TokenCreated) -> None:
         limit = record.transition(name).loop_max_iterations or 0
         record.expect(count <= limit, "loop", f"{name} is taken for the {count}th time, limit {limit}")
     if event.via is None:
-        started = record.seq <= 3 + len(record.chart.workflow.start) and event.node in record.chart.workflow.start
+        if (event.node, event.frames) in record.doing.jumps:
+            record.doing.jumps.remove((event.node, event.frames))
+            return
+        early = record.seq <= record.began + 2 + len(record.chart.workflow.start)
+        started = early and event.node in record.chart.workflow.start
         record.expect(started, "conservation", f"visit {event.token} of {event.node} comes from nowhere")
         return
     promise = (event.node, event.frames)
@@ -94,11 +98,12 @@ def on_opened(record: Record, event: e.GroupOpened) -> None:
 
 def settled(record: Record) -> None:
     """After a commit: promises kept, limits held, tiers obeyed, lazy groups lazy."""
+    if record.status in ("running", "paused"):
+        for token in record.doing.ended:
+            _check_tier(record, record.visits[token])
     if record.status == "running":
         for target, frames in record.doing.owed:
             record.complain("conservation", f"a join promised a visit of {target} in {frames}; there is none")
-        for token in record.doing.ended:
-            _check_tier(record, record.visits[token])
         _check_lazy(record)
     limit = record.chart.workflow.limits.max_tokens_per_run
     record.expect(record.forward_visits <= limit, "limits", f"{record.forward_visits} visits exceed {limit}")

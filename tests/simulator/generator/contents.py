@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.simulator.draw import Draw
 from tests.simulator.generator.sketch import Fields, Sketch
 from treadle.model.definition import Action, Concurrency, Step, Task
 
@@ -90,7 +91,22 @@ def human(s: Sketch) -> Fields:
         config["on_expiry"] = s.draw.pick(("fail", {"default": {"v": -1, "n": 0}}))
     if s.draw.chance(0.2):
         config["remind_ms"] = s.draw.between(10, 200)
+    _asked(Draw(s.plan.seed, f"people of {s.name} {len(s.nodes)}"), config)
     return {"task": task("human", **config)}
+
+
+def _asked(draw: Draw, config: Fields) -> None:
+    """The people a gate asks, and when; from a stream of its own, so that the graph stays as it was."""
+    if "remind_ms" in config and draw.chance(0.5):
+        config["remind_ms"] = [20, 90]
+    if draw.chance(0.25):
+        quorum = draw.pick(({"of": 3, "accept": 2}, {"of": 2, "accept": 2}, {"of": 2, "accept": 1}))
+        config["assign"] = {"users": ["ann", "bob", "eve"], "quorum": quorum}
+        config["on_quorum_failed"] = draw.pick(("fail", "first"))
+    elif draw.chance(0.3):
+        config["assign"] = draw.pick(("ann", ["ann", "bob"], {"groups": ["staff"]}))
+    if draw.chance(0.2):
+        config["escalate"] = {"after_ms": draw.between(20, 300), "to": "eve"}
 
 
 def wait(s: Sketch) -> Fields:

@@ -7,6 +7,7 @@ from typing import Any
 from tests.simulator.draw import Draw
 from tests.simulator.generator.blocks import block
 from tests.simulator.generator.contents import task, work
+from tests.simulator.generator.flow import flow
 from tests.simulator.generator.sketch import Sketch, Span
 from tests.simulator.generator.trimmings import trim
 from tests.simulator.plan import Plan
@@ -75,4 +76,4 @@ def _settings(s: Sketch) -> dict[str, Any]:
             sync is not None and sync.merge is not None for sync in (e.get("synchronization") for e in s.edges)
         )
         fields["output"] = {"v": "$.state.v", "merged": "$.state.merged"} if merges else {"v": "$.state.v"}
-    return fields
+    return {**fields, **flow(s.plan, s.name, calls_itself=s.name in s.callees)}

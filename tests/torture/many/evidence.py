@@ -34,7 +34,7 @@ async def gather(place: Path, database: str, ahead: int) -> ManyEvidence:
             deaths={},
             runs=runs,
             histories={run: await store.history(row.run) for run, row in runs.items()},
-            left=await _left(store),
+            left=await left_over(store),
             damage=await damage_of(store),
             faults=journal.read(place / FAULTS),
             replays=len(journal.read(place / REPLAYS)),
@@ -42,7 +42,8 @@ async def gather(place: Path, database: str, ahead: int) -> ManyEvidence:
         )
 
 
-async def _left(store: Store) -> dict[str, int]:
+async def left_over(store: Store) -> dict[str, int]:
+    """Rows that should be gone when every run has ended."""
     shards = range(store.shards)
     return {
         "the outbox": len(await store.outbox(shards)),

@@ -8,13 +8,16 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable
+from typing import Any
 
 from treadle.kernel import on_answer
+from treadle.kernel.book import StartBook
 from treadle.kernel.deciding import Deciding
+from treadle.kernel.start_place import StartPlace
 from treadle.kernel.state import Token
 from treadle.model.ids import TokenId
 from treadle.runtime import engine
-from treadle.runtime.base.clock import SystemClock
+from treadle.runtime.surroundings.clock import SystemClock
 from treadle.store.port import Batch, Fence, OutboxRow
 from treadle.store.postgres import PostgresStore
 
@@ -37,9 +40,8 @@ def lost() -> None:
 def stale() -> None:
     """Whoever answers is believed: neither claim nor lease is looked at."""
 
-    def answering(d: Deciding, token: TokenId, attempt: int, worker: str | None) -> Token | None:
-        del worker
-        return on_answer._executing(d, token, attempt)
+    def answering(d: Deciding, token: TokenId, attempt: int, worker: str | None, spent: Any) -> Token | None:
+        return on_answer._executing(d, token, attempt, worker, spent)
 
     on_answer._answering = answering  # type: ignore[assignment]
 
@@ -54,7 +56,37 @@ def clock() -> None:
     engine.SharedClock = Own  # type: ignore[attr-defined, assignment]
 
 
-PLANTS: dict[str, Callable[[], None]] = {"lost": lost, "stale": stale, "clock": clock}
+def crowd() -> None:
+    """One in fifty questions whether another run may be live is answered with yes, whatever the limit is."""
+    really = StartBook.has_room
+    choose = random.Random(1)
+
+    def has_room(book: StartBook, place: StartPlace) -> bool:
+        return really(book, place) or choose.random() < 0.02
+
+    StartBook.has_room = has_room  # type: ignore[assignment, method-assign]
+
+
+def forgetful() -> None:
+    """An engine that takes a shard over does not count the runs that are live there."""
+    really = StartBook.hold
+
+    def hold(book: StartBook, place: StartPlace) -> None:
+        if place.rows:  # it comes from the store
+            place.rows = ()
+        else:
+            really(book, place)
+
+    StartBook.hold = hold  # type: ignore[assignment, method-assign]
+
+
+PLANTS: dict[str, Callable[[], None]] = {
+    "lost": lost,
+    "stale": stale,
+    "clock": clock,
+    "crowd": crowd,
+    "forgetful": forgetful,
+}
 
 
 def install() -> None:

@@ -43,7 +43,7 @@ EVERY_MS = 1_000
 T = TypeVar("T")
 
 
-def _asked_to_stop(number: signal.Signals = signal.SIGTERM) -> asyncio.Event:
+def asked_to_stop(number: signal.Signals = signal.SIGTERM) -> asyncio.Event:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(number, stop.set)
     return stop
@@ -56,7 +56,7 @@ def _explain() -> None:
     sys.stderr.flush()
 
 
-async def _surely(question: Callable[[], Awaitable[T]], stop: asyncio.Event) -> T:
+async def surely(question: Callable[[], Awaitable[T]], stop: asyncio.Event) -> T:
     while True:
         try:
             return await question()
@@ -68,16 +68,16 @@ async def _surely(question: Callable[[], Awaitable[T]], stop: asyncio.Event) -> 
 
 async def engine(place: Path, database: str, name: str, seed: int) -> int:
     """Coordinates, executes what has no queue, and asks for runs itself, until SIGUSR1."""
-    stop, enough = _asked_to_stop(), _asked_to_stop(signal.SIGUSR1)
+    stop, enough = asked_to_stop(), asked_to_stop(signal.SIGUSR1)
     tasks.begin(place / WORK, name)
     install(Journal(place / REPLAYS), seed)
-    _tell_of_losses(Journal(place / FAULTS), name)
+    tell_of_losses(Journal(place / FAULTS), name)
     plants.install()
     settings = EngineSettings(lease_ms=LEASE_MS, queues={})
     opened = Engine(database, name=name, settings=settings)
-    await _surely(opened.__aenter__, stop)
+    await surely(opened.__aenter__, stop)
     try:
-        await _surely(lambda: _deployed(opened), stop)
+        await surely(lambda: _deployed(opened), stop)
         tell(event="ready", engine=name)
         journal = Journal(place / CLIENT)
         asking = asyncio.create_task(_ask_until(enough, opened, journal, seed))
@@ -89,7 +89,7 @@ async def engine(place: Path, database: str, name: str, seed: int) -> int:
     return 0
 
 
-def _tell_of_losses(journal: Journal, name: str) -> None:
+def tell_of_losses(journal: Journal, name: str) -> None:
     """An engine that gives up its shards has a reason that the torturer may not know: on a machine that is too busy for
     it, a heartbeat comes too late. It is written down as if somebody had done it, and counted."""
     really = Core.lose
@@ -118,11 +118,11 @@ async def _deployed(opened: Client) -> None:
 
 async def worker(place: Path, database: str, name: str, _seed: int) -> int:
     """Executes what is in the queue, and decides nothing."""
-    stop = _asked_to_stop()
+    stop = asked_to_stop()
     tasks.begin(place / WORK, name)
     settings = EngineSettings(lease_ms=LEASE_MS, claim_ms=CLAIM_MS)
     opened = Worker(database, queues={QUEUE: PLACES}, settings=settings, name=name)
-    await _surely(opened.__aenter__, stop)
+    await surely(opened.__aenter__, stop)
     tell(event="ready", engine=name)
     await stop.wait()
     await opened.close()
@@ -132,11 +132,11 @@ async def worker(place: Path, database: str, name: str, _seed: int) -> int:
 async def client(place: Path, database: str, name: str, seed: int) -> int:
     """Only asks. After SIGTERM it finishes what it has begun, so that all it was promised is written down."""
     del name
-    stop = _asked_to_stop()
+    stop = asked_to_stop()
     install(Journal(place / REPLAYS), seed)
     journal = Journal(place / CLIENT)
     opened = connect(database, create=True)  # it may be there before any engine
-    face = await _surely(opened.__aenter__, stop)
+    face = await surely(opened.__aenter__, stop)
     tell(event="ready")
     async with asyncio.TaskGroup() as actors:
         actors.create_task(schedules.keep(face, journal, EVERY_MS, stop))

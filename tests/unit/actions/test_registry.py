@@ -10,7 +10,7 @@ from treadle.actions.registry import Registry, UnknownKind
 
 SPEC_1_3 = ["python", "http", "shell", "llm", "mcp", "template", "set", "assert", "mock"]
 SPEC_1_3 += ["artifact_write", "artifact_read", "emit", "send", "cancel_group", "add_siblings", "close_group"]
-SPEC_1_3 += ["human", "wait", "signal", "workflow_call", "webhook"]
+SPEC_1_3 += ["human", "wait", "signal", "workflow_call", "webhook", "work"]
 
 
 def test_the_registry_knows_exactly_the_kinds_of_the_specification() -> None:

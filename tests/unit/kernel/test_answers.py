@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.driving import TASK, Driven, graph_of
 from treadle.model import commands as c
@@ -43,6 +44,18 @@ def test_a_different_callback_to_an_answered_attempt_is_a_duplicate() -> None:
     driven.do(c.ReceiveCallback(TokenId(1), 1, {"v": 1}))
     other = driven.do(c.ReceiveCallback(TokenId(1), 1, {"v": 2}))
     assert refused(other) == "DUPLICATE" and types(other) == ["callback.refused"]
+
+
+@pytest.mark.parametrize("unusable", [None, "no JSON"])
+def test_a_callback_that_cannot_be_used_is_refused_before_anything_else_and_recorded(unusable: str | None) -> None:
+    deep: Json = None
+    for _ in range(110):
+        deep = [deep]
+    driven = run_of(HOOK)
+    for _ in range(2):  # before and after the attempt was answered
+        wrong = driven.do(c.ReceiveCallback(TokenId(1), 1, deep if unusable is None else None, unusable=unusable))
+        assert refused(wrong) == "BAD_REQUEST" and types(wrong) == ["callback.refused"]
+        driven.do(c.ReceiveCallback(TokenId(1), 1, {"v": 1}))
 
 
 def test_a_callback_to_a_superseded_attempt_is_late() -> None:
@@ -90,6 +103,8 @@ STRANGERS = [
 @pytest.mark.parametrize("command", STRANGERS)
 def test_a_visit_that_never_was_is_not_found(command: c.Command) -> None:
     assert refused(run_of(TASK).do(command)) == "NOT_FOUND"
+    before_the_first = replace(command, token=TokenId(0))
+    assert refused(run_of(TASK).do(before_the_first)) == "NOT_FOUND"
 
 
 @pytest.mark.parametrize("command", [c.CancelRun(), c.PauseRun(), c.FireTimer(TimerId(1)), c.SendSignal("s")])
@@ -100,11 +115,18 @@ def test_a_run_that_never_began_is_not_found(command: c.Command) -> None:
 def test_a_gate_takes_the_same_answer_twice_and_refuses_another() -> None:
     driven = run_of(GATE)
     driven.do(c.CompleteGate(TokenId(1), {"ok": True}, "ann"))
-    same, other = (
+    same = driven.do(c.CompleteGate(TokenId(1), {"ok": True}, "ann"))
+    others = [
         driven.do(c.CompleteGate(TokenId(1), {"ok": True}, "bob")),
-        driven.do(c.CompleteGate(1, {"ok": False})),  # type: ignore[arg-type]
-    )
-    assert (same.events, refused(same), refused(other)) == ([], None, "INVALID_STATE")
+        driven.do(c.CompleteGate(TokenId(1), {"ok": False}, "ann")),
+        driven.do(c.CompleteGate(TokenId(1), {"ok": False})),
+    ]
+    assert (same.events, refused(same)) == ([], None)
+    for other in others:
+        assert (other.events, refused(other)) == ([], "INVALID_STATE")
+        assert other.rejection is not None
+        assert "answered by ann at " in other.rejection.message
+        assert '{"ok":true}' in other.rejection.message
 
 
 def test_an_answer_against_the_form_leaves_the_gate_open() -> None:
@@ -152,8 +174,8 @@ def test_an_expired_lease_offers_the_same_attempt_again() -> None:
     driven.fire("lease")
     token = driven.token("a")
     assert (token.state, token.attempt, token.recoveries, token.attempts) == ("dispatched", 1, 1, 1)
-    late = driven.do(c.FinishAttempt(TokenId(1), 1, {}, worker="w1"))
-    assert (late.events, refused(late)) == ([], "LEASE_CONFLICT")
+    never = driven.do(c.FinishAttempt(TokenId(1), 1, {}, worker="w9"))
+    assert (never.events, refused(never)) == ([], "LEASE_CONFLICT")
 
 
 def test_an_expired_lease_is_over_before_its_timer_is_delivered() -> None:

@@ -31,7 +31,7 @@ def out_of_time() -> Driven:
 
 
 def gates_of(effects: list[x.Effect]) -> list[x.Effect]:
-    return [effect for effect in effects if isinstance(effect, x.OpenGate | x.CloseGate | x.NoteClaim)]
+    return [effect for effect in effects if isinstance(effect, x.OpenGate | x.CloseGate | x.NoteGate)]
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,7 @@ def test_who_was_passed_over_by_force_is_recorded_and_only_then(command: c.Comma
     refused = driven.do(replace(command, force=False))
     assert refused.rejection is not None
     assert "claimed by 'ann'" in refused.rejection.message
+    assert "anybody else answers, releases or passes it on by force" in refused.rejection.message
     (forced,) = (one for one in driven.do(command).events if isinstance(one, event))
     assert (forced.by, forced.instead_of) == ("bob", "ann")  # type: ignore[attr-defined]
     free = asking()
@@ -59,7 +60,7 @@ def test_lists_are_told_who_has_a_gate() -> None:
     driven = asking()
     commands = (c.ClaimGate(ONE, "ann"), c.DelegateGate(ONE, "bob", "ann"), c.ReleaseGate(ONE, "bob"))
     noted = [effect for command in commands for effect in gates_of(driven.do(command).effects)]
-    assert noted == [x.NoteClaim(ONE, "ann"), x.NoteClaim(ONE, "bob"), x.NoteClaim(ONE)]
+    assert noted == [x.NoteGate(ONE, "ann"), x.NoteGate(ONE, "bob"), x.NoteGate(ONE)]
 
 
 def test_who_is_told_or_reminded_of_a_gate_learns_what_is_asked_of_whom_until_when() -> None:
@@ -69,6 +70,8 @@ def test_who_is_told_or_reminded_of_a_gate_learns_what_is_asked_of_whom_until_wh
     assert opened["gate"] == {
         "node_id": "a",
         **ASKED,
+        "description": None,
+        "escalated": None,
         "opened": driven.now,
         "due": driven.now + 900,
         "claimed_by": None,

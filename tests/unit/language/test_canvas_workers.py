@@ -25,6 +25,14 @@ def action_of(data: dict[str, Any], kind: str = "Worker", **known: Any) -> d.Act
             d.Action("webhook", {"url": "https://x.example/w", "secret": "hook", "config": {"model": "m1"}}),
         ),
         (
+            {"webhookUrl": "https://x.example/w", "payload": "stitch", "size": 1},
+            d.Action("webhook", {"url": "https://x.example/w", "payload": "stitch", "config": {"size": 1}}),
+        ),
+        (
+            {"webhookUrl": "https://x.example/w", "payload": {"a": 1}},
+            d.Action("webhook", {"url": "https://x.example/w", "config": {"payload": {"a": 1}}}),
+        ),
+        (
             {"workerType": "claude", "webhookUrl": "https://x.example"},
             d.Action("webhook", {"url": "https://x.example", "config": {"workerType": "claude"}}),
         ),

@@ -20,8 +20,20 @@ def test_a_mistake_has_its_code_and_its_place(row: dict[str, Any]) -> None:
     assert found.workflow is None or row["code"] in WARNINGS | ADVICE
 
 
+def test_a_webhook_is_warned_about_where_its_worker_could_not_call_back() -> None:
+    definition = flow({"a": {"action": {"kind": "webhook", "url": "https://worker.example/jobs"}}})
+    assert codes(definition) == []
+    assert [(one.code, one.severity) for one in loaded(definition, callbacks=False).problems] == [
+        ("NO_PUBLIC_URL", "warning")
+    ]
+
+
 def test_every_code_of_the_specification_is_covered() -> None:
-    assert (ERRORS | WARNINGS | ADVICE) - {row["code"] for row in MISTAKES} == {"UNKNOWN_FUNCTION", "SIGNATURE"}
+    assert (ERRORS | WARNINGS | ADVICE) - {row["code"] for row in MISTAKES} == {
+        "UNKNOWN_FUNCTION",
+        "SIGNATURE",
+        "NO_PUBLIC_URL",
+    }
 
 
 @pytest.mark.parametrize(

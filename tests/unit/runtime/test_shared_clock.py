@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from treadle.runtime.base import clock as clocks
-from treadle.runtime.base.clock import SharedClock
+from treadle.runtime.surroundings import clock as clocks
+from treadle.runtime.surroundings.clock import SharedClock
 
 
 class Times:

@@ -56,4 +56,4 @@ def observed(projection: Projection, now: int = 0, **fields: Any) -> Observed:
     awaiting = fields.pop("awaiting", None)
     dispatches = fields.pop("dispatches", 0)
     run = ObservedRun("panel", REFS, projection, lambda: context, lambda _v: dispatches, lambda _v: awaiting)
-    return Observed(run, {"panel": [run]}, now)
+    return Observed(run, {"panel": [run]}, now, list)

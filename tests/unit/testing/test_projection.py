@@ -7,8 +7,7 @@ from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.ids import RecordId, TokenId
 from treadle.model.states import Mode, Waiting
-from treadle.testing.world.address import Address
-from treadle.testing.world.projection import path_order
+from treadle.testing.world.address import Address, path_order
 
 ONE = TokenId(1)
 ERROR = Error("TASK_FAILED", "no", attempts=2, retryable=True)

@@ -57,7 +57,8 @@ class LlmKind:
         begin()
         # Only the profile's secret: a reference that an author writes into a prompt stays text.
         key = {} if question.profile.api_key is None else {"api_key": {"secret": question.profile.api_key}}
-        return await with_secrets(replace(call, config=key), self._secrets, partial(self._answer, question))
+        work = partial(self._answer, question)
+        return await with_secrets(replace(call, config=key), self._secrets, work, host=question.profile.host)
 
     async def close(self) -> None:
         """Closes the connections of this event loop."""

@@ -7,6 +7,7 @@ know any provider's client.
 from __future__ import annotations
 
 from typing import Literal
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -16,6 +17,9 @@ from treadle.actions.nearest import nearest
 TIMEOUT_MS = 600_000
 """Time without a byte from the provider. Reasoning models think for minutes before the first one; both SDKs wait as
 long."""
+
+
+_PUBLIC = {"openai": "api.openai.com", "anthropic": "api.anthropic.com"}
 
 
 class Price(Struct, frozen=True, forbid_unknown_fields=True):
@@ -55,6 +59,11 @@ class Profile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             raise ValueError(
                 f"profile {self.name!r} needs an api_key (the name of a secret) or the base_url of a server"
             )
+
+    @property
+    def host(self) -> str | None:
+        """The host that its key is sent to."""
+        return urlsplit(self.base_url).hostname if self.base_url is not None else _PUBLIC[self.provider]
 
     def model_for(self, wanted: str | None) -> str:
         """The model to use; raises `TaskFailure` where the operator does not allow it."""

@@ -11,11 +11,13 @@ from typing import Any
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import replace
 
 from treadle.actions.llm.cost import cost_of
 from treadle.actions.llm.question import Question
 from treadle.actions.protocol import Done, Failed, failed
 from treadle.expression.words import clip
+from treadle.model.spending import report_in
 
 Json = Any
 RAW_MAX = 4_000
@@ -38,8 +40,12 @@ class Exchange(Struct, frozen=True, kw_only=True):
 
 
 def verdict(question: Question, exchange: Exchange) -> Done | Failed:
-    """The reply of the action."""
+    """The reply of the action. It spends what its output says, also if the answer cannot be used."""
     output = _output(question, exchange)
+    return replace(_judged(question, exchange, output), spent=report_in(output))
+
+
+def _judged(question: Question, exchange: Exchange, output: dict[str, Json]) -> Done | Failed:
     if exchange.finish != "stop":
         return _unfinished(question, exchange, output)
     if question.mode == "text":

@@ -12,6 +12,7 @@ import importlib
 from functools import partial
 from types import ModuleType
 from typing import Any
+from urllib.parse import urlsplit
 
 from msgspec.structs import replace
 
@@ -44,7 +45,8 @@ class McpKind:
         written = call.config.get("arguments")
         secrets = {"env": server.env, "headers": server.headers, "arguments": written}
         work = partial(self._call, server, tool, call)
-        return with_secrets(replace(call, config=secrets), self._secrets, work)
+        host = urlsplit(server.url).hostname if server.url is not None else None
+        return with_secrets(replace(call, config=secrets), self._secrets, work, host=host)
 
     async def close(self) -> None:
         """Ends all sessions of this event loop, and the programs behind them."""

@@ -33,16 +33,17 @@ def deploy(
 
 async def _deploy(config: Configuration, paths: list[Path], check: bool, modules: tuple[str, ...]) -> int:
     from treadle.cli.frame.inputs import definition_paths, read_definitions, shared
-    from treadle.cli.frame.opening import importable, open_wait_s
+    from treadle.cli.frame.opening import connected, importable, open_wait_s
     from treadle.cli.screen.output import Out, builtins, say
-    from treadle.runtime.connecting import connect
 
     files = definition_paths(paths, config.library)
     importable(config, *files, modules=modules)
-    known, allow = shared(config), config.allow if check else None
+    # The functions of a service are where its engines are: it looks for them itself.
+    known, allow = shared(config), config.allow if check and not config["server"] else None
+    known["callbacks"] = config["webhooks.public_url"] is not None
     definitions = [definition for file in files for definition in read_definitions(file, known, allow=allow)]
     out = Out(config["output"])
-    async with connect(config.store, create=True, wait_s=open_wait_s(config)) as client:
+    async with connected(config, create=True, wait_s=open_wait_s(config)) as client:
         before = {one.workflow: one.version for one in await client.workflows()}
         rows = []
         for definition in definitions:

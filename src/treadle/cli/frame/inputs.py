@@ -123,3 +123,14 @@ def split_pair(text: str, option: str) -> tuple[str, str]:
     if not equals or not left:
         raise VerbFailed(USAGE, f"{option} {text}: expected NAME=VALUE")
     return left, right
+
+
+_UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def duration_ms(text: str, option: str) -> int:
+    """`90d` → milliseconds. Raises VerbFailed."""
+    unit = _UNITS.get(text[-1:])
+    if unit is None or not text[:-1].isdigit() or int(text[:-1]) == 0:
+        raise VerbFailed(USAGE, f"{option} {text}: write a number and s, m, h or d, as 90d")
+    return int(text[:-1]) * unit

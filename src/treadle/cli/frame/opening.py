@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
@@ -22,6 +23,7 @@ from treadle.project.settings import Configuration
 
 if TYPE_CHECKING:
     from treadle.runtime.client import Client
+    from treadle.runtime.connecting import connect
     from treadle.runtime.engine import Engine, EngineSettings
     from treadle.runtime.standby import StandBy
 
@@ -39,37 +41,57 @@ class Reached(NamedTuple):
     """The other process that coordinated the store when it was opened; None if this process does."""
     standby: StandBy | None = None
     """Takes over in this process when the owner is gone."""
+    served: bool = False
+    """The owner is a service: this process never takes over."""
 
     @property
     def executes(self) -> bool:
         """Whether this process coordinates the store now."""
-        return self.standby is None or self.standby.engine is not None
+        return not self.served and (self.standby is None or self.standby.engine is not None)
 
 
 def drive(verb: Coroutine[Any, Any, int]) -> int:
-    """Runs an asynchronous verb to its end. SIGTERM ends it as cleanly as Ctrl-C does."""
+    """Runs an asynchronous verb to its end. SIGTERM ends it as cleanly as Ctrl-C does, and once: `timeout`, systemd and
+    others send it twice, and the second must not tear the closing apart."""
 
-    from treadle.runtime.base.logs import log_to_stderr
+    from treadle.runtime.surroundings.logs import log_to_stderr
 
     log_to_stderr(logging.ERROR)  # a verb that only asks prints its own messages; an engine logs more
 
     async def main() -> int:
         task = asyncio.current_task()
         assert task is not None
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        loop = asyncio.get_running_loop()
+
+        def end() -> None:
+            loop.add_signal_handler(signal.SIGTERM, lambda: None)
+            task.cancel()
+
+        loop.add_signal_handler(signal.SIGTERM, end)
         return await verb
 
-    return asyncio.run(main())
+    try:
+        return asyncio.run(main())
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
 
 
 @asynccontextmanager
 async def reach(config: Configuration) -> AsyncIterator[Client]:
     """A client of a store that exists. This process executes nothing: the owner of the store does."""
+    if not config["server"]:
+        require_store(config)
+    async with connected(config, wait_s=min(LOOK_WAIT_S, open_wait_s(config))) as client:
+        yield client
+
+
+def connected(config: Configuration, *, wait_s: float, create: bool = False) -> connect:
+    """A client of the store, or of the service if one is named."""
     from treadle.runtime.connecting import connect
 
-    require_store(config)
-    async with connect(config.store, wait_s=min(LOOK_WAIT_S, open_wait_s(config))) as client:
-        yield client
+    if config["server"]:
+        return connect(config["server"], key=os.environ.get("TREADLE_KEY"), wait_s=wait_s)
+    return connect(config.store, create=create, wait_s=wait_s)
 
 
 def open_wait_s(config: Configuration) -> float:
@@ -92,6 +114,10 @@ async def own_or_reach(config: Configuration, functions: Functions | None = None
     from treadle.runtime.standby import StandBy
 
     keep_stdout()
+    if config["server"]:
+        async with reach(config) as client:
+            yield Reached(client, config["server"], served=True)
+        return
     engine = new_engine(config, functions=functions)
     owner = await _owner(config, engine)
     if owner is None:
@@ -133,13 +159,19 @@ def new_engine(
     wait: bool = False,
     name: str | None = None,
     functions: Functions | None = None,
+    serves: bool = False,
 ) -> Engine:
-    """An engine with the project's settings, not yet open. It logs to stderr."""
-    from treadle.runtime.base.logs import log_to_stderr
+    """An engine with the project's settings, not yet open. It logs to stderr. `serves`: it serves others, and works for
+    no queue unless the settings name some."""
+    from msgspec.structs import replace
+
     from treadle.runtime.engine import Engine
+    from treadle.runtime.surroundings.logs import log_to_stderr
 
     log_to_stderr(log_level(config))
     settings = engine_settings(config)
+    if serves and settings.queues is None:
+        settings = replace(settings, queues={})
     return Engine(config.store, functions=functions, settings=settings, name=name, wait_for_ownership=wait)
 
 
@@ -162,6 +194,8 @@ def engine_settings(config: Configuration) -> EngineSettings:
         **parts["engine"],
         "spare_collector": True,  # the process belongs to the engine alone
         "functions_allow": config.allow,
+        "secrets_key_file": config["secrets.key_file"],
+        "traces": config["traces.enabled"],
         "keep_of": parts["keep"].pop("workflows"),
         "keep": parts["keep"],
         "outside": {"net": parts["net"], "shell": parts["shell"], **parts["webhooks"]},
@@ -171,7 +205,8 @@ def engine_settings(config: Configuration) -> EngineSettings:
     try:
         return msgspec.convert(known, EngineSettings)
     except msgspec.ValidationError as problem:
-        raise SettingsInvalid(f"settings: {problem} (treadle config --origin shows where they come from)") from None
+        told = str(problem).replace("$.keep_of", "keep.workflows")  # as it is written in treadle.toml
+        raise SettingsInvalid(f"settings: {told} (treadle config --origin shows where they come from)") from None
 
 
 def importable(config: Configuration, *files: Path, modules: Sequence[str] = ()) -> dict[str, Callable[..., Any]]:
@@ -204,6 +239,16 @@ def functions_in(module: str) -> dict[str, Any]:
     }
 
 
+def ask_or_make(config: Configuration, act: Callable[[Client, Out], Awaitable[int]]) -> int:
+    """Runs one question or command on a store, which is made if it does not exist, and returns its exit code."""
+
+    async def verb() -> int:
+        async with connected(config, create=True, wait_s=min(LOOK_WAIT_S, open_wait_s(config))) as client:
+            return await act(client, Out(config["output"]))
+
+    return drive(verb())
+
+
 def ask(config: Configuration, act: Callable[[Client, Out], Awaitable[int]], *, execute: bool = False) -> int:
     """Runs one question or command on a store that exists, and returns its exit code. `execute`: meanwhile this process
     coordinates the store, if no other does."""
@@ -213,7 +258,8 @@ def ask(config: Configuration, act: Callable[[Client, Out], Awaitable[int]], *, 
         if not execute:
             async with reach(config) as client:
                 return await act(client, out)
-        require_store(config)
+        if not config["server"]:
+            require_store(config)
         importable(config)
         async with own_or_reach(config) as reached:
             return await act(reached.client, out)

@@ -113,8 +113,8 @@ def demo(
 async def _play(place: StoreLocation, interactive: bool) -> int:
     from treadle.cli.watch.follow import watch
     from treadle.language import load_text
-    from treadle.runtime.base.logs import log_to_stderr
     from treadle.runtime.engine import Engine
+    from treadle.runtime.surroundings.logs import log_to_stderr
 
     log_to_stderr()
     out = Out("text")

@@ -1,7 +1,7 @@
-"""`treadle dev`: an engine for development. Deploys the workflow files of a folder whenever one changes, executes runs
-and shows them. Python modules of functions are imported again when they change.
+"""`treadle dev`: `treadle serve` for development. Deploys the workflow files of a folder whenever one changes, executes
+runs and shows them. Python modules of functions are imported again when they change.
 
-Owns the check for changes: the modification time of every file, once a second. A broken file is reported, and the
+Owns the check for changes: the modification time of every file, twice a second. A broken file is reported, and the
 version before it stays. Exit codes: 0 stopped when asked · 4 no such folder · 5 the store cannot be used, or another
 process coordinates it.
 """
@@ -17,6 +17,7 @@ from cyclopts import Parameter
 
 from treadle.cli.frame.exits import OK, REFUSED, VerbFailed
 from treadle.cli.frame.options import FunctionsOption, LibraryOption, StoreOption, configuration
+from treadle.cli.frame.serving import HostOption, ListenAt, PortOption, listen, refuse_strangers, until_stopped
 from treadle.cli.screen.output import duration, now_ms, say
 from treadle.errors import TreadleError
 from treadle.model.states import RunStatus, Waiting
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from treadle.runtime.engine import Engine
     from treadle.runtime.reloading import Reloaded
 
-LOOK_S = 1.0
+LOOK_S = 0.5
+"""A change is seen within a second, reading the file included."""
 RECENT = 8
 """Runs shown at once: a person cannot follow more."""
 
@@ -45,32 +47,44 @@ def dev(
     ] = None,
     /,
     *,
+    host: HostOption = "127.0.0.1",
+    port: PortOption = None,
     functions: FunctionsOption = (),
     library: LibraryOption = None,
     store: StoreOption = None,
 ) -> int:
-    """Coordinate, execute, and redeploy workflow files as they change."""
+    """Serve, coordinate, execute, and redeploy workflow files as they change."""
     from treadle.cli.frame.opening import drive
 
     config = configuration(store, library=library)
     place = folder if folder is not None else config.workflows
     if not place.is_dir():
         raise VerbFailed(REFUSED, f"there is no folder {place}: `treadle init` makes a project, or name a folder")
-    return drive(_develop(config, place, functions))
+    return drive(_develop(config, place, functions, ListenAt(host, port)))
 
 
-async def _develop(config: Configuration, folder: Path, modules: tuple[str, ...]) -> int:
+async def _develop(config: Configuration, folder: Path, modules: tuple[str, ...], at: ListenAt) -> int:
     from treadle.cli.frame.opening import importable, new_engine
 
     known = importable(config, folder / "any", modules=modules)
+    listening = listen(at)
     try:
-        async with new_engine(config, functions=known) as engine:
+        async with new_engine(config, functions=known, serves=True) as engine:
+            await refuse_strangers(engine, at)
             say(f"{folder} → {config.store}; Ctrl-C stops")
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(_keep_deployed(engine, folder, config))
-                tasks.create_task(_show(engine) if sys.stderr.isatty() else _tell(engine))
-    except asyncio.CancelledError:
-        say("stopped; runs under way go on when an engine opens the store again")
+            beside = [
+                asyncio.create_task(_keep_deployed(engine, folder, config)),
+                asyncio.create_task(_show(engine) if sys.stderr.isatty() else _tell(engine)),
+            ]
+            try:
+                await until_stopped({"": engine}, listening, config, at, beside=beside)
+            finally:
+                for task in beside:
+                    task.cancel()
+                await asyncio.gather(*beside, return_exceptions=True)
+            say("runs under way go on when an engine opens the store again")
+    finally:
+        listening.close()
     return OK
 
 
@@ -155,7 +169,7 @@ async def _show(engine: Engine) -> None:
         while True:
             live.update(await _desk(engine, views, tick), refresh=True)
             tick += 1
-            await asyncio.sleep(LOOK_S / 4)
+            await asyncio.sleep(LOOK_S / 2)
 
 
 async def _desk(engine: Engine, views: dict[str, Overview], tick: int) -> Group:

@@ -51,7 +51,8 @@ def list_(*, store: StoreOption = None, output: OutputOption = None) -> int:
                 "queue": one.queue or "(engines)",
                 "held": one.held or "",
                 "oldest": duration(one.oldest_ms) if one.waiting else "",
-                "workers": ", ".join(counted([_worker(name, one.lacks) for name in one.workers])) or "nobody",
+                "workers": ", ".join([*counted([_worker(name, one.lacks) for name in one.workers]), *one.outside])
+                or "nobody",
                 "limits": ", ".join(limits(one.rules)),
                 "weights": ", ".join(_weights(one.rules)),
             }

@@ -1,8 +1,9 @@
 """`treadle worker`: a node that only executes, in the foreground, until SIGINT or SIGTERM.
 
-Claims work of its queues on a shared store. When it is stopped, it claims no more, waits for its attempts during the
-grace period, and gives the rest back. Exit codes: 0 stopped when asked · 2 a queue is written wrongly · 3 the settings
-are invalid · 4 a module cannot be imported · 5 the store cannot be used.
+Claims work of its queues on a store, or over HTTP from a service (`--server`). When it is stopped, it claims no more,
+waits for its attempts during the grace period, and gives the rest back. Exit codes: 0 stopped when asked · 2 a queue is
+written wrongly · 3 the settings are invalid · 4 a module cannot be imported, or the service refuses the key · 5 the
+store or the service cannot be used.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from treadle.cli.frame.exits import OK, USAGE, VerbFailed
+from treadle.cli.frame.exits import OK, REFUSED, STORE, USAGE, VerbFailed
 from treadle.cli.frame.options import FunctionsOption, NodeNameOption, StoreOption, configuration
 from treadle.project.settings import Configuration
 
 if TYPE_CHECKING:
+    from treadle.runtime.http_worker import HttpWorker
     from treadle.runtime.worker import Worker
 
 
@@ -33,10 +35,13 @@ def worker(
     name: NodeNameOption = None,
     store: StoreOption = None,
 ) -> int:
-    """Execute work of queues for the engines on a shared store."""
+    """Execute work of queues for the engines on a store, or of a service."""
     from treadle.cli.frame.opening import drive
 
-    return drive(_work(configuration(store), read_queues(queue), functions, name))
+    config, queues = configuration(store), read_queues(queue)
+    if config["server"]:
+        return drive(_work_for(config["server"], config, queues, functions, name))
+    return drive(_work(config, queues, functions, name))
 
 
 def read_queues(words: tuple[str, ...]) -> dict[str, int]:
@@ -58,7 +63,7 @@ def read_queues(words: tuple[str, ...]) -> dict[str, int]:
 async def _work(config: Configuration, queues: dict[str, int], modules: tuple[str, ...], name: str | None) -> int:
     from treadle.cli.frame.opening import engine_settings, importable, log_level
     from treadle.cli.screen.output import say
-    from treadle.runtime.base.logs import log_to_stderr
+    from treadle.runtime.surroundings.logs import log_to_stderr
     from treadle.runtime.worker import Worker
 
     known = importable(config, modules=modules)
@@ -73,7 +78,40 @@ async def _work(config: Configuration, queues: dict[str, int], modules: tuple[st
     return OK
 
 
-async def _until_stopped(worker: Worker) -> None:
+async def _work_for(
+    server: str, config: Configuration, queues: dict[str, int], modules: tuple[str, ...], name: str | None
+) -> int:
+    import os
+
+    from treadle.cli.frame.opening import engine_settings, importable, log_level
+    from treadle.cli.screen.output import say
+    from treadle.errors import CommandRefused, EngineStopped
+    from treadle.runtime.http_worker import HttpWorker
+    from treadle.runtime.surroundings.logs import log_to_stderr
+
+    key = os.environ.get("TREADLE_KEY")
+    if not key:
+        raise VerbFailed(
+            USAGE, "--server needs a key in TREADLE_KEY: `treadle keys create NAME --role worker` makes one"
+        )
+    known = importable(config, modules=modules)
+    log_to_stderr(log_level(config))
+    opened = HttpWorker(server, key, queues=queues, functions=known, settings=engine_settings(config), name=name)
+    try:
+        with suppress(asyncio.CancelledError):
+            async with opened:
+                served = ", ".join(f"{queue} ({places} at once)" for queue, places in queues.items())
+                say(f"worker {opened.name} works for {served} of {opened.url}; Ctrl-C stops it")
+                await _until_stopped(opened)
+    except EngineStopped as problem:
+        raise VerbFailed(STORE, str(problem)) from None
+    except CommandRefused as refused:
+        raise VerbFailed(REFUSED, f"{opened.url} refuses: {refused.message}") from None
+    say("stopped")
+    return OK
+
+
+async def _until_stopped(worker: Worker | HttpWorker) -> None:
     """Waits until the worker is stopped, and then says how many attempts it is still waiting for."""
     from treadle.cli.screen.output import duration, say
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
-from treadle.cli.frame.exits import OK, REFUSED, USAGE, VerbFailed
+from treadle.cli.frame.exits import OK, REFUSED, VerbFailed
 from treadle.cli.frame.options import LimitOption, OutputOption, StoreOption, configuration
+from treadle.cli.runs.gate_names import acting, find_gate
 from treadle.model.ids import TokenId
 
 if TYPE_CHECKING:
@@ -22,11 +23,12 @@ if TYPE_CHECKING:
 
 app = App(
     name="gates",
-    help="Gates, questions to people: list, show, complete, claim, release, delegate.",
+    help="Gates, questions to people: list, show, complete, answer, claim, release, delegate, comment.",
     help_format="plaintext",
 )
 
 COLUMNS = ("gate", "workflow", "node", "title", "assign", "claimed_by", "open_for", "due_at")
+COUNT_COLUMNS = ("workflow", "node", "count", "overdue")
 GIVES: tuple[Gives, ...] = (
     ("front", "gate"),
     ("cut", "title"),
@@ -50,6 +52,14 @@ ForceOption = Annotated[
 def list_(
     *,
     run: Annotated[str | None, Parameter(help="Only gates of this run.")] = None,
+    workflow: Annotated[str | None, Parameter(help="Only gates of this workflow.")] = None,
+    node: Annotated[str | None, Parameter(help="Only gates at this node.")] = None,
+    assignee: Annotated[str | None, Parameter(help="Asked of this person or group by name, or claimed.")] = None,
+    mine: Annotated[str | None, Parameter(help="Asked of this person, by name or --group, or claimed.")] = None,
+    group: Annotated[tuple[str, ...], Parameter(help="A group of the person of --mine; may be repeated.")] = (),
+    overdue: Annotated[bool, Parameter(help="Only gates whose due time has passed.", negative="")] = False,
+    text: Annotated[str | None, Parameter(help="Part of the title, node or run.")] = None,
+    by_node: Annotated[bool, Parameter(help="Count the gates of each node instead.", negative="")] = False,
     limit: LimitOption = 100,
     store: StoreOption = None,
     output: OutputOption = None,
@@ -57,11 +67,19 @@ def list_(
     """List open gates, longest open first."""
 
     async def act(client: Client, out: Any) -> int:
-        from treadle.cli.screen.output import clock_time, duration, now_ms
+        from treadle.cli.screen.output import builtins, clock_time, duration, now_ms
+        from treadle.runtime.client import Person
 
         wanted = (await client.find_run(run)).id if run is not None else None
+        person = Person(mine, group) if mine is not None else None
+        conditions: dict[str, Any] = {"workflow": workflow, "node": node, "assignee": assignee, "mine": person}
+        conditions |= {"overdue": overdue, "text": text}
+        if by_node:
+            counts = await client.count_gates(wanted, **conditions)
+            out.rows(COUNT_COLUMNS, [builtins(count) for count in counts], "there are no open gates")
+            return OK
         rows = []
-        for gate in await client.gates(wanted, limit):
+        for gate in await client.gates(wanted, limit, **conditions):
             words = {"open_for": duration(now_ms() - gate.opened), "due_at": clock_time(gate.due)}
             rows.append({**_row(gate), **(words if out.text else {})})
         out.rows(COLUMNS, rows, "there are no open gates", GIVES)
@@ -72,23 +90,26 @@ def list_(
 
 @app.command
 def show(gate: GateOption, /, *, store: StoreOption = None, output: OutputOption = None) -> int:
-    """Show one gate: its title, its input, its form."""
+    """Show one gate: its title, its input, its form, comments, and the answers so far."""
 
     async def act(client: Client, out: Any) -> int:
-        from treadle.cli.screen.output import clock_time
+        from treadle.cli.screen.output import builtins, clock_time
 
-        run, visit = await _find(client, gate)
-        row = next((row for row in await client.gates(run) if row.token == visit), None)
-        if row is None:
+        run, visit = await find_gate(client, gate)
+        view = await client.gate(run, visit)
+        if view.status != "open":
             raise VerbFailed(REFUSED, f"{run}/{visit} is not open")
-        opened = await _opened(client, run, visit)
-        more = {"input": opened.input, "form": opened.form} if opened is not None else {}
-        shown = {**_row(row), **more}
+        shown = builtins(view)
         if out.text:
-            shown |= {"opened": clock_time(row.opened), "due": clock_time(row.due), "can": None}
-            if opened is None:  # the gate of the run itself, which ran out of time
+            shown |= {"opened": clock_time(view.opened), "due": clock_time(view.due), "can": None}
+            if "extend" in view.can:  # the gate of the run itself, which ran out of time
                 shown["then"] = f"treadle runs resume {run} --extend-ms MS, or treadle runs abort {run}"
-            del shown["run"], shown["visit"]
+            if "budget" in view.can:
+                shown["then"] = f"treadle runs budget {run} --cost N, or treadle runs abort {run}"
+            for name in ("run", "visit", "status", "commented", "answered", "reminders"):
+                del shown[name]
+            shown["reminded"] = view.reminded or None
+            shown["comments"] = [f"{comment.by or 'somebody'}: {comment.text}" for comment in view.comments]
         out.one(shown)
         return OK
 
@@ -119,19 +140,78 @@ def complete(
 
 
 @app.command
+def answer(
+    data: Annotated[str, Parameter(help="The answer: JSON, @FILE, or - for standard input.")],
+    gates: Annotated[tuple[str, ...], Parameter(help="Gates as RUN/VISIT; RUN alone if it has one open gate.")],
+    /,
+    *,
+    by: Annotated[str | None, Parameter(help="Name of the person who answers.")] = None,
+    force: ForceOption = False,
+    store: StoreOption = None,
+    output: OutputOption = None,
+) -> int:
+    """Answer many gates with the same data. A gate that refuses it does not affect the others."""
+    from treadle.cli.frame.inputs import read_json
+
+    value = read_json(data, "DATA")
+
+    async def act(client: Client, out: Any) -> int:
+        from treadle.cli.screen.progress import no_answer_yet
+
+        found = [await find_gate(client, gate) for gate in gates]
+        with no_answer_yet():
+            results = await client.complete_gates(found, value, by=by, force=force)
+        rows = [
+            {
+                "gate": f"{result.run}/{result.visit}",
+                "ok": result.ok,
+                "problem": str(result.problem) if result.problem is not None else None,
+            }
+            for result in results
+        ]
+        out.rows(("gate", "ok", "problem"), rows, "no gate was named")
+        return OK if all(result.ok for result in results) else REFUSED
+
+    return _ask(act, store, output)
+
+
+@app.command
+def comment(
+    gate: GateOption,
+    text: Annotated[str, Parameter(help="What to say.")],
+    /,
+    *,
+    by: Annotated[str | None, Parameter(help="Name of the person who says it.")] = None,
+    attach: Annotated[tuple[str, ...], Parameter(help="Name of an artifact of the run; may be repeated.")] = (),
+    store: StoreOption = None,
+    output: OutputOption = None,
+) -> int:
+    """Say something about a gate without answering it."""
+
+    async def say(run: Run, visit: TokenId) -> tuple[dict[str, str], str]:
+        await run.comment_gate(visit, text, by=by, attachments=attach)
+        return {"done": "commented"}, f"commented {run.id}/{visit}"
+
+    return _told(gate, say, store, output)
+
+
+@app.command
 def claim(
     gate: GateOption,
     /,
     *,
-    by: Annotated[str, Parameter(help="Name of the person who claims it.")],
+    by: Annotated[
+        str | None, Parameter(help="Name of the person who claims it; a service knows it by the key.")
+    ] = None,
     store: StoreOption = None,
     output: OutputOption = None,
 ) -> int:
     """Claim a gate, so that no other person answers it."""
 
     async def say(run: Run, visit: TokenId) -> tuple[dict[str, str], str]:
-        await run.claim_gate(visit, by=by)
-        return {"done": "claimed", "by": by}, f"{by} has claimed {run.id}/{visit}"
+        person = acting(run, by)
+        await run.claim_gate(visit, by=person)
+        return {"done": "claimed", "by": person}, f"{person} has claimed {run.id}/{visit}"
 
     return _told(gate, say, store, output)
 
@@ -141,7 +221,9 @@ def release(
     gate: GateOption,
     /,
     *,
-    by: Annotated[str, Parameter(help="Name of the person who gives it back.")],
+    by: Annotated[
+        str | None, Parameter(help="Name of the person who gives it back; a service knows it by the key.")
+    ] = None,
     force: ForceOption = False,
     store: StoreOption = None,
     output: OutputOption = None,
@@ -149,8 +231,9 @@ def release(
     """Give a claimed gate back, so that every person may answer it."""
 
     async def say(run: Run, visit: TokenId) -> tuple[dict[str, str], str]:
-        await run.release_gate(visit, by=by, force=force)
-        return {"done": "released", "by": by}, f"{run.id}/{visit} is not claimed now"
+        person = acting(run, by)
+        await run.release_gate(visit, by=person, force=force)
+        return {"done": "released", "by": person}, f"{run.id}/{visit} is not claimed now"
 
     return _told(gate, say, store, output)
 
@@ -161,7 +244,9 @@ def delegate(
     to: Annotated[str, Parameter(help="Name of the person who gets it.")],
     /,
     *,
-    by: Annotated[str, Parameter(help="Name of the person who delegates it.")],
+    by: Annotated[
+        str | None, Parameter(help="Name of the person who delegates it; a service knows it by the key.")
+    ] = None,
     force: ForceOption = False,
     store: StoreOption = None,
     output: OutputOption = None,
@@ -169,8 +254,9 @@ def delegate(
     """Hand a gate to another person."""
 
     async def say(run: Run, visit: TokenId) -> tuple[dict[str, str], str]:
-        await run.delegate_gate(visit, to, by=by, force=force)
-        return {"done": "delegated", "to": to, "by": by}, f"{to} has {run.id}/{visit} now"
+        person = acting(run, by)
+        await run.delegate_gate(visit, to, by=person, force=force)
+        return {"done": "delegated", "to": to, "by": person}, f"{to} has {run.id}/{visit} now"
 
     return _told(gate, say, store, output)
 
@@ -186,7 +272,7 @@ def _told(
     async def act(client: Client, out: Any) -> int:
         from treadle.cli.screen.progress import no_answer_yet
 
-        run, visit = await _find(client, gate)
+        run, visit = await find_gate(client, gate)
         with no_answer_yet():
             facts, words = await say(client.run(run), TokenId(visit))
         out.done({"gate": f"{run}/{visit}", **facts}, words)
@@ -201,33 +287,6 @@ def _row(gate: GateRow) -> dict[str, Any]:
 
     parts = builtins(gate)
     return {"gate": f"{gate.run}/{gate.token}", "run": gate.run, "visit": parts.pop("token"), **parts, "can": gate.can}
-
-
-async def _find(client: Client, text: str) -> tuple[str, int]:
-    name, slash, visit = text.rpartition("/")
-    if slash and not await client.gates(text, 1):  # else it is a run whose id contains a slash
-        if not visit.isdigit():
-            raise VerbFailed(USAGE, f"{text}: expected RUN/VISIT, as `treadle gates list` shows it")
-        return (await client.find_run(name)).id, int(visit)
-    run = (await client.find_run(text)).id
-    gates = await client.gates(run)
-    if len(gates) != 1:
-        some = ", ".join(f"{run}/{gate.token}" for gate in gates[:5])
-        raise VerbFailed(
-            REFUSED, f"run {run} has {len(gates) or 'no'} open gates" + (f": name one of {some}" if some else "")
-        )
-    return run, gates[0].token
-
-
-async def _opened(client: Client, run: str, visit: int) -> Any:
-    """The newest GateOpened event of a visit; None if there is none."""
-    from treadle.model.events import GateOpened
-
-    after, found = 0, None
-    while batch := await client.run(run).history(after, 5_000):
-        after = batch[-1].seq
-        found = next((one for one in reversed(batch) if isinstance(one, GateOpened) and one.token == visit), found)
-    return found
 
 
 def _ask(act: Any, store: Any, output: Any) -> int:

@@ -17,7 +17,7 @@ from cyclopts import Parameter
 from treadle.cli.frame.exits import INTERRUPTED, OK, REFUSED, STORE, VerbFailed
 from treadle.cli.frame.options import FunctionsOption, LibraryOption, OutputOption, StoreOption, configuration
 from treadle.cli.screen.output import cell
-from treadle.model.events import RunStarted
+from treadle.model.events import Beginning
 from treadle.project.settings import Configuration
 
 if TYPE_CHECKING:
@@ -39,7 +39,9 @@ def run(
         bool,
         Parameter(help="Watch it until it ends, and execute it if no other process does."),
     ] = True,
-    key: Annotated[str | None, Parameter(help="The same key gives the same run again.")] = None,
+    key: Annotated[
+        str | None, Parameter(help="The same key gives the same run again, as long as that run is kept.")
+    ] = None,
     tag: Annotated[tuple[str, ...], Parameter(help="A tag to find the run by; may be repeated.", negative="")] = (),
     version: Annotated[int | None, Parameter(help="Version of a workflow given by name; else the newest.")] = None,
     entity: Annotated[str | None, Parameter(help="The entity it is about: TYPE/ID, for instance order/42.")] = None,
@@ -75,14 +77,16 @@ async def _run(
     out = Out(config["output"])
     file = Path(workflow)
     known = importable(config, *([file] if _is_file(workflow) else []), modules=modules)
-    definitions = read_definitions(file, shared(config), allow=config.allow) if _is_file(workflow) else []
-    if not definitions and config.store.is_missing:
+    allow = config.allow if not config["server"] else None  # a service looks for its functions itself
+    definitions = read_definitions(file, shared(config), allow=allow) if _is_file(workflow) else []
+    if not definitions and not config["server"] and config.store.is_missing:
         raise VerbFailed(STORE, f"there is no store {config.store}, so nothing is deployed: name a file, or --store")
     if not wait:
         return await _hand_in(config, definitions, workflow, value, options, out)
     async with own_or_reach(config, known) as reached:
         if reached.owner is not None:
-            say(f"the run is executed by {reached.owner}; this process takes over when that ends")
+            takes_over = "" if reached.served else "; this process takes over when that ends"
+            say(f"the run is executed by {reached.owner}{takes_over}")
         name = await _deployed(reached.client, definitions, workflow, options)
         with no_answer_yet():
             started = await reached.client.start(name, value, **options)
@@ -106,15 +110,14 @@ async def _hand_in(
     config: Configuration, definitions: list[Workflow], workflow: str, value: Any, options: dict[str, Any], out: Out
 ) -> int:
     """Requests a run without executing anything here: the engine on the store does, now or later."""
-    from treadle.cli.frame.opening import open_wait_s
+    from treadle.cli.frame.opening import connected, open_wait_s
     from treadle.cli.screen.output import say
     from treadle.cli.screen.progress import no_answer_yet
     from treadle.errors import EngineStopped
-    from treadle.runtime.connecting import connect
 
-    async with connect(config.store, create=True, wait_s=open_wait_s(config)) as client:
+    async with connected(config, create=True, wait_s=open_wait_s(config)) as client:
         name = await _deployed(client, definitions, workflow, options)
-        run_id = client.new_run_id()
+        run_id = None if config["server"] else client.new_run_id()
         try:
             with no_answer_yet():
                 started = await client.start(name, value, run_id=run_id, **options)
@@ -123,6 +126,7 @@ async def _hand_in(
         except EngineStopped as stopped:
             run_id = stopped.run or run_id
             say("requested; no engine coordinates the store now: the next one starts the run (treadle engine)")
+            say(f"`treadle requests show {stopped.request}` says whether it did")
     print(run_id) if out.text else out.json({"run": run_id})
     return OK
 
@@ -132,7 +136,7 @@ async def _check_key(run: Run, value: Any, key: str | None) -> None:
     if key is None:
         return
     [began] = await run.history(0, 1)
-    if isinstance(began, RunStarted) and (began.input or {}) != (value or {}):
+    if isinstance(began, Beginning) and (began.input or {}) != (value or {}):
         text = f"key {key!r} belongs to run {run.id}, which has another input: {cell(began.input, 200)}"
         raise VerbFailed(REFUSED, f"{text}; take another key, or `treadle runs watch {run.id}`")
 

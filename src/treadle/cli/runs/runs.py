@@ -14,7 +14,12 @@ from cyclopts import App, Parameter
 
 from treadle.cli.frame.exits import INTERRUPTED, OK, REFUSED, USAGE, VerbFailed
 from treadle.cli.frame.options import LimitOption, OutputOption, StoreOption, configuration
+from treadle.cli.runs.budget import budget
+from treadle.cli.runs.changes import edit, jump, set_input, skip
 from treadle.cli.runs.compensations import compensations
+from treadle.cli.runs.diff import MOMENT, diff
+from treadle.cli.runs.export import export
+from treadle.cli.runs.fork import fork
 from treadle.cli.runs.groups import groups
 from treadle.model.ids import TokenId
 from treadle.model.states import RUN_ENDED, RunStatus
@@ -26,7 +31,8 @@ if TYPE_CHECKING:
 
 app = App(
     name="runs",
-    help="Runs: list, show, history, watch, cancel, pause, resume, abort, retry, compensations, groups, signal.",
+    help="Runs: list, show, history, watch, diff, cancel, pause, resume, abort, retry, fork, edit, skip, jump, "
+    "set-input, budget, export, compensations, groups, signal.",
     help_format="plaintext",
 )
 
@@ -52,7 +58,7 @@ def list_(
     workflow: Annotated[str | None, Parameter(help="Only runs of this workflow.")] = None,
     status: Annotated[tuple[RunStatus, ...], Parameter(help="Only runs with this status.", negative="")] = (),
     tag: Annotated[str | None, Parameter(help="Only runs with this tag.")] = None,
-    entity: Annotated[str | None, Parameter(help="Only runs about this entity.")] = None,
+    entity: Annotated[str | None, Parameter(help="Only runs about this entity: TYPE/ID.")] = None,
     parent: Annotated[str | None, Parameter(help="Only child runs of this run.")] = None,
     after: Annotated[str | None, Parameter(help="The page after this run.")] = None,
     limit: LimitOption = 50,
@@ -85,7 +91,7 @@ def show(
     run: RunOption,
     /,
     *,
-    at: Annotated[int | None, Parameter(help="The run as it was after the event of this number.")] = None,
+    at: Annotated[str | None, Parameter(help=f"The run as it was then: {MOMENT}.")] = None,
     store: StoreOption = None,
     output: OutputOption = None,
 ) -> int:
@@ -93,8 +99,9 @@ def show(
 
     async def act(client: Client, out: Any) -> int:
         from treadle.cli.runs.show import show_run
+        from treadle.runtime.run import moment_of
 
-        return await show_run(client, await client.find_run(run), out, at)
+        return await show_run(client, await client.find_run(run), out, moment_of(at) if at is not None else None)
 
     return _ask(act, store, output)
 
@@ -225,6 +232,14 @@ def retry(
     return _tell(run, "retried", lambda found: found.retry(chosen, by=by), store, output)
 
 
+app.command(budget)
+app.command(export)
+app.command(diff)
+app.command(fork)
+app.command(edit)
+app.command(skip)
+app.command(jump)
+app.command(set_input, name="set-input")
 app.command(compensations)
 app.command(groups)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -18,34 +18,81 @@ from treadle.model.events import WARNINGS, Event
 from treadle.model.states import RUN_ENDED, RunStatus, Waiting
 
 if TYPE_CHECKING:
-    from treadle.runtime.client import Client, RunRow
-    from treadle.runtime.run import Run
+    from treadle.cli.screen.tables import Gives
+    from treadle.cli.watch.overview import Overview
+    from treadle.model.errors import Error
+    from treadle.runtime.client import Client, RequestRow, RunRow
+    from treadle.runtime.run import Moment, Run
 
 PAGE = 5_000
+VISITS_MAX = 20
+"""Visits that a terminal lists; JSON has all of them."""
+COLUMNS = ("visit", "node", "state", "attempt", "why")
+GIVES: tuple[Gives, ...] = (("wrap", "why"), ("cut", "node"))
+INTERNAL = ("busy", "idempotency_key")
+"""Fields of a run's row that only the engine uses, or that are shown under another name."""
+SEEN = ("causes", "counts", "waiting", "waiting_more", "shortened")
+"""Fields of `RunDetail` beside those that are there under the same name."""
 
 
-async def show_run(client: Client, run: Run, out: Out, at: int | None = None) -> int:
-    """Shows a run as it is now, or as it was after one of its events."""
+async def show_run(client: Client, run: Run, out: Out, at: Moment | None = None) -> int:
+    """Shows a run as it is now, or as it was at a moment."""
     row = await run.info()
-    before = await run.state(at) if at is not None else None
+    state = await run.state(at)
     view = await overview_of(client, run)
-    after, until = 0, at if at is not None else sys.maxsize
-    while after < until and (batch := await run.history(after, min(PAGE, until - after))):
+    after = 0
+    while after < state.seq and (batch := await run.history(after, min(PAGE, state.seq - after))):
         view.apply(batch)
         after = batch[-1].seq
-    past: dict[str, Any] = {}
-    if before is not None:
-        row = replace(row, seq=before.seq, status=before.status, changed=batch[-1].at)
-        past = {"state": before.context()["state"]}
-    now = now_ms() if before is None else row.changed
-    coordinated = row.status in RUN_ENDED or await client.is_owned()
+    if at is not None:
+        row = replace(row, seq=state.seq, status=state.status, changed=view.changed_at)
     view.turns = await turns_of(client, view)
-    if out.text:
-        if not coordinated:
-            say(NOBODY)
-        screen = console()
-        screen.print(picture.picture(view, now, rows_max=10_000))
-        facts = {
+    coordinated = row.status in RUN_ENDED or await client.is_owned()
+    refused = [one for one in await client.requests(run.id) if one.status == "refused"]
+    shown = Shown(row, view, state.context()["state"], refused, now_ms() if at is None else row.changed)
+    if not out.text:
+        seen = await _seen(run) if at is None else {}
+        out.json({**_as_data(shown), "coordinated": coordinated, **seen})
+        return OK
+    if not coordinated:
+        say(NOBODY)
+    _print(shown, out)
+    return OK
+
+
+class Shown(NamedTuple):
+    """A run at one moment."""
+
+    row: RunRow
+    view: Overview
+    state: Any
+    refused: list[RequestRow]
+    """Requests that were kept while no engine ran, and that an engine has refused."""
+    now: int
+
+    def visits(self) -> list[dict[str, Any]]:
+        """Visits that are under way, and those that failed: people retry, cancel and answer them by their numbers."""
+        paused = self.view.status is RunStatus.PAUSED
+        live = [_visit(visit, self.view.turns, self.now, paused=paused) for visit in self.view.visits.values()]
+        failed = [
+            {"visit": one.token, "node": one.node, "state": "failed", "attempt": one.attempt, "why": _error(one.error)}
+            for one in self.view.failed.values()
+        ]
+        return sorted(live + failed, key=lambda visit: int(visit["visit"]))
+
+
+def _print(shown: Shown, out: Out) -> None:
+    row, view = shown.row, shown.view
+    console().print(picture.picture(view, shown.now, rows_max=10_000))
+    visits = shown.visits()
+    if visits:
+        print()
+        out.rows(COLUMNS, visits[:VISITS_MAX], "", GIVES)
+    if len(visits) > VISITS_MAX:
+        say(f"… and {len(visits) - VISITS_MAX} more visits: --output json has all of them")
+    print()
+    out.one(
+        {
             "started": clock_time(row.started),
             "changed": clock_time(row.changed),
             "key": row.idempotency_key,
@@ -53,43 +100,60 @@ async def show_run(client: Client, run: Run, out: Out, at: int | None = None) ->
             "entity": row.entity,
             "parent": row.parent,
             "input": view.started.input if view.started is not None else None,
-            **past,
+            "state": shown.state,
             "output": view.output,
-            "error": picture.error_line(view),
+            "error": picture.error_line(view.error),
             "events": row.seq,
             "warnings": view.warnings or None,
+            "not undone": picture.not_undone(view),
         }
-        if row.status is RunStatus.COMPENSATION_FAILED:
-            facts["not undone"] = f"treadle runs compensations {row.run} (--retry, --skip)"
-        print()
-        out.one(facts)
-        if view.error is not None and view.traceback is not None:
-            print(f"\n{plain(view.traceback)}")
-        return OK
-    paused = view.status is RunStatus.PAUSED
-    visits = [_visit(visit, view.turns, now, paused=paused) for visit in view.visits.values()]
-    answer = {
+    )
+    for one in shown.refused:
+        print(f"\nrefused: {plain(refusal_line(one))}")
+    if view.error is not None and view.traceback is not None:
+        print(f"\n{plain(view.traceback)}")
+
+
+def _as_data(shown: Shown) -> dict[str, Any]:
+    row, view = shown.row, shown.view
+    return {
         **run_row(row),
         "input": view.started.input if view.started is not None else None,
-        **past,
+        "state": shown.state,
         "output": view.output,
         "error": builtins(view.error),
+        "undo_error": builtins(view.undo_error),
+        "skipped": [{"record": record, "node": node, "by": by} for record, (node, by) in view.skipped.items()],
         "traceback": view.traceback if view.error is not None else None,
         "nodes": {node.ref: _node(node) for node in view.nodes.values()},
-        "live": visits,
+        "live": [visit for visit in shown.visits() if visit["state"] != "failed"],
+        "failed": [visit for visit in shown.visits() if visit["state"] == "failed"],
         "joins": [{"node": target, "arrived": arrived, "needed": needed} for target, arrived, needed in view.joins()],
         "warnings": view.warnings,
-        "coordinated": coordinated,
+        "refused": builtins(shown.refused),
     }
-    out.json(answer)
-    return OK
+
+
+def _error(error: Error | None) -> str | None:
+    return f"{error.kind}: {error.message}" if error is not None else None
+
+
+async def _seen(run: Run) -> dict[str, Any]:
+    shown = await run.detail()
+    return {name: builtins(getattr(shown, name)) for name in SEEN}
 
 
 def run_row(row: RunRow) -> dict[str, Any]:
-    """A run as a row: `key`, and `ended` if it has ended. `busy` is left out: only the engine uses it."""
-    parts = {name: value for name, value in builtins(row).items() if name not in ("busy", "idempotency_key")}
+    """A run as a row: `key`, and `ended` if it has ended. Left out is what only the engine uses."""
+    parts = {name: value for name, value in builtins(row).items() if name not in INTERNAL}
     ended = row.changed if row.status in RUN_ENDED else None
     return {**parts, "key": row.idempotency_key, "ended": ended}
+
+
+def refusal_line(request: RequestRow) -> str:
+    """A request that was kept while no engine ran, and that an engine has refused."""
+    by = f" by {request.by}" if request.by else ""
+    return f"{request.command.replace('_', ' ')}{by}, asked {clock_time(request.asked)}: {request.reason}"
 
 
 def _node(node: Any) -> dict[str, int]:

@@ -8,6 +8,10 @@ LATE_WARN_MS = 5_000
 """A request or a timer that has waited longer than this means that its owner is stuck."""
 
 
+REFUSED_RECENTLY_MS = 7 * 86_400_000
+"""A week: long enough for the sender to see it; after that `treadle requests` still has it."""
+
+
 class Diagnosis(NamedTuple):
     """One check: its verdict, what was found, and the remedy."""
 
@@ -25,3 +29,11 @@ def size(count: float) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1024
     return f"{count:.1f} TiB"
+
+
+def refused_requests(refused: int) -> Diagnosis:
+    """Requests that were kept while no engine ran and that an engine has refused within the last week."""
+    if not refused:
+        return Diagnosis("kept requests", "ok", "none was refused")
+    told = f"{refused} {'was' if refused == 1 else 'were'} refused within the last 7 days"
+    return Diagnosis("kept requests", "warn", told, "treadle requests --refused says which, and why")

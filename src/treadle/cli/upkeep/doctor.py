@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from treadle.cli.frame.exits import NO, OK
 from treadle.cli.frame.options import OutputOption, StoreOption, configuration
-from treadle.cli.upkeep.diagnosis import LATE_WARN_MS, Diagnosis, size
+from treadle.cli.upkeep.diagnosis import LATE_WARN_MS, REFUSED_RECENTLY_MS, Diagnosis, refused_requests, size
 from treadle.project.settings import Configuration
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def _length(facts: dict[str, Any]) -> Iterator[Diagnosis]:
 
 
 def _work(health: Health) -> Iterator[Diagnosis]:
-    from treadle.cli.screen.output import duration
+    from treadle.cli.screen.output import duration, now_ms
 
     owned = health.owner is not None
     idle = not (health.open_runs or health.requests)
@@ -166,6 +166,8 @@ def _work(health: Health) -> Iterator[Diagnosis]:
         "restart the owner: it does not answer" if bad else "treadle engine answers them" if health.requests else ""
     )
     yield Diagnosis("requests", "bad" if bad else "warn" if health.requests else "ok", asked, remedy)
+    since = now_ms() - REFUSED_RECENTLY_MS
+    yield refused_requests(sum(at >= since for at in health.refused))
     late = health.oldest_timer or 0
     stuck = owned and late > LATE_WARN_MS
     due = f"{health.timers_due} overdue by up to {duration(late)}" if health.timers_due else "none overdue"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from treadle.cli.screen.output import duration
-from treadle.cli.upkeep.diagnosis import LATE_WARN_MS, Diagnosis, size
+from treadle.cli.screen.output import duration, now_ms
+from treadle.cli.upkeep.diagnosis import LATE_WARN_MS, REFUSED_RECENTLY_MS, Diagnosis, refused_requests, size
 from treadle.store.places import StoreLocation
 
 if TYPE_CHECKING:
@@ -40,7 +40,12 @@ async def lines(place: StoreLocation) -> list[Diagnosis]:
         return [*found, *_no_tables(health)]
     version = f"version {health.schema_version}, {health.store.shards} shards, {size(health.store.bytes)}"
     seen = [*_tables(health.store), *_nodes(health.store), *_work(health.store)]
-    return [*found, Diagnosis("tables", "ok", version), *seen, *([] if health.lacking else await _queues(place))]
+    return [
+        *found,
+        Diagnosis("tables", "ok", version),
+        *seen,
+        *([] if health.lacking else await _requests_and_queues(place)),
+    ]
 
 
 def _rights(health: DatabaseHealth) -> Diagnosis:
@@ -50,7 +55,7 @@ def _rights(health: DatabaseHealth) -> Diagnosis:
     return Diagnosis("rights", "bad", f"this user lacks {', '.join(health.lacking)}", remedy)
 
 
-async def _queues(place: StoreLocation) -> list[Diagnosis]:
+async def _requests_and_queues(place: StoreLocation) -> list[Diagnosis]:
     from treadle.cli.watch.queue_words import why
     from treadle.errors import TreadleError
     from treadle.runtime.connecting import connect
@@ -58,12 +63,15 @@ async def _queues(place: StoreLocation) -> list[Diagnosis]:
     try:
         async with connect(place, wait_s=0) as client:
             queues = await client.queues()
+            kept = await client.requests(limit=1_000)
     except TreadleError:  # moved, or being moved: another check reports it
         return []
+    since = now_ms() - REFUSED_RECENTLY_MS
+    refused = refused_requests(sum(one.status == "refused" and one.asked >= since for one in kept))
     left = [one for one in queues if one.waiting and one.queue and one.is_left_alone]
-    if not left:
-        return [Diagnosis("queues", "ok", f"{sum(one.waiting for one in queues):,} waiting, every queue has a worker")]
-    return [Diagnosis("queues", "warn", f"{one.waiting:,} waiting in {one.queue!r}", why(one)) for one in left]
+    told = f"{sum(one.waiting for one in queues):,} waiting, every queue has a worker"
+    lines = [Diagnosis("queues", "warn", f"{one.waiting:,} waiting in {one.queue!r}", why(one)) for one in left]
+    return [refused, *(lines or [Diagnosis("queues", "ok", told)])]
 
 
 def _no_tables(health: DatabaseHealth) -> Iterator[Diagnosis]:

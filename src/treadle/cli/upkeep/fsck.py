@@ -45,6 +45,8 @@ async def _fsck(config: Any) -> int:
     counts = {"run": report.runs, "event": report.events, "timer": report.timers, "gate": report.gates}
     seen = ", ".join(f"{count:,} {noun}" + ("" if count == 1 else "s") for noun, count in counts.items())
     say(f"{config.store}: {seen}: " + (_counted(len(findings)) if findings else "everything agrees"))
+    if any(finding["check"] == "checksum" for finding in findings) and out.text:
+        say("a disk or a memory has changed the store: keep a copy of it, check the disk, and restore a backup")
     if report.unsealed and out.text:
         say(f"{report.unsealed:,} values were written before there were checksums: a changed bit in one may go unseen")
     return OK if report.ok else NO

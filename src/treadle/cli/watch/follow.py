@@ -10,7 +10,7 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from treadle.cli.frame.exits import NO, OK
 from treadle.cli.screen.output import Out, builtins, console, now_ms, say
@@ -19,6 +19,7 @@ from treadle.cli.watch.narration import Narrator
 from treadle.cli.watch.overview import Overview
 from treadle.cli.watch.queue_words import turns_of
 from treadle.errors import StoreUnavailable, TreadleError
+from treadle.model.event_rows import event_row as event_row
 from treadle.model.states import RUN_ENDED, RunStatus
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class _Attendant:
             return True
         if not self._answers:
             say("the store answers again")
-        if there != self._there:
+        if there != self._there and not ended:
             say("an engine coordinates the store again" if there else f"{NOBODY}; still watching")
         for queue, why in turns.items():
             if not self._is_drawn and self._view.turns.get(queue) != why:
@@ -111,7 +112,8 @@ def conclude(view: Overview, out: Out) -> int:
     """Prints the end of a run, its output on stdout or its error on stderr, and returns the exit code."""
     completed = view.status is RunStatus.COMPLETED
     if not out.text:
-        out.json({"run": view.run, "status": view.status.value, "output": view.output, "error": builtins(view.error)})
+        error = {"error": builtins(view.error), "undo_error": builtins(view.undo_error)}
+        out.json({"run": view.run, "status": view.status.value, "output": view.output, **error})
     else:
         console(stderr=True).print(picture.ending(view))
         if completed and view.output is not None:
@@ -185,9 +187,3 @@ async def _stream(view: Overview, run: Run, out: Out) -> None:
     async for event in run.events():
         view.apply([event])
         out.json(event_row(event))
-
-
-def event_row(event: Event) -> dict[str, Any]:
-    """An event as an object with named fields; the store keeps events as arrays."""
-    parts = {name: builtins(getattr(event, name)) for name in event.__struct_fields__ if name not in ("seq", "at")}
-    return {"seq": event.seq, "at": event.at, "type": event.type, **{k: v for k, v in parts.items() if v is not None}}

@@ -42,8 +42,13 @@ class Narrator:
                 yield self._line(event, visit.node, words)
         elif isinstance(event, e.JoinFailed):
             yield self._line(event, event.target, f"fails: {event.error.kind}: {event.error.message}")
+        elif isinstance(event, e.CompensationSkipped):
+            node, by = self._view.skipped[event.record]
+            yield self._line(event, node, f"stays as it is: its compensation was skipped by {by}")
         elif isinstance(event, e.JoinReopened):
             yield self._line(event, event.target, "waits for its branches again")
+        elif isinstance(event, e.RunMigrated):
+            yield self._line(event, "", f"goes on under version {event.to}, migrated by {event.by}")
         elif isinstance(event, e.RunPaused | e.RunCompensating):
             yield self._line(event, "", self._view.status.value + (f" {self._view.note}" if self._view.note else ""))
 

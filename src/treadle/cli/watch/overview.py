@@ -7,15 +7,15 @@ history. Must not draw (`picture.py` does) and not decide.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from treadle.cli.watch.tallies import PENDING, RUNNING, WAITING, FanTally, LiveVisit, NodeTally
+from treadle.cli.watch.join_progress import joins_of
+from treadle.cli.watch.tallies import PENDING, RUNNING, WAITING, FanTally, LiveVisit, NodeTally, rename
 from treadle.model import events as e
-from treadle.model.definition import Synchronization, Workflow
+from treadle.model.definition import Workflow
 from treadle.model.errors import Error
-from treadle.model.ids import GroupId, RunId, TokenId
+from treadle.model.ids import GroupId, RecordId, RunId, TokenId
 from treadle.model.states import Mode, RunStatus, Waiting
 
 Json = Any
@@ -33,11 +33,22 @@ class Overview:
         self.fallen: dict[TokenId, LiveVisit] = {}
         """Visits that were cancelled because of a failure: an operator's retry brings them back."""
         self.status = RunStatus.CREATED
-        self.started: e.RunStarted | None = None
+        self.started: e.Beginning | None = None
+        self.stands: RunStatus | None = None
+        """Of a fork that waits for its start: the status it will go on with."""
+        self.version = 0
+        """The version it goes by now."""
         self.output: Json = None
         self.error: Error | None = None
+        """Why it failed; undoing it does not change that."""
+        self.undo_error: Error | None = None
+        """Why it could not be undone."""
+        self.skipped: dict[RecordId, tuple[str, str]] = {}
+        """Record → the node whose work stays as it is, and the operator who decided so."""
+        self.records: dict[RecordId, str] = {}
+        """Record → its node."""
         self.traceback: str | None = None
-        """The traceback of the last failed attempt that has one."""
+        """The traceback of the last failed attempt that has one; not of a compensation."""
         self.note: str | None = None
         """The person who paused or cancelled the run, and the reason."""
         self.ended_at: int | None = None
@@ -79,42 +90,30 @@ class Overview:
 
     def joins(self) -> list[tuple[str, int, int]]:
         """Joins at which branches wait: (target, branches arrived, branches needed)."""
-        found = []
-        for fan in self.fans.values():
-            for target, branches in fan.arrived.items():
-                if branches:
-                    found.append((target, len(branches), self._needed(fan, target)))
-        return found
-
-    def _needed(self, fan: FanTally, target: str) -> int:
-        sync = self._synchronization(fan, target)
-        kind, count = (sync.strategy.kind, sync.strategy.count) if sync is not None else ("all", 0)
-        if kind == "any":
-            return 1
-        if kind == "m_of_n":
-            return count
-        return math.ceil(count * fan.total / 100) if kind == "percent" else fan.total
-
-    def _synchronization(self, fan: FanTally, target: str) -> Synchronization | None:
-        if self.definition is None:
-            return None
-        names = {name.partition(":")[2] for name in fan.names}
-        for transition in self.definition.transitions:
-            sync = transition.synchronization
-            if transition.to == target and sync is not None and sync.sibling_group in names:
-                return sync
-        return None
+        return joins_of(self.definition, self.fans.values())
 
 
 def _run_started(view: Overview, event: e.RunStarted) -> None:
-    view.started = event
-    view.status = RunStatus.RUNNING
+    view.started = view.started if view.stands is not None else event
+    view.version = event.version
+    view.status, view.stands = view.stands or RunStatus.RUNNING, None
+
+
+def _run_queued(view: Overview, event: e.RunQueued) -> None:
+    if isinstance(view.started, e.RunStarted):  # a fork that waits for its start has a past already
+        view.stands = view.status
+    view.started = view.started or event
+    view.version = event.version
+    view.status = RunStatus.QUEUED
 
 
 def _run_ended(status: RunStatus) -> Any:
     def read(view: Overview, event: Any) -> None:
         view.status, view.ended_at = status, event.at
-        view.error = getattr(event, "error", view.error)
+        if isinstance(event, e.RunCompensationFailed):
+            view.undo_error = event.error
+        else:
+            view.error = getattr(event, "error", view.error)
         view.output = getattr(event, "output", view.output)
         if isinstance(event, e.RunCancelled):
             view.note = f"by {event.by}" + (f": {event.reason}" if event.reason else "")
@@ -131,8 +130,21 @@ def _run_resumed(view: Overview, _event: e.RunResumed) -> None:
     view.status, view.ended_at, view.note, view.error = RunStatus.RUNNING, None, None, None
 
 
+def _run_migrated(view: Overview, event: e.RunMigrated) -> None:
+    view.version = event.to
+    rename(event.nodes, (view.visits, view.failed, view.fallen), view.node, view.fans.values())
+
+
 def _run_compensating(view: Overview, _event: e.RunCompensating) -> None:
-    view.status, view.ended_at = RunStatus.COMPENSATING, None
+    view.status, view.ended_at, view.undo_error = RunStatus.COMPENSATING, None, None
+
+
+def _recorded(view: Overview, event: e.CompensationRecorded) -> None:
+    view.records[event.record] = event.node
+
+
+def _skipped(view: Overview, event: e.CompensationSkipped) -> None:
+    view.skipped[event.record] = (view.records.get(event.record, "?"), event.by)
 
 
 def _created(view: Overview, event: e.TokenCreated) -> None:
@@ -209,7 +221,8 @@ def _token_ended(outcome: str) -> Any:
         node.last = event.at
         if outcome == "failed":
             node.error = visit.error = event.error
-            view.traceback = event.error.traceback or view.traceback
+            if view.status is not RunStatus.COMPENSATING:
+                view.traceback = event.error.traceback or view.traceback
             view.failed[event.token] = visit
         elif outcome == "cancelled" and event.because:
             view.fallen[event.token] = visit
@@ -262,6 +275,7 @@ def _gate_handed(view: Overview, event: e.GateClaimed | e.GateReleased | e.GateD
 
 
 _READERS: dict[type[e.Event], Any] = {
+    e.RunQueued: _run_queued,
     e.RunStarted: _run_started,
     e.RunCompleted: _run_ended(RunStatus.COMPLETED),
     e.RunFailed: _run_ended(RunStatus.FAILED),
@@ -271,7 +285,10 @@ _READERS: dict[type[e.Event], Any] = {
     e.RunCompensationFailed: _run_ended(RunStatus.COMPENSATION_FAILED),
     e.RunPaused: _run_paused,
     e.RunResumed: _run_resumed,
+    e.RunMigrated: _run_migrated,
     e.RunCompensating: _run_compensating,
+    e.CompensationRecorded: _recorded,
+    e.CompensationSkipped: _skipped,
     e.TokenCreated: _created,
     e.TokenDispatched: _dispatched,
     e.TokenStarted: _begun,

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from rich.console import Group
     from rich.text import Text
 
+    from treadle.model.errors import Error
+
 NODES_MAX = 30
 """Lines of a picture: of a larger graph, live and failed nodes are shown first, and the rest is counted."""
 NAME_MAX = 40
@@ -172,7 +174,7 @@ def headline(view: Overview, now: int, title: str | None = None) -> Text:
     """Workflow, status, time, run."""
     from rich.text import Text
 
-    name = title or (f"{view.started.workflow} v{view.started.version}" if view.started is not None else "")
+    name = title or (f"{view.started.workflow} v{view.version}" if view.started is not None else "")
     status = view.status.value.replace("_", " ")
     line = Text.assemble(
         (plain(name), "bold"), "  ", (status, STATUS_STYLES.get(view.status, FAILED_STYLE)), f"  {elapsed(view, now)}"
@@ -217,20 +219,30 @@ def ending(view: Overview) -> Any:
     style = STATUS_STYLES.get(view.status, FAILED_STYLE)
     line = Text(f"{view.status.value.replace('_', ' ')}", style=style)
     if view.error is not None:
-        line.append(f"  {plain(error_line(view))}", style="red")
+        line.append(f"  {plain(error_line(view.error))}", style="red")
     elif view.note:
         line.append(f"  {plain(view.note)}")
+    if undone := not_undone(view):
+        line.append(f"  (not undone: {plain(undone)})", style="yellow")
     if view.warnings:
         line.append(f"  ({view.warnings} warnings: treadle runs history {view.run} --warnings)", style="yellow")
     return line
 
 
-def error_line(view: Overview) -> str:
+def error_line(error: Error | None) -> str:
     """`TASK_FAILED at judge (root.brief.2), attempt 3: …`"""
-    error = view.error
     if error is None:
         return ""
     place = f" at {error.node}" if error.node else ""
     path = f" ({error.path})" if error.path and error.path != "root" else ""
     tries = f", attempt {error.attempts}" if error.attempts > 1 else ""
     return f"{error.kind}{place}{path}{tries}: {error.message}"
+
+
+def not_undone(view: Overview) -> str:
+    """Work that stays although its run was undone: skipped by an operator, or not undone because that failed."""
+    parts = [f"{node}, skipped by {by}" for node, by in view.skipped.values()]
+    if view.undo_error is not None:
+        remedy = f"treadle runs compensations {view.run} (--retry, --skip)"
+        parts.append(f"{error_line(view.undo_error)}; {remedy}")
+    return " · ".join(parts)

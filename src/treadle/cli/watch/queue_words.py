@@ -37,11 +37,14 @@ async def turns_of(client: Client, view: Overview) -> dict[str, str]:
 
 def why(queue: QueueView) -> str:
     """Why work of the queue does not begin; empty if it only waits for work before it."""
-    if not queue.workers:
+    if not queue.workers and not queue.outside:
         return f"it has no worker (treadle worker --queue {queue.queue})"
     if queue.waiting and queue.is_left_alone:
+        lacks = lacking(queue.lacks)
         remedy = f"treadle worker --queue {queue.queue} --functions MODULE"
-        return f"its workers lack {lacking(queue.lacks)} ({remedy})"
+        if lacks.startswith("work "):
+            remedy = "start a worker that claims it over HTTP"
+        return f"its workers lack {lacks} ({remedy})"
     limit = queue.rules.concurrency
     if limit is not None and queue.claimed >= limit:
         return f"its limit is {limit} at once"

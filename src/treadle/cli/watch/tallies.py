@@ -1,7 +1,9 @@
-"""Counts of a run that is watched: live visits, nodes, fan-outs. Data only; `overview.py` updates them."""
+"""Counts of a run that is watched: live visits, nodes, fan-outs. Data, and its renaming by a migration;
+`overview.py` does all other updates."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,3 +70,21 @@ class FanTally:
     """Target of a join → branches that wait there."""
     before: dict[str, set[int]] = field(default_factory=dict)
     """The same for joins that were decided: a join that is reopened gets its branches back."""
+
+
+def rename(
+    nodes: dict[str, str],
+    kept: Sequence[dict[TokenId, LiveVisit]],
+    node: Callable[[str], NodeTally],
+    fans: Iterable[FanTally],
+) -> None:
+    """The run was migrated: visits that are live, or may come back, and joins are at the nodes that take the place of
+    theirs."""
+    for token, visit in [entry for visits in kept for entry in visits.items() if entry[1].node in nodes]:
+        live = node(visit.node).live.pop(token, None)
+        visit.node = nodes[visit.node]
+        if live is not None:
+            node(visit.node).live[token] = live
+    for fan in fans:
+        fan.arrived = {nodes.get(target, target): branches for target, branches in fan.arrived.items()}
+        fan.before = {nodes.get(target, target): branches for target, branches in fan.before.items()}

@@ -23,8 +23,13 @@ FIELDS = (
 )
 """Node fields that `data` may carry under their own names."""
 _SPELLINGS = {**{name: name for name in FIELDS}, "entityMovement": "entity"}
-_HUMAN = ("title", "form", "assign", "due_ms", "remind_ms", "on_expiry")
+_HUMAN = (
+    *("title", "description", "form", "assign", "on_quorum_failed"),
+    *("due_ms", "remind_ms", "escalate", "on_expiry"),
+)
 _OF_A_WORKER = frozenset({"webhookUrl", "secret", "action"})
+_PAYLOADS = ("treadle", "stitch")
+"""Values of `payload` that say how the message is written; any other is the worker's own configuration."""
 _FOR_THE_EYE = frozenset(
     {"label", "color", "colour", "backgroundColor", "borderColor", "textColor"}
     | {"icon", "emoji", "className", "collapsed", "expanded"}
@@ -106,6 +111,9 @@ def _webhook(data: dict[str, Json], action: dict[str, Json]) -> dict[str, Json]:
     if data.get("secret") is not None:
         action["secret"] = data["secret"]
     left_out = {*_SPELLINGS, *_OF_A_WORKER, *_looks(data)}
+    if data.get("payload") in _PAYLOADS:
+        action["payload"] = data["payload"]
+        left_out.add("payload")
     config = {key: value for key, value in data.items() if key not in left_out}
     return action | ({"config": config} if config else {})
 

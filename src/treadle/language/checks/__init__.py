@@ -14,6 +14,7 @@ from treadle.language.checks import (
     graph,
     groups,
     names,
+    people,
     signatures,
     stack,
     tasks,
@@ -27,8 +28,9 @@ from treadle.model.definition import Workflow
 def check(workflow: Workflow, reading: Reading) -> None:
     """Report everything that is wrong."""
     flow = Flow(workflow)
-    for find in (names.check, expressions.check, tasks.check, signatures.check, groups.check, graph.check, stack.check):
-        find(flow, reading)
+    first = (names, expressions, tasks, people, signatures, groups, graph, stack)
+    for module in first:
+        module.check(flow, reading)
     if not reading.failed:
         for find in (dataflow.check, unread.check, branch.check, failures.check):
             find(flow, reading)

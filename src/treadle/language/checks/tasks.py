@@ -16,15 +16,17 @@ TEMPLATES = {"template": ("template",), "llm": ("system", "prompt")}
 
 
 def check(flow: Flow, reading: Reading) -> None:
-    """SUSPENDING_STEP, UNKNOWN_FUNCTION, BAD_VALUE for what an action lacks, TIMEOUT_HIERARCHY."""
+    """SUSPENDING_STEP, UNKNOWN_FUNCTION, BAD_VALUE for what an action lacks, TIMEOUT_HIERARCHY, NO_PUBLIC_URL."""
     for ref, node in flow.workflow.nodes.items():
         for at, task, given in tasks_of(ref, node):
             _suspending(at, task, reading)
+            _work(at, task, node, reading)
             for number, step in enumerate(task.steps):
                 place = (*at, "steps", number, "action")
                 _needed(place, step, given, reading)
                 _function(place, step, reading)
                 _templates(place, step, reading)
+                _callback(place, step, reading)
         _deadlines(ref, node, flow.workflow.timeout_ms, reading)
 
 
@@ -46,6 +48,21 @@ def _suspending(at: Path, task: Task, reading: Reading) -> None:
             reading.problem_in("SUSPENDING_STEP", (*at, "steps", number, "action"), message, hint)
 
 
+def _work(at: Path, task: Task, node: Node, reading: Reading) -> None:
+    """Report `work` that no worker could claim, or that comes with steps which its worker does not know."""
+    for number, step in enumerate(task.steps):
+        if step.action.kind != "work":
+            continue
+        place = (*at, "steps", number, "action")
+        if node.queue is None or at[2] != "task":
+            message = "a `work` action is executed by workers of a queue, and this one has none"
+            hint = "give its node a `queue`" if at[2] == "task" else "compensations have no queue: use another kind"
+            reading.problem_in("BAD_VALUE", place, message, hint)
+        elif len(task.steps) > 1:
+            message = "a `work` action is executed by a worker that knows no other steps: it must be the only step"
+            reading.problem_in("SUSPENDING_STEP", place, message, "give it a node of its own")
+
+
 def _needed(at: Path, step: Step, given: Mapping | str | None, reading: Reading) -> None:
     """Report needed keys that are missing. A key may also come from the input: the step's, or the task's where the step
     maps none."""
@@ -53,7 +70,7 @@ def _needed(at: Path, step: Step, given: Mapping | str | None, reading: Reading)
     anything = isinstance(source, str)
     supplied = set() if isinstance(source, str) else {key.split(".")[0] for key in source or {}}
     for field in needed_keys(step.action.kind):
-        elsewhere = field.name not in CONFIG_ONLY
+        elsewhere = field.name not in CONFIG_ONLY and step.action.kind != "work"
         if field.name in step.action.config or (elsewhere and (anything or field.name in supplied)):
             continue
         if reading.is_known_wrong((*at, field.name)):
@@ -70,6 +87,13 @@ def _function(at: Path, step: Step, reading: Reading) -> None:
         message = f"there is no function `{name}`"
         hint = "register it, or write `module:name` of one that can be imported"
         reading.problem_in("UNKNOWN_FUNCTION", (*at, "function"), message, hint)
+
+
+def _callback(at: Path, step: Step, reading: Reading) -> None:
+    if step.action.kind == "webhook" and not reading.settings.callbacks:
+        message = "its worker gets no address to answer to: the attempt fails unless the worker answers at once"
+        hint = "the operator sets `public_url` under [webhooks] of treadle.toml"
+        reading.problem_in("NO_PUBLIC_URL", at, message, hint)
 
 
 def _templates(at: Path, step: Step, reading: Reading) -> None:

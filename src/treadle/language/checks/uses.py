@@ -15,7 +15,7 @@ from treadle.language.checks.flow import Flow
 from treadle.language.checks.tasks import tasks_of
 from treadle.language.phrases import is_computed
 from treadle.language.problem import Path
-from treadle.model.definition import Mapping, Node, Step, Transition
+from treadle.model.definition import Mapping, Node, Step, Transition, Workflow
 
 Json = Any
 
@@ -73,6 +73,7 @@ def uses_of(flow: Flow) -> Iterator[Use]:
         yield from _of_node(ref, node)
     for index, transition in flow.edges:
         yield from _of_transition(index, transition)
+    yield from _of_starts(flow.workflow)
     output = flow.workflow.output
     if output is UNSET:
         return
@@ -80,6 +81,16 @@ def uses_of(flow: Flow) -> Iterator[Use]:
         yield from _mapping(("output",), output, Sees.RUN, When.END)
     else:
         yield Use(("output",), Form.SOURCE, output, Sees.RUN, When.END)
+
+
+def _of_starts(workflow: Workflow) -> Iterator[Use]:
+    """Keys of flow control and the priority: they read the input of a start, before there is a run (6.7)."""
+    parts = ("concurrency", workflow.concurrency), ("rate", workflow.rate), ("debounce", workflow.debounce)
+    for name, part in (*parts, ("batch", workflow.batch)):
+        if part is not None and part.key is not None:
+            yield Use((name, "key"), Form.SOURCE, part.key, Sees.OUTPUT, When.NEVER)
+    if workflow.priority is not None:
+        yield Use(("priority",), Form.SOURCE, workflow.priority, Sees.OUTPUT, When.NEVER)
 
 
 def _mapping(at: Path, mapping: Mapping, sees: Sees, when: When, node: str = "") -> Iterator[Use]:
@@ -153,6 +164,7 @@ _TEXTS = {
     "llm": ("prompt", "system", "messages", "response_schema"),
     "mock": ("output", "error"),
     "human": ("form",),
+    "work": ("name", "config"),
 }
 """Config that is text or data of its own kind even where it begins with `$`."""
 

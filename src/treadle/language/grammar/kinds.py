@@ -11,6 +11,7 @@ from typing import Any
 
 from treadle.language.compounds import Forms, ListOf, MapOf
 from treadle.language.condition import ConditionValue
+from treadle.language.grammar.people import ASSIGN, ESCALATE, REMINDERS
 from treadle.language.grammar.retry import TIMEOUT
 from treadle.language.phrases import JsonSchemaValue, MappingValue, SourceValue, is_computed
 from treadle.language.reading import Place, Reading
@@ -213,14 +214,21 @@ KINDS: dict[str, Record] = {
         "human",
         "Waits for a person; output is the answer.",
         Field("title", AnyText(), "What the person sees first"),
-        Field("form", JsonSchemaValue(), "JSON Schema of the answer"),
+        Field("description", AnyText(), "What the person reads below the title, in Markdown"),
+        Field("form", JsonSchemaValue(), "JSON Schema of the answer; x-order, x-widget and x-help say how it is shown"),
+        Field("assign", Sourced(ASSIGN), "Who may answer; anybody unless given"),
         Field(
-            "assign",
-            Sourced(Forms("a person or a list of them", text=_TEXT, list=ListOf(_TEXT), map=ANYTHING)),
-            "Who should answer",
+            "on_quorum_failed",
+            Choice("fail", "first"),
+            "When people cannot agree any more: fail with QUORUM_UNREACHABLE, or take the first answer",
         ),
         Field("due_ms", Sourced(TIMEOUT), "When it expires"),
-        Field("remind_ms", Sourced(TIMEOUT), "When to remind"),
+        Field(
+            "remind_ms",
+            Sourced(REMINDERS),
+            "Remind every so many ms; a list: once at each of these moments after it was opened",
+        ),
+        Field("escalate", Sourced(ESCALATE), "Whom to ask, too, when nobody has answered for long"),
         Field("on_expiry", _ON_EXPIRY, "What an unanswered task does", default="fail"),
     ),
     "wait": _config(
@@ -245,6 +253,12 @@ KINDS: dict[str, Record] = {
         Field("on_failure", Choice("propagate", "catch"), "What the child's failure does", default="propagate"),
         Field("inherit_artifacts", Flag(), "The child sees this run's artifacts", default=False),
     ),
+    "work": _config(
+        "work",
+        "Work for a worker in any language, which claims it from the node's queue over HTTP; output is what it gives.",
+        _needs("name", Text("a name"), "What to do; the worker knows it by this name"),
+        Field("config", ANYTHING, "Handed to the worker as it is"),
+    ),
     "webhook": _config(
         "webhook",
         "A signed POST to an external worker, then waits for its callback.",
@@ -252,5 +266,6 @@ KINDS: dict[str, Record] = {
         Field("secret", _TEXT, "Name of the signing secret"),
         Field("config", ANYTHING, "Handed to the worker as it is"),
         Field("timeout_ms", TIMEOUT, "How long to wait for the callback"),
+        Field("payload", Choice("treadle", "stitch"), "Whose field names the message has; `treadle` unless given"),
     ),
 }

@@ -6,13 +6,15 @@ from typing import Any
 
 from treadle.language.compounds import ListOf, MapOf
 from treadle.language.grammar.action import ACTION
+from treadle.language.grammar.budget import BUDGET
+from treadle.language.grammar.flow import FLOW
 from treadle.language.grammar.node import NODE
 from treadle.language.grammar.retry import TIMEOUT
 from treadle.language.grammar.task import TASK, Section
 from treadle.language.grammar.transition import REF, TRANSITION
 from treadle.language.phrases import JsonSchemaValue, MappingValue, SourceValue
 from treadle.language.reading import Place, Reading
-from treadle.language.record import Field, Record, given_fields
+from treadle.language.record import Field, OneOf, Record, given_fields
 from treadle.language.shapes import (
     ANYTHING,
     BAD,
@@ -113,7 +115,15 @@ HEAD = (
         "What a failing compensation does",
         default="halt",
     ),
+    Field("budget", BUDGET, "What a run and its children may spend together"),
+    Field(
+        "on_deploy",
+        Choice("keep", "migrate_if_safe"),
+        "Whether live runs of older versions go on under this one, where nothing is in the way",
+        default="keep",
+    ),
     Field("strict", Flag(), "Warnings are errors; a mismatched join fails", default=False),
+    *FLOW,
     Field("actions", Section("actions", ACTION), "Actions by name, for use in this document"),
     Field("tasks", Section("tasks", TASK), "Tasks by name, for use in this document"),
     Field("canvas", ANYTHING, "Positions, colours, sections, notes: kept for the canvas, not executed"),
@@ -129,4 +139,5 @@ WORKFLOW = Record(
     ),
     make=dict,
     unmake=given_fields,
+    one_of=(OneOf(("debounce", "batch")),),
 )

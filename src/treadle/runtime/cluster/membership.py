@@ -30,12 +30,12 @@ from msgspec.structs import replace
 
 from treadle.display.numbers import ranges
 from treadle.errors import StoreUnavailable
-from treadle.runtime.base.logs import logger
-from treadle.runtime.base.outage import OUTAGE
-from treadle.runtime.base.ports import Alarm, SteadyClock
 from treadle.runtime.cluster.balance import moves
 from treadle.runtime.cluster.predecessor import is_dead
 from treadle.runtime.deliver.core import Core
+from treadle.runtime.surroundings.logs import logger
+from treadle.runtime.surroundings.outage import OUTAGE
+from treadle.runtime.surroundings.ports import Alarm, SteadyClock
 from treadle.store.members import Member, Members, Standing
 from treadle.store.port import Fence
 

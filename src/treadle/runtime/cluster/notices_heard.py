@@ -14,8 +14,8 @@ from typing import Any
 from treadle.errors import StoreUnavailable
 from treadle.model.ids import RunId
 from treadle.model.states import RUN_ENDED, RunStatus
-from treadle.runtime.base.logs import logger
 from treadle.runtime.deliver.core import Core
+from treadle.runtime.surroundings.logs import logger
 from treadle.store.notices import AWAIT, CHANGED, END, INBOX, MISSED, NEWS, WANT, Notices
 
 INBOX_S = 1.0
@@ -96,8 +96,11 @@ class NoticesHeard:
             await self._core.look()
 
     async def _both(self) -> None:
-        await self._look_inside()
-        await self._beside()
+        try:
+            await self._look_inside()
+            await self._beside()
+        except StoreUnavailable as problem:  # `_look_again` looks a little later
+            log.info("could not look", error=str(problem))
 
     async def _look_again(self) -> None:
         turn = 0

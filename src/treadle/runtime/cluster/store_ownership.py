@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from treadle.errors import OwnedElsewhere, StoreDamaged, StorePlaceError
-from treadle.runtime.base.logs import logger
 from treadle.runtime.cluster.file_notices import FileNotices, clear_away
+from treadle.runtime.surroundings.logs import logger
 from treadle.store.members import Members
 from treadle.store.notices import Notices, Silence
 from treadle.store.places import MEMORY, StoreLocation
@@ -67,9 +67,9 @@ async def open_as_owner(
         return OpenStore(store, notices, store)
     if place.path is None:
         assert str(place) == MEMORY, "a place is a file, a database or memory"
-        from treadle.store.memory import MemoryStore
+        from treadle.store.memory_work import QueueMemoryStore
 
-        return OpenStore(MemoryStore(), Silence())
+        return OpenStore(QueueMemoryStore(), Silence())
     bells = FileNotices()
     closing.append(bells.close)
     return OpenStore(await _own_file(place.path, name, bells.address, closing, wait, payload_max), bells)

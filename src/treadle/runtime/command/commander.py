@@ -10,27 +10,29 @@ import asyncio
 from typing import Protocol
 
 import uuid_utils
+from msgspec.structs import replace
 
 from treadle.errors import CommandRefused, EngineStopped
 from treadle.kernel import objections
+from treadle.kernel.placing import placed
 from treadle.kernel.state import RunState
-from treadle.model.commands import Command, CompleteGate, StartRun
+from treadle.model.commands import Command, CompleteGate, ForkRun, StartRun
 from treadle.model.errors import Rejection
-from treadle.model.events import RunStarted
+from treadle.model.events import Event
 from treadle.model.ids import RunId
-from treadle.runtime.base.patience import patiently as patiently
-from treadle.runtime.base.ports import Clock
+from treadle.runtime.command.known import known_request
 from treadle.runtime.command.presence import Presence
+from treadle.runtime.command.work_bell import WorkBell
 from treadle.runtime.coordinate.feed import Feed, News, Watch
 from treadle.runtime.coordinate.folding import fold
 from treadle.runtime.coordinate.library import Library, not_deployed
-from treadle.store.notices import AWAIT, CHANGED, END, INBOX, MISSED, NEWS, WANT, Notices
-from treadle.store.port import InboxAnswer, InboxRequest, OutboxRow, RunQuery, Store
+from treadle.runtime.surroundings.patience import patiently as patiently
+from treadle.runtime.surroundings.ports import Clock
+from treadle.runtime.view.readings import Readings
+from treadle.store.notices import AWAIT, CHANGED, END, INBOX, MISSED, NEWS, WANT, WORK, Notices
+from treadle.store.port import KEPT, InboxAnswer, InboxRequest, OutboxRow, RunQuery, Store
 from treadle.store.rows import shard_of
 
-LOOK_AGAIN_S = 1.0
-"""How often a waiting caller in another process reads the store although no notice has come: notices may be lost, and
-the owner of the run may change."""
 INBOX_MAX = 10_000
 """Unanswered requests that are searched for an idempotency key while no engine runs."""
 
@@ -54,14 +56,33 @@ class Commander(Protocol):
     def presence(self) -> Presence:
         """The processes on the store, and whether one of them coordinates."""
 
+    @property
+    def bell(self) -> WorkBell:
+        """Rings when queues have something to claim."""
+
+    @property
+    def user(self) -> str | None:
+        """The person all commands are from, where a service knows them by a key; None: a command names its own."""
+
     def new_run(self) -> RunId:
         """Makes an id for a new run."""
 
+    async def place(self, run: RunId, workflow: str, version: int | None) -> RunId:
+        """The id for a new run of this workflow: another one if the workflow limits its starts, so that all its runs
+        are in one shard."""
+
     async def ask(
-        self, run: RunId, command: Command, workflow: str | None = None, fresh: bool = False, request: str = ""
+        self,
+        run: RunId,
+        command: Command,
+        workflow: str | None = None,
+        fresh: bool = False,
+        request: str = "",
+        fingerprint: str | None = None,
     ) -> InboxAnswer:
         """Sends a command to a run and waits for its durable answer. A command sent again with the same `request` id is
-        carried out once."""
+        carried out once. With a `fingerprint` the answer is remembered for a day at least, and the same id with another
+        fingerprint raises CommandRefused(IDEMPOTENCY_MISMATCH)."""
 
     def watch(self, run: RunId) -> Watch:
         """Watches a run for news from now on."""
@@ -71,6 +92,10 @@ class Commander(Protocol):
 
     async def state(self, run: RunId) -> RunState | None:
         """A run's state, for reading only."""
+
+    @property
+    def readings(self) -> Readings:
+        """Runs that somebody looks at, folded for readers."""
 
     async def revive(self, letter: OutboxRow) -> None:
         """Tries a dead letter again. Raises CommandRefused if the row is no dead letter any more."""
@@ -82,21 +107,29 @@ class Commander(Protocol):
 class Remote:
     """The commander of a process that does not coordinate the run: writes requests to the inbox and wakes the owner."""
 
+    user: str | None = None
+
     def __init__(
         self, store: Store, clock: Clock, notices: Notices, presence: Presence, feed: Feed | None = None
     ) -> None:
         self.store = store
         self.clock = clock
         self.library = Library(store)
+        self.readings = Readings(store, self.library)
         self.presence: Presence = presence
+        self.bell = WorkBell()
         self._notices = notices
         self._feed = feed if feed is not None else Feed()
         notices.hear(NEWS, self._news)
         notices.hear(MISSED, self._news)
+        notices.hear(WORK, self.bell.ring)
         notices.hear(END, lambda name: self._feed.wake(RunId(name), ended=True))
 
     def new_run(self) -> RunId:
         return RunId(str(uuid_utils.uuid7()))
+
+    async def place(self, run: RunId, workflow: str, version: int | None) -> RunId:
+        return await placed_by(self.library, self.store.shards, run, workflow, version)
 
     async def ask(
         self,
@@ -105,29 +138,40 @@ class Remote:
         workflow: str | None = None,
         fresh: bool = False,  # noqa: ARG002
         request: str = "",
+        fingerprint: str | None = None,
     ) -> InboxAnswer:
         """Waits for the answer of the owner. If no engine runs, the request stays in the inbox, and EngineStopped is
         raised."""
         refused = None
-        if isinstance(command, StartRun):
-            refused = await self._refused_start(command, workflow or "")
+        known = await known_request(self.store, run, request, fingerprint) if fingerprint is not None else None
+        if known is not None and known.answer is not None:
+            return replace(known.answer, is_again=True)
+        if known is not None:
+            pass  # it was accepted before
+        elif isinstance(command, StartRun):
+            if not isinstance(command, ForkRun):
+                refused = await self._refused_start(command, workflow or "")
             if refused is None and command.idempotency_key is not None and not await self.presence.is_owned():
-                known = await self._known_start(command.idempotency_key, workflow or "")
-                if known is not None:
-                    return known
+                started = await self._known_start(command.idempotency_key, workflow or "")
+                if started is not None:
+                    return started
         elif isinstance(command, CompleteGate) and not await self.presence.is_owned():
             refused = await self._refused_answer(run, command)
         if refused is not None:
             return InboxAnswer("", refused)
-        return await self._asked(
-            InboxRequest(request or str(uuid_utils.uuid7()), run, command, self.clock.now(), workflow)
-        )
+        id = request or await self._new_request()
+        return await self._asked(InboxRequest(id, run, command, self.clock.now(), workflow, fingerprint=fingerprint))
 
     async def revive(self, letter: OutboxRow) -> None:
-        request = InboxRequest(str(uuid_utils.uuid7()), letter.run, None, self.clock.now(), revive=letter.id)
-        answer = await self._asked(request)
+        id = await self._new_request()
+        answer = await self._asked(InboxRequest(id, letter.run, None, self.clock.now(), revive=letter.id))
         if answer.rejection is not None:
-            raise CommandRefused(answer.rejection.kind, answer.rejection.message)
+            raise CommandRefused(answer.rejection.kind, answer.rejection.message, answer.rejection.problems)
+
+    async def _new_request(self) -> str:
+        """An id for a request. If no engine runs, it says that the sender does not wait (`store.kept` finds it)."""
+        id = str(uuid_utils.uuid7())
+        return id if await patiently(self.presence.is_owned) else f"{KEPT}{id}"
 
     async def _known_start(self, key: str, workflow: str) -> InboxAnswer | None:
         """The answer to a start whose idempotency key was used before; None: it was not. If the earlier start is still
@@ -199,11 +243,7 @@ class Remote:
         history = await self.store.history(run)
         if not history:
             return None
-        started = history[0]
-        assert isinstance(started, RunStarted)
-        graph = await self.library.graph(started.workflow, started.version)
-        assert graph is not None, "a run's version stays deployed"
-        return fold(graph, history)
+        return await folded(history, self.library)
 
     def changed(self) -> None:
         self._notices.say(CHANGED)
@@ -215,10 +255,18 @@ class Remote:
             self._feed.wake_everybody()
 
 
+async def folded(history: list[Event], library: Library) -> RunState:
+    """The state a whole history leads to."""
+    graph = await library.graph_of(history)
+    assert graph is not None, "a run's version stays deployed"
+    return fold(graph, history)
+
+
 def _kept(request: InboxRequest) -> EngineStopped:
-    text = f"request {request.id} is kept and will be carried out by the next engine"
+    text = f"request {request.id} is kept for the next engine"
+    look = f"`treadle requests show {request.id}` says what became of it"
     run = request.run if isinstance(request.command, StartRun) else None
-    return EngineStopped(f"nobody coordinates this store now; {text}", run=run)
+    return EngineStopped(f"nobody coordinates this store now; {text}; {look}", run=run, request=request.id)
 
 
 class RemoteWatch(Watch):
@@ -239,7 +287,15 @@ class RemoteWatch(Watch):
             return await super().news()
         self._notices.say(WANT if self.only is None else AWAIT, self._run)
         try:
-            async with asyncio.timeout(LOOK_AGAIN_S):
+            async with asyncio.timeout(self.look_again_s):
                 return await super().news()
         except TimeoutError:
             return None
+
+
+async def placed_by(library: Library, shards: int, run: RunId, workflow: str, version: int | None) -> RunId:
+    """See `Commander.place`."""
+    if shards == 1:
+        return run
+    graph = await library.graph(workflow, version)
+    return run if graph is None or graph.flow is None else placed(run, workflow, shards)

@@ -15,13 +15,16 @@ from treadle.errors import EngineStopped
 from treadle.kernel.state import RunState
 from treadle.model.commands import Command, StartRun
 from treadle.model.ids import RunId
-from treadle.runtime.base.ports import Clock
-from treadle.runtime.command.commander import Remote, RemoteWatch, patiently
+from treadle.runtime.command.commander import Remote, RemoteWatch, patiently, placed_by
 from treadle.runtime.command.presence import Alone, Presence
+from treadle.runtime.command.remembered import Remembered
+from treadle.runtime.command.work_bell import WorkBell
 from treadle.runtime.coordinate.feed import Feed, Watch
 from treadle.runtime.coordinate.library import Library
 from treadle.runtime.coordinate.shards import Moved
 from treadle.runtime.deliver.core import Core
+from treadle.runtime.surroundings.ports import Clock
+from treadle.runtime.view.readings import Readings
 from treadle.store.notices import Notices
 from treadle.store.port import InboxAnswer, OutboxRow, Store
 
@@ -41,12 +44,18 @@ class Direct:
     """The commander of the one process that coordinates a store. `look` is called when a schedule or a workflow was
     written here."""
 
+    user: str | None = None
+
     def __init__(self, core: Core, look: Callable[[], None], presence: Presence | None = None) -> None:
         self._look = look
         alone = Alone(core.coordinator.store, lambda: ("this process", 0), core.coordinator.clock.now)
         self.presence: Presence = presence or alone
+        self.bell = WorkBell()
         self._coordinator = core.coordinator
         self._inbox = core.inbox
+        self._readings = Readings(core.coordinator.store, core.coordinator.library)
+        spawn = core.coordinator.spawn
+        self._remembered = Remembered(core.coordinator, core.inbox, lambda: spawn(core.look()))
 
     @property
     def store(self) -> Store:
@@ -60,8 +69,17 @@ class Direct:
     def library(self) -> Library:
         return self._coordinator.library
 
+    @property
+    def readings(self) -> Readings:
+        return self._readings
+
     def new_run(self) -> RunId:
         return RunId(str(uuid_utils.uuid7()))
+
+    async def place(self, run: RunId, workflow: str, version: int | None) -> RunId:
+        if self._coordinator.store.shards == 1:
+            return run
+        return await placed_by(self.library, self.store.shards, run, workflow, version)
 
     async def ask(
         self,
@@ -69,8 +87,11 @@ class Direct:
         command: Command,
         workflow: str | None = None,
         fresh: bool = False,
-        request: str = "",  # noqa: ARG002
+        request: str = "",
+        fingerprint: str | None = None,
     ) -> InboxAnswer:
+        if fingerprint is not None:
+            return await self._remembered.ask(run, command, workflow, request, fingerprint)
         return await self._coordinator.ask(run, command, workflow, fresh)
 
     def will_tell(self, run: RunId) -> bool:
@@ -107,11 +128,20 @@ class Shared(Direct):
         return run
 
     async def ask(
-        self, run: RunId, command: Command, workflow: str | None = None, fresh: bool = False, request: str = ""
+        self,
+        run: RunId,
+        command: Command,
+        workflow: str | None = None,
+        fresh: bool = False,
+        request: str = "",
+        fingerprint: str | None = None,
     ) -> InboxAnswer:
+        if fingerprint is not None and workflow is not None:
+            # A refusal is remembered, too: before the start is decided, the newest version must be known.
+            await patiently(lambda: self.library.refresh_some([workflow]))
         known = self.library.newest(workflow or "")
-        answer = await self._asked(run, command, workflow, fresh, request)
-        if answer.rejection is not None and isinstance(command, StartRun) and workflow is not None:
+        answer = await self._asked(run, command, workflow, fresh, request, fingerprint)
+        if fingerprint is None and answer.rejection is not None and isinstance(command, StartRun) and workflow:
             # Another node may have deployed the workflow, and its notice may still be on the way.
             await patiently(lambda: self.library.refresh_some([workflow]))
             if self.library.newest(workflow) != known:
@@ -119,14 +149,20 @@ class Shared(Direct):
         return answer
 
     async def _asked(
-        self, run: RunId, command: Command, workflow: str | None, fresh: bool, request: str = ""
+        self,
+        run: RunId,
+        command: Command,
+        workflow: str | None,
+        fresh: bool,
+        request: str = "",
+        fingerprint: str | None = None,
     ) -> InboxAnswer:
         if self._coordinator.owns(run):
             try:
-                return await super().ask(run, command, workflow, fresh)
+                return await super().ask(run, command, workflow, fresh, request, fingerprint)
             except Moved:
                 pass
-        return await self._remote.ask(run, command, workflow, request=request)
+        return await self._remote.ask(run, command, workflow, request=request, fingerprint=fingerprint)
 
     def watch(self, run: RunId) -> Watch:
         return _SharedWatch(self._coordinator.feed, run, self._notices, self._coordinator.owns)

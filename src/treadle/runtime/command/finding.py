@@ -10,6 +10,7 @@ from treadle.errors import CommandRefused
 from treadle.model.commands import StartRun
 from treadle.model.ids import RunId
 from treadle.runtime.command.commander import Commander
+from treadle.runtime.command.kept_requests import refused_start
 from treadle.store.port import RunQuery, Store
 from treadle.store.rows import shard_of
 
@@ -26,7 +27,7 @@ async def find_run(commander: Commander, text: str) -> RunId:
     store, run = commander.store, RunId(text)
     if await store.find_runs(RunQuery(run=run)):
         return run
-    if await _is_asked_for(store, run):
+    if await _is_asked_for(store, run) or await refused_start(store, run) is not None:
         raise await unknown(store, run)
     if len(text) < ENDING_MIN:
         few = f"the end of an id names a run from {ENDING_MIN} characters on"
@@ -46,6 +47,9 @@ async def unknown(store: Store, run: RunId) -> CommandRefused:
     if await _is_asked_for(store, run):
         text = f"run {run!r} is asked for and has not begun: an engine of the store begins it"
         return CommandRefused("NOT_FOUND", text)
+    refused = await refused_start(store, run)
+    if refused is not None:
+        return CommandRefused("NOT_FOUND", f"there is no run {run!r}: its start was refused: {refused.reason}")
     return CommandRefused("NOT_FOUND", f"there is no run {run!r}")
 
 

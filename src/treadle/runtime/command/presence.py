@@ -6,7 +6,7 @@ Owns the answers to `Client.nodes` and to whether an engine runs at all. Must no
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Protocol
 
 from msgspec import Struct
@@ -46,6 +46,8 @@ class NodeRow(Struct, frozen=True):
     """How long the oldest of these requests and timers has been waiting."""
     lacks: dict[str, tuple[str, ...]] = {}
     """Queue → functions and kinds that work waiting there needs and this process does not have."""
+    oldest_timer_ms: int = 0
+    """How long ago the oldest of these timers was due."""
 
 
 class Presence(Protocol):
@@ -98,6 +100,8 @@ class Alone:
         self._store = store
         self._who = who
         self._now = now
+        self.lacks: Callable[[], dict[str, tuple[str, ...]]] = dict
+        """Queue → what work there needs and this very process lacks, if it is the one that coordinates."""
 
     async def is_owned(self) -> bool:
         return self._who() is not None
@@ -115,7 +119,21 @@ class Alone:
         )
         if who is None:
             return [_row(NOBODY, (SHARD,), [waiting], now)] if requests or due else []
-        return [_row(Member(who[0], who[0], started=who[1]), (SHARD,), [waiting], now)]
+        named = await self._store.documents(SERVED, SERVED)
+        queues = tuple(named[0].body) if named else None
+        node = Member(who[0], who[0], started=who[1], queues=queues, lacks=self.lacks())
+        return [_row(node, (SHARD,), [waiting], now)]
+
+
+SERVED = "_served"
+"""Kind and name of the document with the queues that the only engine of a store serves."""
+
+
+async def note_served(store: Store, queues: Collection[str] | None) -> None:
+    """Notes which queues the only engine of a store serves, for processes beside it. None: all of them."""
+    body = sorted(queues) if queues is not None else None
+    if body is not None or await store.documents(SERVED, SERVED):
+        await store.put_document(SERVED, SERVED, repr(body), body)
 
 
 NOBODY = Member("", "", coordinates=False, queues=())
@@ -135,4 +153,5 @@ def _row(node: Member, shards: tuple[int, ...], waiting: list[Backlog], now: int
         sum(one.timers_due for one in waiting),
         max((max(one.oldest_request_ms, one.oldest_timer_ms) for one in waiting), default=0),
         node.lacks,
+        max((one.oldest_timer_ms for one in waiting), default=0),
     )

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from treadle.runtime.base.logs import logger
+from treadle.runtime.surroundings.logs import logger
 
 log = logger("treadle.coordinator")
 

@@ -27,10 +27,10 @@ from typing import TypeVar
 
 from treadle.errors import StoreConflict, StoreUnavailable
 from treadle.model.codec import pack_events
-from treadle.runtime.base.logs import logger
-from treadle.runtime.base.outage import OUTAGE
 from treadle.runtime.coordinate.gathering import Decided, Gathering, Item
 from treadle.runtime.coordinate.shards import Shards
+from treadle.runtime.surroundings.logs import logger
+from treadle.runtime.surroundings.outage import OUTAGE
 from treadle.store.port import Batch, Commit, Fence, InboxAnswer, OutboxRow, Store
 
 RETRY_FIRST_S, RETRY_LAST_S = 0.05, 5.0
@@ -160,6 +160,7 @@ class Committer:
             # The fences are compared even if there is nothing to write: if another node has changed the run since, an
             # answer from this node's state would be wrong.
             gathered.fences = self._shards.covering(gathered.runs if self._shards.is_shared else ())
+            gathered.sent = self._loop.time()
             writing = asyncio.ensure_future(self.store.commit(gathered.batch(), *gathered.fences))
         except Exception as problem:
             self._writing = self._loop.create_task(self._cope(gathered, problem))

@@ -33,14 +33,16 @@ Failure
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextvars import copy_context
 from typing import Any
 
 from msgspec.structs import replace
 
 from treadle.errors import EngineStopped, StoreConflict, StoreUnavailable
-from treadle.kernel.decide import decide
+from treadle.graph.execution_graph import ExecutionGraph
+from treadle.kernel.decide import decide, decide_fork
+from treadle.kernel.migration_outputs import HistoryNeeded
 from treadle.kernel.state import RunState
 from treadle.model import commands as c
 from treadle.model.effects import Effect
@@ -48,10 +50,11 @@ from treadle.model.errors import Rejection
 from treadle.model.events import Event
 from treadle.model.ids import RunId, TokenId
 from treadle.model.states import RUN_ENDED
-from treadle.runtime.base.ports import Clock
+from treadle.runtime.coordinate.along import taken_along
 from treadle.runtime.coordinate.background import Background
 from treadle.runtime.coordinate.committer import Committer
 from treadle.runtime.coordinate.feed import Feed
+from treadle.runtime.coordinate.flow_control import FlowControl
 from treadle.runtime.coordinate.gathering import (
     Decided,
     Gathering,
@@ -68,12 +71,14 @@ from treadle.runtime.coordinate.loading import Loading
 from treadle.runtime.coordinate.neighbours import Neighbours
 from treadle.runtime.coordinate.refusals import Refusals
 from treadle.runtime.coordinate.shards import Shards
-from treadle.store.port import Commit, InboxAnswer, OutboxRow, Store
+from treadle.runtime.surroundings.ports import Clock
+from treadle.store.port import Commit, InboxAnswer, InboxRequest, OutboxRow, Store
 
 TURN_S = 0.005
 """How long one turn decides before other callbacks of the loop get their turn: timers and sockets must not wait until a
 long queue is empty."""
 
+Subscribed = Callable[[str, list[Event]], list[Effect]]
 Shape = Callable[[RunState, c.Command, list[Event], list[Effect]], list[Effect]]
 
 
@@ -89,6 +94,9 @@ class Coordinator:
         self._around = around
         self.shape: Shape | None = None
         """Rewrites the effects of a decision before they are kept: queue work becomes offers. Set by `offer_work`."""
+        self.observers: list[Callable[[Sequence[Commit], float], None]] = []
+        """Are told every written batch of decisions, and how many seconds writing took: for measuring and tracing."""
+        self.subscribed: Subscribed | None = None  # what subscriptions add to the effects of a decision
         self.stopped: BaseException | None = None
         self._loop = asyncio.get_running_loop()
         self._context = copy_context()
@@ -104,6 +112,23 @@ class Coordinator:
         self._asked: dict[asyncio.Future[InboxAnswer], None] = {}
         self._refusals = refusals = Refusals(around.defect, self.settle, self._answer, self.put)
         self._committer = Committer(store, shards, self._durable, self._decide_again, self._lost, refusals.unwritable)
+        self.flow = FlowControl(
+            store,
+            shards,
+            clock,
+            library,
+            self.put,
+            self._answer,
+            self._found,
+            self._begin,
+            self._give_back,
+            self._not_loaded,
+            self.drained,
+            self.spawn,
+            self.settle,
+            self._is_over,
+        )
+        """Decides whether a start becomes a run now, for workflows that limit their starts (6.7)."""
         self._loading = Loading(
             self._committer,
             library,
@@ -115,6 +140,7 @@ class Coordinator:
             shards.owns,
             self._is_over,
         )
+        self.flow.warm = self._loading.warm
 
     # Commands come in
 
@@ -123,15 +149,23 @@ class Coordinator:
         self.put(Item(run, command, row=row, source=source))
 
     async def ask(
-        self, run: RunId, command: c.Command, workflow: str | None = None, fresh: bool = False
+        self,
+        run: RunId,
+        command: c.Command,
+        workflow: str | None = None,
+        fresh: bool = False,
+        asked: InboxRequest | None = None,
     ) -> InboxAnswer:
-        """Queues a command and waits for its durable answer. Raises `Moved` if another node owns the run."""
+        """Queues a command and waits for its durable answer, which is kept with the request `asked`. Raises `Moved` if
+        another node owns the run. What is to be written along with the decision: `along`."""
         if self.stopped is not None:
             raise EngineStopped(f"this engine has stopped: {self.stopped}") from self.stopped
         future: asyncio.Future[InboxAnswer] = self._loop.create_future()
         self._asked[future] = None
+        along = None if self.shards.is_shared else taken_along()
         try:
-            self.put(Item(run, command, workflow, future, fresh=fresh))
+            request = asked.id if asked is not None else ""
+            self.put(Item(run, command, workflow, future, request=request, asked=asked, fresh=fresh, along=along))
             return await future
         finally:
             del self._asked[future]
@@ -156,7 +190,7 @@ class Coordinator:
     def offer_work(self, shape: Shape) -> None:
         """Workers claim the queue work of this store: `shape` turns it into offers, and it is not executed here."""
         self.shape = shape
-        self._hots.are_offered = True
+        self._hots.are_offered, self._hots.are_limits_offered = True, self.shards.is_shared
 
     async def drained(self) -> None:
         """Waits until everything decided so far is durable or was handed back."""
@@ -198,11 +232,12 @@ class Coordinator:
             return
         self.stopped = reason
         self._committer.stop()
-        for item in (*self._queue, *self._committer.waiting, *self._loading.waiting):
+        for item in (*self._queue, *self._committer.waiting, *self._loading.waiting, *self.flow.waiting):
             fail_item(item, reason)
         for future in self._asked:  # also those whose items are being written
             fail_future(future, reason)
         self._queue.clear()
+        self.flow.close()
         self._background.cancel()
         self.feed.close(reason)
         self._background.look()
@@ -219,6 +254,7 @@ class Coordinator:
         """Forgets the states of runs that are not owned any more, because shards were lost or are handed over. Queued
         commands for them go to `other_nodes` when their turn comes."""
         self._hots.drop_unless(self.shards.owns)
+        self.flow.drop_unless(self.shards.owns)
         self.feed.wake_everybody()  # from now on another node publishes the ends of these runs
         self._wake()
 
@@ -302,7 +338,11 @@ class Coordinator:
     def _start_new(self, item: Item) -> None:
         """Starts a run that does not exist yet. It is hot from here on, so that the next command for it finds it."""
         if not isinstance(item.command, c.StartRun) or item.workflow is None:
-            self._answer(item, Rejection("NOT_FOUND", f"there is no run {item.run!r}"))
+            if not self.flow.not_joined(item):
+                self._answer(item, Rejection("NOT_FOUND", f"there is no run {item.run!r}"))
+            return
+        if isinstance(item.command, c.ForkRun) and item.past is None:
+            self._loading.read_past(item, item.command)
             return
         try:
             graph = self.library.lookup(item.workflow, item.command.version or None)
@@ -314,32 +354,53 @@ class Coordinator:
             return
         if item.command.version != graph.version:
             item.command = replace(item.command, version=graph.version)
+        if graph.flow is not None:
+            self.flow.start(item, graph)
+        else:
+            self._begin(item, graph)
+
+    def _begin(self, item: Item, graph: ExecutionGraph) -> None:
         self._decide(self._hots.keep(item.run, RunState(graph)), item)
 
     def _decide(self, hot: Hot, item: Item) -> None:
         state = hot.state
-        seq = state.seq
+        seq, before = state.seq, state.status
+        if state.graph.flow is not None and not self.flow.may_decide(item, state):
+            return
         try:
-            decision = decide(state.graph, state, item.command, self.clock.now(), self.library)
-        except VersionMissing as missing:
+            if item.past is not None and seq == 0 and isinstance(item.command, c.ForkRun):
+                decision = decide_fork(state.graph, state, item.command, item.past, self.clock.now(), self.library)
+            else:
+                decision = decide(state.graph, state, item.command, self.clock.now(), self.library)
+        except (VersionMissing, HistoryNeeded) as missing:
             self._loading.reload(item.run, [item], missing)
             return
         except Exception as problem:
             self._could_not_decide(item, problem)
             return
         events, effects, rejection = decision.events, decision.effects, decision.rejection
-        if state.seq == 0:
+        if seq == 0 and not events:
             self._hots.drop(item.run)  # the start was refused
+        if item.start is not None and rejection is None:
+            self.flow.joined(item.start, state)
         if not events and not effects:
-            self._answer(item, rejection)
+            if rejection is None or not self.flow.not_joined(item):
+                self._answer(item, rejection)
             return
+        done: Sequence[int] = ()
+        if state.graph.flow is not None:
+            effects, done = self.flow.decided(item, state, before, effects)
         if self.shape is not None:
             effects = self.shape(state, item.command, events, effects)
+        if self.subscribed is not None:
+            news = events[decision.cuts[-1] :] if decision.cuts else events
+            effects = [*effects, *self.subscribed(state.graph.workflow_name, news)]
         busy = hot.update_attempts(item.command, effects)
         kept, local = sort_effects(effects) if effects else (effects, effects)
         hot.unsettled += 1
-        commit = Commit(item.run, seq, events, kept, state.status, busy)
-        self._committer.add(Decided(item, hot, local, answer_to(item, rejection)), commit)
+        commit = Commit(item.run, seq, events, kept, state.status, busy, decision.cuts)
+        answer = answer_to(item, rejection, applied=True)
+        self._committer.add(Decided(item, hot, local, answer, rows=done), commit)
 
     def _answer(self, item: Item, rejection: Rejection | None, run: RunId | None = None) -> None:
         """Answers a command that changes nothing. The answer goes out after everything decided before it is durable."""
@@ -348,6 +409,9 @@ class Coordinator:
             hot.unsettled += 1
         self._committer.add(Decided(item, hot, [], answer_to(item, rejection, run)), None)
         self._wake()
+
+    def _not_loaded(self, item: Item, problem: Exception) -> None:
+        self._refusals.unreadable(item, problem)
 
     def _could_not_decide(self, item: Item, problem: Exception) -> None:
         again = self._refusals.undecidable(item, problem)
@@ -361,12 +425,16 @@ class Coordinator:
             if hot is not None:
                 hot.unsettled -= 1
                 self._hots.cool(item.run, hot)
+            if item.along is not None and decided.answer is not None:
+                item.along.told(decided.answer, decided.commit, rows)
             if item.future is not None and decided.answer is not None and not item.future.done():
                 item.future.set_result(decided.answer)
         self._around.durable(gathered.decided, rows)
         newest = {commit.run: commit for commit in gathered.commits if commit.events}
         for run, commit in newest.items():  # once per run: a thousand branches of a fan-out may share a batch
             self.feed.publish(run, commit.events[-1], commit.status)
+        for observed in self.observers if gathered.commits else ():
+            observed(gathered.commits, self._loop.time() - gathered.sent)
         if gathered.answers:
             self._around.answered([answer.run for answer in gathered.answers if answer.run is not None])
         if self._background.waiting:
@@ -377,6 +445,7 @@ class Coordinator:
         if self.stopped is not None:
             return
         self._hots.clear()
+        items = self.flow.again(items)
         for item in items:
             item.fresh = False  # still `keyed`: other starts with its key wait for this very item
         self._queue.put_first(items)

@@ -16,11 +16,14 @@ from treadle.errors import EngineStopped, StoreUnavailable
 from treadle.model.events import Event
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
-from treadle.runtime.base.logs import logger
-from treadle.runtime.base.patience import patiently
+from treadle.runtime.surroundings.logs import logger
+from treadle.runtime.surroundings.patience import patiently
 
 T = TypeVar("T")
 log = logger("treadle.feed")
+LOOK_AGAIN_S = 1.0
+"""How often a waiting caller in another process reads the store although no notice has come: notices may be lost, and
+the owner of the run may change."""
 
 
 class News(Struct, frozen=True):
@@ -47,6 +50,8 @@ class Watch:
         self._has_looked = False
         self.only: frozenset[RunStatus] | None = None
         """Statuses that are news; None: all. A caller that waits for a run's end is not woken for every step."""
+        self.look_again_s = LOOK_AGAIN_S
+        """How long to wait for news of another process, which may be lost, before the caller reads the store."""
         feed.watches.setdefault(run, []).append(self)
 
     def __enter__(self) -> Self:

@@ -7,17 +7,20 @@ in that order, too.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
 from treadle.errors import EngineStopped
+from treadle.kernel.points import Past
+from treadle.kernel.start_place import StartPlace
 from treadle.model import effects as f
-from treadle.model.commands import Command
+from treadle.model.commands import Command, JoinBatch, StartRun
 from treadle.model.errors import Rejection
 from treadle.model.ids import RunId
+from treadle.runtime.coordinate.along import Along
 from treadle.runtime.coordinate.hot import Hot
-from treadle.store.port import Batch, Commit, Fence, InboxAnswer
+from treadle.store.port import Batch, Commit, Entry, Fence, InboxAnswer, InboxRequest
 
 
 class Item(Struct):
@@ -37,15 +40,30 @@ class Item(Struct):
     """Run whose outbox has the row, if it is another run. This node may remove the row only while it owns that run."""
     request: str = ""
     """Inbox request the command came from; empty: none."""
+    asked: InboxRequest | None = None
+    """That request, if it is not in the inbox and is to be kept with its answer."""
     fresh: bool = False
     """The run id was made just now, so the store need not be asked whether it exists."""
+    past: Past | None = None
+    """History of the run that a fork comes from, once it has been read."""
     keyed: bool = False
     """The idempotency key has been looked up, and no run has it."""
+    recalls: bool = False
+    """A migration that needs outputs out of the run's history."""
     tries: int = 0
     """How often deciding the command has raised."""
     epoch: int = 0
     """Lease epoch the work ran under; 0: any. If another node has held the shard since then, the work was handed out
     anew and the report is stale, even if the shard has come back."""
+    place: StartPlace | None = None
+    """Of a start that was admitted or queued: the place of its run in its workflow's book."""
+    start: StartRun | None = None
+    """Of a start that joins a batch: the start itself."""
+    along: Along | None = None
+    """An entry of a log that is written with the decision, unless the command is refused."""
+    is_of_book: bool = False
+    """The book of a workflow has made the command. If its decision is not written, the book is read and chooses
+    anew."""
 
 
 class Decided(Struct):
@@ -58,6 +76,8 @@ class Decided(Struct):
     answer: InboxAnswer | None
     """None: no caller waits for an answer, and the command was not refused."""
     commit: Commit | None = None
+    rows: Sequence[int] = ()
+    """Outbox rows that end with this decision: the places of a run that has ended (`flow_control`)."""
 
 
 class Gathering(Struct):
@@ -69,8 +89,11 @@ class Gathering(Struct):
     parked: list[tuple[int, str]] = []
     revived: list[int] = []
     answers: list[InboxAnswer] = []
+    entries: list[Entry] = []
     fences: tuple[Fence, ...] = ()
     """Fences the batch was written under."""
+    sent: float = 0.0
+    """When it was given to the store, by the event loop's clock."""
 
     def __bool__(self) -> bool:
         return bool(self.decided or self.writes)
@@ -84,13 +107,16 @@ class Gathering(Struct):
         answer = decided.answer
         if item.row and not (item.keeps_row and answer is not None and answer.rejection is not None):
             self.done.append(item.row)
+        self.done.extend(decided.rows)
         if item.request and answer is not None:
             self.answers.append(answer)
+        if item.along is not None and answer is not None and answer.rejection is None:
+            self.entries.append(item.along.entry)
 
     @property
     def writes(self) -> bool:
         """Whether the batch has anything to write."""
-        return bool(self.commits or self.done or self.parked or self.revived or self.answers)
+        return bool(self.commits or self.done or self.parked or self.revived or self.answers or self.entries)
 
     @property
     def runs(self) -> set[RunId]:
@@ -107,6 +133,7 @@ class Gathering(Struct):
         were decided again."""
         every = (self, *others)
         rows = {decided.item.row for one in every for decided in one.decided}
+        rows.update(row for one in every for decided in one.decided for row in decided.rows)
         requests = {decided.item.request for one in every for decided in one.decided}
         return Gathering(
             done=[row for one in every for row in one.done if row not in rows],
@@ -123,15 +150,20 @@ class Gathering(Struct):
         return first, second
 
     def batch(self) -> Batch:
-        return Batch(self.commits, self.done, self.parked, self.revived, self.answers)
+        return Batch(self.commits, self.done, self.parked, self.revived, self.answers, self.entries)
 
 
-def answer_to(item: Item, rejection: Rejection | None = None, run: RunId | None = None) -> InboxAnswer | None:
-    """The answer to an item: its run, or the rejection. None if no caller waits and it was not refused: most items are
-    reports of work."""
-    if rejection is None and item.future is None and not item.request:
+def answer_to(
+    item: Item, rejection: Rejection | None = None, run: RunId | None = None, *, applied: bool = False
+) -> InboxAnswer | None:
+    """The answer to an item: to a start the run, to any other command whether it had an effect, or the rejection. None
+    if no caller waits and it was not refused: most items are reports of work."""
+    if rejection is not None:
+        return InboxAnswer(item.request, rejection, None, item.run, item.asked)
+    if item.future is None and not item.request:
         return None
-    return InboxAnswer(item.request, rejection, None if rejection is not None else run or item.run, item.run)
+    result = run or item.run if isinstance(item.command, StartRun | JoinBatch) else applied
+    return InboxAnswer(item.request, None, result, item.run, item.asked)
 
 
 def fail_item(item: Item, reason: BaseException) -> None:

@@ -11,11 +11,12 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from treadle.kernel.defined import defining
 from treadle.kernel.state import RunState, Token
 from treadle.model import commands as c
 from treadle.model import effects as f
 from treadle.model.ids import RunId, TokenId
-from treadle.model.states import RUN_ENDED, Mode, TokenState
+from treadle.model.states import RUN_ENDED, Mode, RunStatus, TokenState
 
 HOT_MAX = 2_000
 """Runs kept in memory while they only wait. A small run takes some 10 KiB, so this is about 20 MiB."""
@@ -65,6 +66,8 @@ class Hots:
         self._max = hot_max
         self.are_offered = False
         """Whether workers claim queue work, each under a lease of its own."""
+        self.are_limits_offered = False
+        """Whether they also claim work without a queue that observes a limit across runs."""
         self.forgotten = 0
         """How often states were dropped because another node may have written. A history read before that is stale."""
 
@@ -79,7 +82,8 @@ class Hots:
         attempts = {
             token.id
             for token in state.tokens.values()
-            if is_executed_here(state, token) and not (self.are_offered and is_on_a_queue(state, token))
+            if is_executed_here(state, token)
+            and not (self.are_offered and is_on_a_queue(state, token, limits=self.are_limits_offered))
         }
         hot = Hot(state, attempts)
         self.by_run[run] = hot
@@ -108,6 +112,8 @@ class Hots:
             return
         if hot.state.status in RUN_ENDED:
             self.by_run.pop(run, None)
+        elif len(self.by_run) > self._max and hot.state.status is RunStatus.QUEUED:
+            self.by_run.pop(run, None)  # the last of a queue: runs in memory get a command sooner
         elif len(self.by_run) > self._max:
             self.by_run[run] = self.by_run.pop(run)
             self._evict_one()
@@ -129,11 +135,11 @@ def is_executed_here(state: RunState, token: Token) -> bool:
         return False
     if token.mode is Mode.COMPENSATION:
         return True
-    node = state.graph.nodes[token.node]
+    node = defining(state, token)
     return node.task is not None and node.suspends is None
 
 
-def is_on_a_queue(state: RunState, token: Token) -> bool:
-    """Whether the visit's work waits in a queue, or for its turn under a concurrency limit."""
-    node = state.graph.nodes[token.node].definition
-    return token.mode is Mode.FORWARD and (node.queue is not None or node.concurrency is not None)
+def is_on_a_queue(state: RunState, token: Token, limits: bool = True) -> bool:
+    """Whether the visit's work waits in a queue, or (`limits`) for its turn under a concurrency limit."""
+    node = defining(state, token).definition
+    return token.mode is Mode.FORWARD and (node.queue is not None or (limits and node.concurrency is not None))

@@ -11,8 +11,8 @@ and may change without a new version. No graph holds it, and no engine reads it.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
 
 import msgspec
 
@@ -21,12 +21,17 @@ from treadle.graph.compile import compile_graph
 from treadle.graph.execution_graph import ExecutionGraph
 from treadle.model.definition import Workflow
 from treadle.model.errors import Rejection
+from treadle.model.events import Beginning, Event, RunMigrated, RunQueued, RunStarted
 from treadle.store.port import Store, StoredDocument
+from treadle.store.service import ServiceStore
 
 Json = Any
 KIND = "workflow"
 DRAWING = "_drawing"
 """Kind of the documents with drawings. Their names are `<workflow>@<version>`; only the newest drawing is kept."""
+
+DEPLOYED = "_deployed"
+"""Kind of the documents that say when a version was deployed. Their names are those of drawings."""
 
 
 class VersionMissing(Exception):
@@ -46,6 +51,8 @@ class Library:
         self._store = store
         self._newest: dict[str, StoredDocument] = {}
         self._graphs: dict[tuple[str, int], ExecutionGraph] = {}
+        self._versions: dict[str, dict[int, ExecutionGraph]] = {}
+        """By name: the same graphs by version. Each of them refers to this dict."""
         self._absent: set[tuple[str, int]] = set()
         self._given: dict[str, tuple[Workflow, ExecutionGraph]] = {}
         """By name: the object last deployed, and its graph. Many programs deploy the same object before every run."""
@@ -77,26 +84,39 @@ class Library:
         """Names of all deployed workflows, sorted."""
         return sorted(self._newest)
 
-    async def deploy(self, workflow: Workflow) -> ExecutionGraph:
+    async def deploy(self, workflow: Workflow, expected: int | None = None) -> ExecutionGraph:
         """Deploys a workflow as a new version. Deploying the newest version again changes nothing; deploying the same
-        object again does not even ask the store."""
+        object again does not even ask the store. Raises StoreConflict(STALE_VERSION) if the newest version is not the
+        `expected` one; 0: there is none."""
         same = self._given.get(workflow.workflow)
-        if same is not None and same[0] is workflow and same[1].version == self.newest(workflow.workflow):
+        if (
+            expected is None
+            and same is not None
+            and same[0] is workflow
+            and same[1].version == self.newest(workflow.workflow)
+        ):
             return same[1]
         graph = self._compile(workflow)
-        document = await self._store.put_document(KIND, workflow.workflow, graph.hash, as_document(graph.definition))
+        store = cast(ServiceStore, self._store)
+        body = as_document(graph.definition)
+        document = await store.put_document(KIND, workflow.workflow, graph.hash, body, expected)
         self._newest[document.name] = document
         self._deployed += 1
         key = (document.name, document.version)
         if key not in self._graphs:
-            graph.version = document.version
-            self._graphs[key] = graph
+            self._keep(key, graph)
         self._given[workflow.workflow] = (workflow, self._graphs[key])
         return self._graphs[key]
 
+    async def note_deployed(self, graph: ExecutionGraph, at: int) -> None:
+        """Keeps when a version was deployed."""
+        name = drawing_name(graph.workflow_name, graph.version)
+        if not await self._store.documents(DEPLOYED, name):
+            await self._store.put_document(DEPLOYED, name, graph.hash, {"at": at})
+
     async def drawing(self, name: str, version: int) -> Json:
         """The drawing of a version; None if it has none. Version 0.1 of Treadle kept it in the definition."""
-        kept = await self._store.documents(DRAWING, _drawing_name(name, version))
+        kept = await self._store.documents(DRAWING, drawing_name(name, version))
         if kept:
             return kept[0].body
         documents = await self._store.documents(KIND, name, version)
@@ -107,8 +127,16 @@ class Library:
         if await self.drawing(name, version) == drawing:
             return False
         hash = hashlib.sha256(msgspec.json.encode(drawing, order="sorted")).hexdigest()
-        await self._store.put_document(DRAWING, _drawing_name(name, version), hash, drawing)
+        await self._store.put_document(DRAWING, drawing_name(name, version), hash, drawing)
         return True
+
+    async def redraw(self, name: str, version: int, drawing: Json, expected: int) -> int:
+        """Keeps the drawing of a version if the one that stands has the number `expected`; 0: there is none. Returns
+        its new number. Raises StoreConflict(STALE_VERSION)."""
+        hash = hashlib.sha256(msgspec.json.encode(drawing, order="sorted")).hexdigest()
+        store = cast(ServiceStore, self._store)
+        kept = await store.put_document(DRAWING, drawing_name(name, version), hash, drawing, expected)
+        return kept.version
 
     async def draw_deployed(self, workflow: Workflow, version: int) -> bool:
         """Keeps the drawing in a definition; a definition without one leaves the kept drawing alone. Returns whether it
@@ -167,14 +195,33 @@ class Library:
         key = (document.name, document.version)
         if key not in self._graphs:
             graph = self._compile(msgspec.convert(document.body, Workflow))
-            graph.version = document.version
             graph.hash = document.hash
-            self._graphs[key] = graph
+            self._keep(key, graph)
         return self._graphs[key]
+
+    def _keep(self, key: tuple[str, int], graph: ExecutionGraph) -> None:
+        name, graph.version = key
+        graph.versions = self._versions.setdefault(name, {})
+        graph.versions[graph.version] = self._graphs[key] = graph
+
+    async def load_versions(self, name: str, history: Iterable[Event]) -> None:
+        """Loads the versions that this part of a run's history names, so that it can be folded."""
+        for event in history:
+            kind = type(event)
+            if kind is RunStarted or kind is RunMigrated or kind is RunQueued:
+                await self.graph(name, event.version if isinstance(event, Beginning) else event.to)  # type: ignore[attr-defined]
+
+    async def graph_of(self, history: Sequence[Event]) -> ExecutionGraph | None:
+        """The graph with which a whole history is folded, from its first event on. None: the version is gone."""
+        started = history[0]
+        assert isinstance(started, Beginning)
+        await self.load_versions(started.workflow, history)
+        return await self.graph(started.workflow, started.version)
 
     def _compile(self, workflow: Workflow) -> ExecutionGraph:
         graph = compile_graph(_bare(workflow))
         graph.cel_bytes_max = self.cel_bytes_max
+        graph.shards = self._store.shards
         return graph
 
 
@@ -189,7 +236,8 @@ def _bare(workflow: Workflow) -> Workflow:
     return workflow if workflow.canvas is None else msgspec.structs.replace(workflow, canvas=None)
 
 
-def _drawing_name(name: str, version: int) -> str:
+def drawing_name(name: str, version: int) -> str:
+    """The name of the documents about one version."""
     return f"{name}@{version}"
 
 

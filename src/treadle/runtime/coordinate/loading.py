@@ -9,25 +9,33 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
+from msgspec.structs import replace
+
+from treadle.kernel.migration_outputs import HistoryNeeded, outputs_of
+from treadle.kernel.points import Past
 from treadle.kernel.state import RunState
-from treadle.model.commands import StartRun
-from treadle.model.events import Event, RunStarted
+from treadle.model.commands import ForkRun, MigrateRun, StartRun
+from treadle.model.events import ArtifactWritten, Beginning, Event
 from treadle.model.ids import RunId
 from treadle.model.states import RUN_ENDED
-from treadle.runtime.base.logs import logger
 from treadle.runtime.coordinate.committer import Committer, reliably
 from treadle.runtime.coordinate.folding import fold
 from treadle.runtime.coordinate.gathering import Item
 from treadle.runtime.coordinate.hot import Hots
 from treadle.runtime.coordinate.library import Library, VersionMissing
+from treadle.runtime.surroundings.logs import logger
 from treadle.store.port import InboxAnswer, RunQuery
+from treadle.store.service import ServiceStore
 
 UNREADABLE_S = 1.0
 """For this long a run that could not be read is not read again, and every command for it gets the same refusal. A run
 asked for sixty times a second slowed the others by 5 %, mostly by being read, failing and being logged."""
 UNREADABLE_MAX = 1_000
+NEXT = 3
+"""Runs that get a command soon come out of a heap: two of its first three entries are its smallest."""
 FOLD_IN_THREAD = 5_000
 """Histories of at least so many events are folded in a thread: folding takes some 10 µs per event."""
 
@@ -94,9 +102,19 @@ class Loading:
         self.by_run[item.run] = [item]
         self._spawn(self._loaded(item.run))
 
-    def reload(self, run: RunId, items: list[Item], missing: VersionMissing | None = None) -> None:
+    def warm(self, runs: list[RunId]) -> None:
+        """Makes runs hot that get a command soon, unless the first few of them are."""
+        if not all(run in self._hots.by_run for run in runs[:NEXT]):
+            for run in runs:
+                if run not in self._hots.by_run and run not in self.by_run:
+                    self.by_run[run] = []
+                    self._spawn(self._loaded(run))
+
+    def reload(self, run: RunId, items: list[Item], missing: VersionMissing | HistoryNeeded | None = None) -> None:
         """Folds a run anew, once everything decided on it before is durable: a decision that raised has left its state
-        half changed."""
+        half changed. `missing`: something that the decision needs is read meanwhile."""
+        for item in items:
+            item.recalls = isinstance(missing, HistoryNeeded)
         self.by_run.setdefault(run, []).extend(items)
 
         async def again() -> None:
@@ -105,6 +123,39 @@ class Loading:
             await self._loaded(run, missing)
 
         self._spawn(again())
+
+    def read_past(self, item: Item, command: ForkRun) -> None:
+        """Requeues the start of a fork when the history it inherits has been read. Refused if there is none."""
+        self.by_run[item.run] = []  # later commands for the run wait behind it
+        self._spawn(self._with_past(item, command))
+
+    async def _with_past(self, item: Item, command: ForkRun) -> None:
+        origin, store = command.origin, self._store
+        try:
+            # The ends are read first: a decision that is written in between is not seen.
+            ends = await reliably(lambda: cast(ServiceStore, store).decisions(origin), self._is_over)
+            limit = ends[-1] if ends else 0
+            history = await reliably(lambda: store.history(origin, 0, limit), self._is_over) if ends else []
+            if history:
+                started = history[0]
+                assert isinstance(started, Beginning)
+                item.command = replace(command, version=started.version)
+                await reliably(lambda: self._library.load_versions(started.workflow, history), self._is_over)
+                await self._inherit_artifacts(item.run, history)
+            item.past = Past(history, ends)
+        except Exception as problem:
+            log.error("the past of a fork cannot be read", run=origin, exc_info=problem)
+            self._failed(item, problem)
+            self._requeue(self.by_run.pop(item.run))
+        else:
+            self._requeue([item, *self.by_run.pop(item.run)])
+
+    async def _inherit_artifacts(self, run: RunId, history: list[Event]) -> None:
+        """Lets the fork own what it inherits by reference: it stays when the other run is deleted."""
+        for digest in {event.digest for event in history if isinstance(event, ArtifactWritten)}:
+            content = await reliably(partial(self._store.get_blob, digest), self._is_over)
+            if content is not None:
+                await reliably(partial(self._store.put_blob, run, content), self._is_over)
 
     def look_up(self, item: Item, key: str) -> None:
         """Looks for a run with this key. If there is one, `found` is called; else the item is requeued as `keyed`.
@@ -136,12 +187,15 @@ class Loading:
         history = await reliably(lambda: self._store.history(run), self._is_over)
         return await self._folded(history) if history else None
 
-    async def _loaded(self, run: RunId, missing: VersionMissing | None = None) -> None:
+    async def _loaded(self, run: RunId, missing: VersionMissing | HistoryNeeded | None = None) -> None:
         try:
-            if missing is not None:
+            if isinstance(missing, VersionMissing):
                 await reliably(lambda: self._library.graph(missing.name, missing.version or None), self._is_over)
             state = await self._current(run)  # not shared with readers: decisions change it
-            second = await self._second(self.by_run[run]) if state is None else {}
+            second = await self._second(run, self.by_run[run]) if state is None else {}
+            for item in self.by_run[run]:
+                if item.recalls and state is not None:
+                    await self._recall(item, state)
         except Exception as problem:
             log.error("a run cannot be read", run=run, exc_info=problem)
             if len(self._unreadable) >= UNREADABLE_MAX:
@@ -161,12 +215,23 @@ class Loading:
 
     async def _folded(self, history: list[Event]) -> RunState:
         started = history[0]
-        assert isinstance(started, RunStarted)
-        graph = await reliably(lambda: self._library.graph(started.workflow, started.version), self._is_over)
+        assert isinstance(started, Beginning)
+        graph = await reliably(lambda: self._library.graph_of(history), self._is_over)
         assert graph is not None, f"{started.workflow} version {started.version} was deployed when the run began"
         if len(history) < FOLD_IN_THREAD:
             return fold(graph, history)
         return await asyncio.to_thread(fold, graph, history)
+
+    async def _recall(self, item: Item, state: RunState) -> None:
+        """Fills in the outputs that a migration needs. The state is the one it will be decided on."""
+        command = item.command
+        assert isinstance(command, MigrateRun)
+        new = await reliably(lambda: self._library.graph(state.graph.workflow_name, command.to), self._is_over)
+        if new is not None:
+            history = await reliably(lambda: self._store.history(item.run, 0, state.seq), self._is_over)
+            found = outputs_of(history, state, new, command.nodes)
+            item.command = replace(command, outputs=found, seq=state.seq)
+        item.recalls = False
 
     async def _current(self, run: RunId) -> RunState | None:
         """The state as the store has it. Reads again if another node may have written during the reading."""
@@ -176,11 +241,23 @@ class Loading:
             if forgotten == self._hots.forgotten:
                 return state
 
-    async def _second(self, items: list[Item]) -> dict[int, RunId]:
-        """Runs of starts whose key was free when it was looked up and is taken now: another node was first."""
+    async def _second(self, run: RunId, items: list[Item]) -> dict[int, RunId]:
+        """Runs of starts that came before: those whose key was free when it was looked up and is taken now, because
+        another node was first, and those that have become items of a batch."""
         keyed = [item for item in items if item.keyed]
         runs = {id(item): await self._with_key((item.workflow or "", _key(item))) for item in keyed}
-        return {item: run for item, run in runs.items() if run is not None}
+        starts = [item for item in items if isinstance(item.command, StartRun)]
+        if starts and await self._batches(starts[0]):
+            rows = await reliably(lambda: self._store.find_runs(RunQuery(item=run, limit=1)), self._is_over)
+            runs |= {id(item): row.run for item in starts for row in rows}
+        return {item: found for item, found in runs.items() if found is not None}
+
+    async def _batches(self, item: Item) -> bool:
+        """Whether the starts of the item's workflow become items of batches."""
+        assert isinstance(item.command, StartRun)
+        name, version = item.workflow or "", item.command.version or None
+        graph = await reliably(lambda: self._library.graph(name, version), self._is_over)
+        return graph is not None and graph.flow is not None and graph.flow.batch is not None
 
     async def _looked_up(self, item: Item, place: tuple[str, str]) -> None:
         try:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from treadle.model import commands as c
 from treadle.model.errors import Error, Rejection
-from treadle.runtime.base.logs import logger
 from treadle.runtime.coordinate.gathering import Item
+from treadle.runtime.surroundings.logs import logger
 
 TRIES_MAX = 2
 

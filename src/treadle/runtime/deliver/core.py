@@ -25,8 +25,6 @@ from treadle.display.numbers import ranges
 from treadle.errors import EngineStopped
 from treadle.model.commands import FireTimer
 from treadle.model.ids import RunId, TimerId, TokenId
-from treadle.runtime.base.logs import logger
-from treadle.runtime.base.ports import Clock, Courier, MakeExecutor
 from treadle.runtime.coordinate.committer import reliably
 from treadle.runtime.coordinate.coordinator import Coordinator, Shape
 from treadle.runtime.coordinate.gathering import Decided, Item
@@ -42,6 +40,8 @@ from treadle.runtime.deliver.recovery import Recovery
 from treadle.runtime.deliver.timers import Timers
 from treadle.runtime.execute.attempt_of_run import AttemptMaker
 from treadle.runtime.execute.progress import Progress
+from treadle.runtime.surroundings.logs import logger
+from treadle.runtime.surroundings.ports import Clock, Courier, MakeExecutor, Tracing
 from treadle.store.port import Fence, InboxAnswer, OutboxRow, Store
 
 PATIENCE_S = 10.0
@@ -60,18 +60,22 @@ class Core:
         make_executor: MakeExecutor,
         courier: Courier,
         random: Random | None = None,
+        tracing: Tracing | None = None,
     ) -> None:
+        self.tracing = tracing
         self.library = Library(store)
         self.shards = Shards(store.shards)
         self.coordinator = Coordinator(store, self.shards, clock, self.library, self)
         self.timers = Timers(store, lambda: self.shards.owned, clock, self._due)
-        self.outgoing = Outgoing(self.coordinator, courier, clock)
+        if tracing is not None:
+            self.coordinator.observers.append(tracing.observe)
+        self.outgoing = Outgoing(self.coordinator, courier, clock, tracing)
         self.claims = Claims()
         progress = Progress(self.coordinator.tell, clock)
-        attempts = AttemptMaker(store, self.coordinator.state, progress, random)
+        attempts = AttemptMaker(store, self.coordinator.state, progress, random, tracing)
         self.own_work = OwnWork(self.coordinator, make_executor, attempts, progress, self.claims)
         self.executor = self.own_work.executor
-        self.delivery = Delivery(self.coordinator, self.own_work, self.timers, self.outgoing)
+        self.delivery = Delivery(self.coordinator, self.own_work, self.timers, self.outgoing, tracing)
         self.inbox = Inbox(self.coordinator, self.delivery)
         self.recovery = Recovery(self.coordinator, self.delivery, self._has_in_hand, self._is_gone)
         self.other_nodes = OtherNodes(
@@ -151,6 +155,8 @@ class Core:
     async def recover_shards(self, fences: Collection[Fence], graceful: bool = False) -> None:
         """The second half of `gain`: carries out again the effects that the last owner of these shards left undone."""
         shards = tuple(fence.shard for fence in fences)
+        if self.tracing is not None and not graceful:
+            self.tracing.took_over(shards, self.shards.of)
         await self.coordinator.drained()  # an earlier result may be in a batch that is being refused
         await self._reliably(self.library.refresh)
         await self._reliably(self.timers.turn_page)
@@ -197,6 +203,8 @@ class Core:
         self.timers.drop_unless(owns)
         self.own_work.drop_unless(owns)
         self.outgoing.drop_unless(owns)
+        if self.tracing is not None:
+            self.tracing.drop_unless(owns)
         self._stop_work(lambda run: not owns(run) and of(run) not in doubted)
         self.on_moved()
 

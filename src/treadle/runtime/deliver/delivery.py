@@ -16,13 +16,14 @@ from treadle.model import commands as c
 from treadle.model import effects as f
 from treadle.model.errors import Error
 from treadle.model.ids import RunId
-from treadle.runtime.base.logs import logger
 from treadle.runtime.coordinate.coordinator import Coordinator
 from treadle.runtime.coordinate.gathering import Decided, Item
 from treadle.runtime.deliver import relatives
 from treadle.runtime.deliver.outgoing import Outgoing
 from treadle.runtime.deliver.own_work import OwnWork
 from treadle.runtime.deliver.timers import Timers
+from treadle.runtime.surroundings.logs import logger
+from treadle.runtime.surroundings.ports import Tracing
 from treadle.store.port import InboxAnswer, OutboxRow
 
 log = logger("treadle.delivery")
@@ -31,7 +32,15 @@ log = logger("treadle.delivery")
 class Delivery:
     """See the module's docstring."""
 
-    def __init__(self, coordinator: Coordinator, own_work: OwnWork, timers: Timers, outgoing: Outgoing) -> None:
+    def __init__(
+        self,
+        coordinator: Coordinator,
+        own_work: OwnWork,
+        timers: Timers,
+        outgoing: Outgoing,
+        tracing: Tracing | None = None,
+    ) -> None:
+        self._tracing = tracing
         self._coordinator = coordinator
         self._shards = coordinator.shards
         self._own_work = own_work
@@ -41,7 +50,13 @@ class Delivery:
             f.RunTask: own_work.offer,
             f.StartChild: self._start_child,
             f.RetryChild: self._retry_child,
+            f.HoldPlace: coordinator.flow.held,
+            f.MarkStart: coordinator.flow.marked,
         }
+
+    def hand(self, kind: type[f.Effect], handler: Callable[[OutboxRow, Any], None]) -> None:
+        """Rows with effects of this kind go to a handler of their own."""
+        self._rows[kind] = handler
 
     def durable(self, decided: list[Decided], rows: list[OutboxRow]) -> None:
         """Carries out the effects of a durable batch: local ones first, then its rows, in order."""
@@ -113,6 +128,9 @@ class Delivery:
             parent=relatives.parent_link(row.run, effect),
             depth=effect.depth,
             depth_max=effect.depth_max,
+            trace=effect.trace
+            if self._tracing is None
+            else self._tracing.carried(row.run, effect.trace, effect.token, effect.attempt),
         )
         told = self._refused_child(row, effect)
         self._coordinator.put(Item(effect.child, command, effect.workflow, told, row.id, True, row.run))

@@ -22,10 +22,10 @@ from treadle.errors import EngineStopped
 from treadle.model import commands as c
 from treadle.model.ids import RunId, TokenId
 from treadle.model.states import TokenState
-from treadle.runtime.base.ports import Alarm, Clock, Executor, Report
 from treadle.runtime.coordinate.coordinator import Coordinator
 from treadle.runtime.coordinate.gathering import Item
 from treadle.runtime.coordinate.shards import Moved
+from treadle.runtime.surroundings.ports import Alarm, Clock, Executor, Report
 from treadle.store.port import InboxAnswer
 
 CLAIM_MS = 30_000

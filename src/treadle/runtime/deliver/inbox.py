@@ -7,6 +7,7 @@ this node owns its run. Must not answer: the answer is written in the transactio
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from functools import partial
 
 from treadle.model.ids import RunId
@@ -28,6 +29,8 @@ class Inbox:
         self._taken: set[str] = set()
         """Ids of requests that were taken up and whose answer is not known to be durable."""
         self._reading = asyncio.Lock()
+        self.is_asked_here: Callable[[str], bool] = lambda _request: False
+        """Whether a request is being decided that a caller of this process has made, too: it answers both."""
 
     async def read(self) -> None:
         """Takes up every new request. Requests being answered are still listed until their answer is durable."""
@@ -38,6 +41,10 @@ class Inbox:
     def give_back(self, request: str) -> None:
         """The request was taken up and will not be answered here; if its run comes back, it is taken up again."""
         self._taken.discard(request)
+
+    def answered_here(self, request: str) -> None:
+        """A caller of this process has had its answer: a page that was read before still lists it as unanswered."""
+        self._taken.add(request)
 
     async def revive(self, row: int, run: RunId, request: str = "") -> None:
         """Tries a dead letter of a run again; a row that is no dead letter is left alone."""
@@ -59,7 +66,7 @@ class Inbox:
         if any(request.id not in self._taken for request in requests):
             await self._coordinator.library.refresh()  # after the inbox: a version deployed before a request is known
         for request in requests:
-            if request.id not in self._taken:
+            if request.id not in self._taken and not self.is_asked_here(request.id):
                 self._taken.add(request.id)
                 self._take_up(request)
         return len(requests) == limit

@@ -28,11 +28,11 @@ from typing import Any
 
 from treadle.model import commands as c
 from treadle.model.ids import RunId
-from treadle.runtime.base.logs import logger
-from treadle.runtime.base.ports import Alarm, Clock
 from treadle.runtime.coordinate.committer import reliably
 from treadle.runtime.coordinate.gathering import Item
 from treadle.runtime.coordinate.shards import Moved, Shards
+from treadle.runtime.surroundings.logs import logger
+from treadle.runtime.surroundings.ports import Alarm, Clock
 from treadle.store.port import InboxAnswer, InboxRequest, Store
 
 LOOK_FIRST_MS, LOOK_LAST_MS = 500, 5_000

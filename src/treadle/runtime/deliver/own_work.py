@@ -17,13 +17,13 @@ from treadle.model import effects as f
 from treadle.model.events import RunResumed
 from treadle.model.ids import RunId, TokenId
 from treadle.model.states import RunStatus, TokenState
-from treadle.runtime.base.ports import MakeExecutor
 from treadle.runtime.coordinate.coordinator import Coordinator
 from treadle.runtime.coordinate.gathering import Decided, Item
 from treadle.runtime.coordinate.shards import Moved
 from treadle.runtime.deliver.handover import Claims
 from treadle.runtime.execute.attempt_of_run import AttemptMaker
 from treadle.runtime.execute.progress import Progress
+from treadle.runtime.surroundings.ports import MakeExecutor
 from treadle.store.port import InboxAnswer, OutboxRow
 
 Identity = tuple[RunId, TokenId, int]
@@ -69,14 +69,16 @@ class OwnWork:
         self._held = {run: keys for run, keys in self._held.items() if is_kept(run)}
 
     def report(self, run: RunId, command: c.Command) -> None:
-        """Takes a report from an executor. The report that work begins removes the outbox row of the work."""
+        """Takes a report from an executor. The report that work begins removes the outbox row of the work. A renewal
+        does not: if there is a row, the work was lost and is on offer again."""
         if self._claims:
             command = self._claims.signed(run, command)
         if isinstance(command, (c.FinishAttempt, c.FailAttempt)):
             if self._progress.has_spoken:
                 self._progress.ended(run, command.token, command.attempt)
         elif isinstance(command, (c.StartAttempt, c.ExtendLease)):
-            row = self._offered.get((run, command.token, command.attempt))
+            begins = isinstance(command, c.StartAttempt)
+            row = self._offered.get((run, command.token, command.attempt)) if begins else None
             told = self._stop_if_refused(run, command, row)
             id, epoch = row.id if row is not None else 0, self._epoch_of(run)
             self._coordinator.put(Item(run, command, future=told, row=id, keeps_row=True, epoch=epoch))
@@ -157,22 +159,29 @@ class OwnWork:
             self._coordinator.settle(row.id)
 
     def offer(self, row: OutboxRow, effect: f.RunTask) -> None:
-        """Begins work that may have to wait in line. Its row is removed when the beginning is durable."""
+        """Begins work that may have to wait in line. Its row is removed when the beginning is durable. A newer row
+        replaces an older one: the work was lost meanwhile."""
         key = (row.run, effect.token, effect.attempt)
-        if key in self._offered:
-            return
+        before = self._offered.get(key)
+        if before is not None:
+            if before.id >= row.id:
+                return
+            self._coordinator.settle(before.id)
         self._offered[key] = row
 
         async def begin() -> None:
             state = await self._coordinator.state(row.run)
             if self._offered.get(key) is not row:
                 return
-            if self._coordinator.shape is not None:
+            if self._coordinator.shape is not None and (effect.queue is not None or self._is_shared):
                 self._offer_again(row, effect, state)
                 return
-            if state is None or not is_on_offer(state, effect) or not self.begin(state, effect):
-                del self._offered[key]
-                self._coordinator.settle(row.id)
+            if state is not None and is_on_offer(state, effect):
+                self.executor.stop(*key)  # an execution that was given up as lost: its result would be refused
+                if self.begin(state, effect):
+                    return
+            del self._offered[key]
+            self._coordinator.settle(row.id)
 
         self._coordinator.spawn(begin())
 

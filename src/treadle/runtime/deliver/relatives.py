@@ -25,7 +25,7 @@ def letter(source: RunId, effect: f.Effect) -> Letter | None:
 
 def parent_link(source: RunId, effect: f.StartChild) -> ParentLink:
     """The link from a child to the visit of its parent that waits for it."""
-    return ParentLink(source, effect.token, effect.inherit_artifacts, effect.catches)
+    return ParentLink(source, effect.token, effect.inherit_artifacts, effect.catches, effect.budgeted)
 
 
 def child_is_gone(effect: f.RetryChild) -> c.Command:
@@ -56,14 +56,23 @@ def _child_refused(source: RunId, effect: f.ChildRefused) -> Letter:
 def _notify_parent(source: RunId, effect: f.NotifyParent) -> Letter:
     return effect.parent, c.EndChild(
         effect.token,
-        source,
+        effect.child or source,
         effect.status,
         effect.output,
         effect.error,
         effect.compensable,
         effect.life,
         effect.levels,
+        effect.spent,
     )
+
+
+def _report_spending(source: RunId, effect: f.TellSpending) -> Letter:
+    return effect.parent, c.ReportSpending(effect.token, source, effect.spent, effect.ask)
+
+
+def _allow_attempt(_source: RunId, effect: f.PermitChild) -> Letter:
+    return effect.child, c.AllowAttempt(effect.ask)
 
 
 def _deliver_signal(_source: RunId, effect: f.DeliverSignal) -> Letter:
@@ -77,5 +86,7 @@ LETTERS: dict[type[f.Effect], Callable[[RunId, Any], Letter]] = {
     f.ChildReopened: _child_reopened,
     f.ChildRefused: _child_refused,
     f.NotifyParent: _notify_parent,
+    f.TellSpending: _report_spending,
+    f.PermitChild: _allow_attempt,
     f.DeliverSignal: _deliver_signal,
 }

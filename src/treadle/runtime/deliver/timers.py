@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 
 from treadle.model.ids import RunId, TimerId
-from treadle.runtime.base.ports import Alarm, Clock
+from treadle.runtime.surroundings.ports import Alarm, Clock
 from treadle.store.port import Store
 
 WINDOW_MS = 600_000

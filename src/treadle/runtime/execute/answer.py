@@ -13,5 +13,7 @@ def result_command(
 ) -> FinishAttempt | FailAttempt:
     """The report of an ended attempt; `worker` is the worker that claimed it from a queue."""
     if outcome.error is None:
-        return FinishAttempt(token, attempt, outcome.output, outcome.requests, outcome.tries, worker)
-    return FailAttempt(token, attempt, outcome.error, outcome.tries, worker)
+        return FinishAttempt(
+            token, attempt, outcome.output, outcome.requests, outcome.tries, worker, spent=outcome.spent
+        )
+    return FailAttempt(token, attempt, outcome.error, outcome.tries, worker, outcome.spent)

@@ -21,6 +21,8 @@ class Artifact(Struct, frozen=True):
     size: int
     content_type: str | None
     run: RunId
+    by: str | None = None
+    """The person who has added it; None: the run has written it."""
 
 
 async def lineage(state: RunState, read_state: ReadState) -> list[tuple[RunId, dict[str, Any]]]:

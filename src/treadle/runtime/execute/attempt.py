@@ -35,7 +35,6 @@ from msgspec.structs import replace
 from treadle.actions.current import CurrentAttempt
 from treadle.actions.failure import error_of, is_interrupt
 from treadle.actions.protocol import Done, Failed, Later, Warming, Work
-from treadle.runtime.base.ports import Alarm, Attempt
 from treadle.runtime.execute.stoppable import ABANDONED, Begun, Stoppable, checked
 from treadle.runtime.execute.task import (
     Answer,
@@ -51,6 +50,7 @@ from treadle.runtime.execute.task import (
 )
 from treadle.runtime.execute.task_plan import TaskPlan
 from treadle.runtime.execute.workshop import Workshop
+from treadle.runtime.surroundings.ports import Alarm, Attempt
 
 PATIENCE_S = 1.0
 """For the `finally` of a coroutine and the end of a process. A longer time would keep the room of an attempt that

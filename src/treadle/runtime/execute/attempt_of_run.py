@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from treadle.actions.protocol import AttemptFacts
+from treadle.kernel.defined import defining
 from treadle.kernel.identity import run_facts
 from treadle.kernel.state import RunState
 from treadle.kernel.view import branch_of
@@ -22,9 +23,9 @@ from treadle.model.effects import RunTask
 from treadle.model.ids import RunId
 from treadle.model.requests import WriteArtifact
 from treadle.model.states import TokenState
-from treadle.runtime.base.ports import Attempt
 from treadle.runtime.execute.artifacts import ReadState, lineage
 from treadle.runtime.execute.progress import Progress
+from treadle.runtime.surroundings.ports import Attempt, Tracing
 from treadle.store.port import Store
 
 T = TypeVar("T")
@@ -37,7 +38,15 @@ for siblings: its work must not begin again."""
 class AttemptMaker:
     """Makes attempts of `RunTask` effects."""
 
-    def __init__(self, store: Store, read_state: ReadState, progress: Progress, random: Random | None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        read_state: ReadState,
+        progress: Progress,
+        random: Random | None,
+        tracing: Tracing | None = None,
+    ) -> None:
+        self._tracing = tracing
         self._progress = progress
         self._store = store
         self._read_state = read_state
@@ -53,7 +62,7 @@ class AttemptMaker:
         token = state.tokens.get(effect.token)
         if token is None or token.attempt != effect.attempt or token.state not in AT_WORK:
             return None
-        node = state.graph.definition.nodes[effect.node]
+        node = defining(state, token).definition
         undo = effect.record is not None
         task = (node.compensate.task if node.compensate else None) if undo else node.task
         assert task is not None, "only a node with a task is dispatched"
@@ -76,6 +85,9 @@ class AttemptMaker:
             artifacts=artifacts,
             jitter=self._jitter,
             emit=self._progress.teller((state.run, effect.token, effect.attempt)),
+            trace=None
+            if self._tracing is None
+            else self._tracing.carried(state.run, state.trace, effect.token, effect.attempt),
         )
         return Attempt(
             state.run,

@@ -10,11 +10,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from typing import TypeVar
 
 from msgspec import Struct
 
+from treadle.actions.current import CURRENT, CurrentAttempt
 from treadle.actions.failure import error_of, is_interrupt
 from treadle.actions.protocol import Done, Failed, Later, Reply, Work
 from treadle.runtime.execute.task import Answer, Invoke, Pause, Pipeline, TaskOutcome, TimedOut
@@ -72,7 +74,7 @@ class Drive:
                 if isinstance(reply, Hold):
                     self.held = ask
                     return None, elapsed_ms
-                answer, spent = settle(reply, ask.call.timeout_ms)
+                answer, spent = settle(reply, ask.call.timeout_ms, CurrentAttempt(ask.call.facts))
             elapsed_ms += spent
 
 
@@ -86,8 +88,8 @@ def begin(invoke: Invoke) -> Reply:
         return Failed(error_of(problem))
 
 
-def settle(reply: Reply, timeout_ms: int | None) -> tuple[Answer, int]:
-    """The answer to a reply, and its virtual duration."""
+def settle(reply: Reply, timeout_ms: int | None, current: CurrentAttempt | None = None) -> tuple[Answer, int]:
+    """The answer to a reply, and its virtual duration. Real work runs as `current`."""
     if isinstance(reply, Done | Failed):
         return reply, 0
     if isinstance(reply, Later):
@@ -95,17 +97,24 @@ def settle(reply: Reply, timeout_ms: int | None) -> tuple[Answer, int]:
             return TimedOut(), timeout_ms
         return reply.then, reply.ms
     try:
-        return reply.run() if isinstance(reply, Work) else _awaited(reply), 0
+        return copy_context().run(_worked, reply, current), 0
     except BaseException as problem:
         if is_interrupt(problem):
             raise
         return Failed(error_of(problem)), 0
 
 
+def _worked(reply: Work | Awaitable[Done | Failed], current: CurrentAttempt | None) -> Done | Failed:
+    CURRENT.set(current)
+    return reply.run() if isinstance(reply, Work) else _awaited(reply)
+
+
 def _awaited(work: Awaitable[T]) -> T:
     """Runs async work to its end, even if the caller is inside an event loop."""
+    current = CURRENT.get()
 
     async def whole() -> T:
+        CURRENT.set(current)
         return await work
 
     try:

@@ -31,13 +31,13 @@ from msgspec.structs import replace
 from treadle.model.commands import ExtendLease, StartAttempt
 from treadle.model.errors import Error
 from treadle.model.ids import RunId, TokenId
-from treadle.runtime.base.logs import logger
-from treadle.runtime.base.ports import Alarm, Attempt, Report
 from treadle.runtime.execute.answer import result_command
 from treadle.runtime.execute.attempt import RunningAttempt
 from treadle.runtime.execute.slots import Line, Slots
 from treadle.runtime.execute.task import TaskOutcome
 from treadle.runtime.execute.workshop import Workshop
+from treadle.runtime.surroundings.logs import logger
+from treadle.runtime.surroundings.ports import Alarm, Attempt, Report
 
 log = logger("treadle.executor")
 SLICE_S = 0.005
@@ -207,6 +207,8 @@ class LocalExecutor:
             self._report(attempt.run, StartAttempt(attempt.token, attempt.attempt, self._name, until))
         elif attempt.slot is not None:
             self._report(attempt.run, StartAttempt(attempt.token, attempt.attempt))
+        if attempt.facts.trace is not None and self._shop.enter_trace is not None:
+            entry.context.run(self._shop.enter_trace, attempt.facts.trace)
         if not entry.stopped:  # the report may have led to its stop
             entry.execution.start()
 

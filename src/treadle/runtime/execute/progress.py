@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from treadle.model.commands import ReportProgress
 from treadle.model.ids import RunId, TokenId
-from treadle.runtime.base.ports import Clock, Report
+from treadle.runtime.surroundings.ports import Clock, Report
 
 Json = Any
 

@@ -27,15 +27,16 @@ from treadle.actions.plain import plain
 from treadle.actions.protocol import ActionKind, AttemptFacts, Call, Done, Failed, TaskView, failed
 from treadle.actions.registry import Registry
 from treadle.errors import DataTooLarge, EvaluationError, TreadleError
-from treadle.expression.backoff import delay_ms
 from treadle.expression.paths import MISSING
 from treadle.expression.schemas import Validator
 from treadle.kernel.scope import Scope
-from treadle.model.definition import Retry, Task
+from treadle.model.definition import Task
 from treadle.model.errors import Error
 from treadle.model.requests import AnyRequest
+from treadle.model.spending import together
 from treadle.runtime.execute.result_view import ResultView
 from treadle.runtime.execute.task_plan import StepPlan, TaskPlan, plan_task
+from treadle.runtime.execute.trying import may_retry, wait_before_try_ms
 
 Json = Any
 
@@ -69,6 +70,8 @@ class TaskOutcome(Struct, frozen=True):
     requests: tuple[AnyRequest, ...] = ()
     tries: int = 0
     """How many times the task started over inside this attempt; action retries never count (2.16)."""
+    spent: Json = None
+    """What all its tries have used up together, {cost, usage}."""
 
 
 T = TypeVar("T")
@@ -85,13 +88,14 @@ def run_task(task: Task, input: Json, facts: AttemptFacts, registry: Registry) -
     if violation is not None:
         return _ended(facts, violation)
     tries = 0
+    spent: list[Json] = []
     while True:
-        record = _Record(plan, input, facts, registry, tries)
+        record = _Record(plan, input, facts, registry, tries, spent)
         yield from _run_steps(record)
         if record.verdict != "again" or tries + 1 >= plan.retry.max_attempts:
             return _outcome(record)
         tries += 1
-        yield _backoff(plan.retry, tries, facts)
+        yield Pause(wait_before_try_ms(plan.retry, tries, facts))
 
 
 def sole_plan(task: Task) -> TaskPlan | None:
@@ -121,28 +125,44 @@ def sole_ask(plan: TaskPlan, input: Json, facts: AttemptFacts, registry: Registr
 def sole_outcome(plan: TaskPlan, answer: Answer, input: Json, facts: AttemptFacts, registry: Registry) -> TaskOutcome:
     """The outcome that its answer gives."""
     if type(answer) is Done and answer.is_plain and plan.output_schema is None:
-        return TaskOutcome(answer.output, None, answer.requests)
+        return TaskOutcome(answer.output, None, answer.requests, 0, answer.spent)
     step = plan.sole
     assert step is not None
-    record = _Record(plan, input, facts, registry, 0)
+    record = _Record(plan, input, facts, registry, 0, [])
     reply = _reply(answer, step)
+    record.spent.append(reply.spent)
     error = reply.error if isinstance(reply, Failed) else _accept(step, input, reply, record)
     if error is not None:
-        _fail(step, record, _located(error, facts, step.ref))
+        _fail(step, record, located(error, facts, step.ref))
     return _outcome(record)
 
 
 class _Record:
     """The state of one try of the task."""
 
-    __slots__ = ("error", "facts", "handed_on", "input", "plan", "registry", "requests", "scope", "tries", "verdict")
+    __slots__ = (
+        "error",
+        "facts",
+        "handed_on",
+        "input",
+        "plan",
+        "registry",
+        "requests",
+        "scope",
+        "spent",
+        "tries",
+        "verdict",
+    )
 
-    def __init__(self, plan: TaskPlan, input: Json, facts: AttemptFacts, registry: Registry, tries: int) -> None:
+    def __init__(
+        self, plan: TaskPlan, input: Json, facts: AttemptFacts, registry: Registry, tries: int, spent: list[Json]
+    ) -> None:
         self.plan = plan
         self.input = input
         self.facts = facts
         self.registry = registry
         self.tries = tries
+        self.spent = spent
         self.scope = Scope(overlay=False)
         self.scope.tree = {"input": input, "state": {}, "output": {}}
         self.requests: tuple[AnyRequest, ...] = ()
@@ -160,7 +180,7 @@ def _run_steps(record: _Record) -> Pipeline[None]:
     for step in record.plan.steps:
         error = yield from _run_step(step, record)
         if error is not None:
-            _fail(step, record, _located(error, record.facts, step.ref))
+            _fail(step, record, located(error, record.facts, step.ref))
         if record.verdict != "going":
             return
     record.verdict = "succeeded"
@@ -193,9 +213,10 @@ def _invoke(step: StepPlan, input: Json, record: _Record) -> Pipeline[Done | Fai
     tries = 1
     while True:
         reply = _reply((yield invoke), step)
-        if isinstance(reply, Done) or not _may_retry(step.retry, tries, reply.error):
+        record.spent.append(reply.spent)
+        if isinstance(reply, Done) or not may_retry(step.retry, tries, reply.error):
             return reply
-        yield _backoff(step.retry, tries, record.facts)
+        yield Pause(wait_before_try_ms(step.retry, tries, record.facts))
         tries += 1
 
 
@@ -219,16 +240,6 @@ def _reply(answer: Answer, step: StepPlan) -> Done | Failed:
         return answer
     message = f"step {step.ref!r}: the {step.action.kind} action did not answer within {step.timeout_ms} ms"
     return failed(message, "TASK_TIMEOUT", retryable=True)
-
-
-def _may_retry(policy: Retry, tries: int, error: Error) -> bool:
-    """A list of `retryable_errors` replaces the usual classes; it may name kinds or HTTP statuses."""
-    if tries >= policy.max_attempts:
-        return False
-    if policy.retryable_errors is None:
-        return error.retryable
-    status = error.details.get("status") if isinstance(error.details, dict) else None
-    return error.kind in policy.retryable_errors or str(status) in policy.retryable_errors
 
 
 def _accept(step: StepPlan, input: Json, done: Done, record: _Record) -> Error | None:
@@ -270,13 +281,14 @@ def _noted(step: StepPlan, record: _Record, error: Error) -> bool:
 
 
 def _outcome(record: _Record) -> TaskOutcome:
+    spent = together(record.spent)
     if record.error is not None:
-        return TaskOutcome(error=record.error, tries=record.tries)
+        return TaskOutcome(error=record.error, tries=record.tries, spent=spent)
     output = record.handed_on if record.handed_on is not MISSING else plain(record.scope.tree["output"])
     problem = _violation(record.plan.output_schema, output, "output", record.facts)
     if problem is not None:
-        return _ended(record.facts, problem, record.tries)
-    return TaskOutcome(output=output, requests=record.requests, tries=record.tries)
+        return _ended(record.facts, problem, record.tries, spent)
+    return TaskOutcome(output=output, requests=record.requests, tries=record.tries, spent=spent)
 
 
 def _violation(schema: Validator | None, value: Json, what: str, facts: AttemptFacts) -> Error | None:
@@ -284,17 +296,13 @@ def _violation(schema: Validator | None, value: Json, what: str, facts: AttemptF
     return None if problem is None else failed(f"{what} of node {facts.node!r}: {problem}", "SCHEMA").error
 
 
-def _ended(facts: AttemptFacts, error: Error, tries: int = 0) -> TaskOutcome:
-    return TaskOutcome(error=_located(error, facts), tries=tries)
+def _ended(facts: AttemptFacts, error: Error, tries: int = 0, spent: Json = None) -> TaskOutcome:
+    return TaskOutcome(error=located(error, facts), tries=tries, spent=spent)
 
 
-def _located(error: Error, facts: AttemptFacts, step: str | None = None) -> Error:
+def located(error: Error, facts: AttemptFacts, step: str | None = None) -> Error:
     """The error with its place. `details` belong to the action; the step is added if they are an object or absent."""
     details = error.details
     if step is not None and (details is None or isinstance(details, dict)):
         details = {**(details or {}), "step": step}
     return replace(error, node=facts.node, path=facts.path, details=details)
-
-
-def _backoff(policy: Retry, tries: int, facts: AttemptFacts) -> Pause:
-    return Pause(delay_ms(policy, tries, facts.jitter() if facts.jitter is not None else None))

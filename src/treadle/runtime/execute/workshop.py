@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from typing import Any
 
 from treadle.actions.registry import Registry
-from treadle.runtime.base.ports import Clock
 from treadle.runtime.execute.processes import Processes
 from treadle.runtime.execute.slots import Line
 from treadle.runtime.execute.stoppable import Coroutines
 from treadle.runtime.execute.threads import Threads
+from treadle.runtime.surroundings.ports import Clock
 
 CORES = os.cpu_count() or 1
 ATTEMPTS_MAX = 1_000
@@ -46,6 +47,8 @@ class Workshop:
         self.clock = clock
         self.registry = registry
         self.tracebacks = tracebacks
+        self.enter_trace: Callable[[dict[str, str]], None] | None = None
+        """Called in the context of a traced attempt before it begins, with `AttemptFacts.trace`."""
         self.room: Line[Any] = Line(attempts_max)
         """Places for attempts of all executors."""
         self.coroutines = Coroutines(loop)

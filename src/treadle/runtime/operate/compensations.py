@@ -26,8 +26,8 @@ class CompensationStatus(Struct):
     visit: TokenId
     node: str
     path: str
-    status: Literal["recorded", "running", "completed", "failed", "skipped"] = "recorded"
-    """`recorded`: undoing it has not begun."""
+    status: Literal["recorded", "running", "completed", "failed", "skipped", "inherited"] = "recorded"
+    """`recorded`: undoing it has not begun. `inherited`: a fork does not undo what the other run has done."""
     changed: int = 0
     attempts: int = 0
     """How often the run or an operator began to undo it; retries of its task are not counted."""
@@ -58,6 +58,10 @@ def compensations_of(history: Iterable[e.Event]) -> list[CompensationStatus]:
             )
         elif isinstance(event, _MOVES):
             _move(found[event.record], event)
+        elif isinstance(event, e.RunForked):
+            for record in found.values():
+                if record.status == "recorded" and (record.child is not None or not event.inherit_compensation):
+                    record.status = "inherited"
     return list(found.values())
 
 

@@ -23,14 +23,14 @@ from treadle.errors import InvalidTransition, StoreDamaged
 from treadle.graph.execution_graph import ExecutionGraph
 from treadle.kernel.evolve import replay
 from treadle.kernel.invariants import violations
-from treadle.kernel.lifecycle import LIVE
-from treadle.kernel.state import RunState
 from treadle.model import events as e
-from treadle.model.effects import OfferWork, OpenGate, RunTask
-from treadle.model.ids import RUN_GATE, RunId, TimerId, TokenId
-from treadle.model.states import GateState
+from treadle.model.ids import RunId
+from treadle.model.references import spellings_of
 from treadle.runtime.coordinate.library import KIND, Library
-from treadle.store.port import OutboxRow, RunQuery, RunRow, Store
+from treadle.runtime.operate.fsck_rows import item_problems, move_problems, outbox_problems, timer_problems
+from treadle.runtime.operate.gate_rows import gate_problems
+from treadle.store.port import RunQuery, RunRow, Store
+from treadle.store.service import CHAINED, LogCheckableStore
 from treadle.store.transfer import Beside, CheckableStore
 
 CIRCLES_MAX = 3
@@ -44,7 +44,7 @@ LOOKS = 5
 
 Progress = Callable[[int], None]
 """Called with the number of runs checked so far."""
-GraphOf = Callable[[str, int], Awaitable[ExecutionGraph | None]]
+GraphOf = Callable[[Sequence[e.Event]], Awaitable[ExecutionGraph | None]]
 
 
 class Finding(Struct, frozen=True):
@@ -52,7 +52,7 @@ class Finding(Struct, frozen=True):
 
     run: RunId | None
     check: str
-    """checksum | gap | replay | row | invariant | timer | gate | outbox | document | order | file"""
+    """checksum | gap | replay | row | invariant | timer | gate | outbox | move | document | log | order | file"""
     message: str
 
 
@@ -64,6 +64,7 @@ class Report(Struct):
     timers: int = 0
     gates: int = 0
     outbox: int = 0
+    moves: int = 0
     trimmed: int = 0
     """Finished runs whose history was trimmed to the first and last event: they cannot be folded."""
     sealed: int = 0
@@ -85,8 +86,8 @@ async def check_store(store: Store, *, progress: Progress | None = None, finding
     report = checking.report
     seals = await store.seals()
     report.sealed, report.unsealed = seals.sealed, seals.unsealed
-    report.findings += [_damaged(problem) for problem in seals.damaged[:findings_max]]
-    report.findings += await _documents(store)
+    report.findings += [damaged(problem) for problem in seals.damaged[:findings_max]]
+    report.findings += [one for one in await _documents(store) if one not in report.findings] + await _logs(store)
     async for page in _pages(store, report):
         beside = await checking.beside([row.run for row in page])
         for some in _some(page):
@@ -142,14 +143,22 @@ async def _documents(store: Store) -> list[Finding]:
         try:
             await library.graph(document.name, document.version)
         except StoreDamaged as problem:
-            found.append(_damaged(problem))
+            found.append(damaged(problem))
         except Exception as problem:  # every exception of a document that cannot be compiled is a finding
             found.append(Finding(None, "document", f"workflow {document.name!r} v{document.version}: {problem}"))
     return found
 
 
-def _damaged(problem: StoreDamaged) -> Finding:
-    return Finding(RunId(problem.run) if problem.run is not None else None, "checksum", str(problem))
+async def _logs(store: Store) -> list[Finding]:
+    """Chained logs whose entries do not lead to their head."""
+    verdicts = [await store.verify_log(log) for log in sorted(CHAINED)] if isinstance(store, LogCheckableStore) else []
+    return [Finding(None, "log", f"{verdict.log}: {problem}") for verdict in verdicts for problem in verdict.problems]
+
+
+def damaged(problem: StoreDamaged) -> Finding:
+    """A row whose checksum does not match, without the place: the store has two names for it, a damage is told once."""
+    text = f"damaged ({problem.where}): its checksum does not match"
+    return Finding(RunId(problem.run) if problem.run is not None else None, "checksum", text)
 
 
 def _some(page: list[RunRow]) -> Iterator[list[RunRow]]:
@@ -162,7 +171,7 @@ class _Checking:
     def __init__(self, store: Store, rows: CheckableStore, report: Report) -> None:
         self._store = store
         self._rows = rows
-        self._graph_of = Library(store).graph
+        self._graph_of = Library(store).graph_of
         self.report = report
 
     async def beside(self, runs: list[RunId]) -> Beside:
@@ -171,6 +180,7 @@ class _Checking:
         self.report.timers += sum(len(timers) for timers in found.timers.values())
         self.report.gates += sum(len(gates) for gates in found.gates.values())
         self.report.outbox += sum(len(rows) for rows in found.outbox.values())
+        self.report.moves += sum(len(rows) for rows in found.moves.values())
         return found
 
     async def history(self, run: RunId) -> list[e.Event] | Finding:
@@ -178,7 +188,7 @@ class _Checking:
         try:
             return await self._store.history(run)
         except StoreDamaged as problem:
-            return Finding(run, "checksum", str(problem))
+            return damaged(problem)
         except (msgspec.DecodeError, ValueError) as problem:
             return Finding(run, "replay", f"its history cannot be read: {problem}")
 
@@ -209,17 +219,17 @@ class _Checking:
 
 
 async def _compare(graph_of: GraphOf, row: RunRow, history: Sequence[e.Event], rows: Beside | None) -> list[Finding]:
-    if not history or not isinstance(history[0], e.RunStarted):
+    if not history or not isinstance(history[0], e.Beginning):
         return [Finding(row.run, "gap", "its history does not begin with run.started")]
     for position, event in enumerate(history, 1):
         if event.seq != position:
             return [Finding(row.run, "gap", f"event {position} of its history has number {event.seq}")]
     try:
-        graph = await graph_of(row.workflow, row.version)
+        graph = await graph_of(history)
     except StoreDamaged as problem:
-        return [_damaged(problem)]
+        return [damaged(problem)]
     if graph is None:
-        return [Finding(row.run, "document", f"workflow {row.workflow!r} v{row.version} is gone")]
+        return [Finding(row.run, "document", f"workflow {row.workflow!r} v{history[0].version} is gone")]
     try:
         state = replay(graph, history)
     except (InvalidTransition, AssertionError, LookupError, TypeError, ValueError, AttributeError) as problem:
@@ -227,12 +237,14 @@ async def _compare(graph_of: GraphOf, row: RunRow, history: Sequence[e.Event], r
     found = [Finding(row.run, "row", message) for message in _row(row, history)]
     if row.status is not state.status:
         found.append(Finding(row.run, "row", f"its row says status {row.status!r}, its history {state.status!r}"))
-    found += [Finding(row.run, "invariant", message) for message in violations(graph, state)]
+    found += [Finding(row.run, "invariant", message) for message in violations(state.graph, state)]
     if rows is None:
         return found
-    found += [Finding(row.run, "timer", message) for message in _timers(state, rows.timers.get(row.run, {}))]
-    found += [Finding(row.run, "gate", message) for message in _gates(state, rows.gates.get(row.run, set()))]
-    found += [Finding(row.run, "outbox", message) for message in _outbox(state, rows.outbox.get(row.run, []))]
+    found += [Finding(row.run, "timer", message) for message in timer_problems(state, rows.timers.get(row.run, {}))]
+    found += [Finding(row.run, "gate", message) for message in gate_problems(state, rows.gates.get(row.run, {}))]
+    found += [Finding(row.run, "outbox", message) for message in outbox_problems(state, rows.outbox.get(row.run, []))]
+    found += [Finding(row.run, "item", message) for message in item_problems(history, rows.items.get(row.run, {}))]
+    found += [Finding(row.run, "move", message) for message in move_problems(history, rows.moves.get(row.run, []))]
     return found
 
 
@@ -244,50 +256,40 @@ def _is_trimmed(row: RunRow, history: Sequence[e.Event]) -> bool:
 def _row(row: RunRow, history: Sequence[e.Event]) -> list[str]:
     """The differences between a row and its first and last event."""
     started = history[0]
-    assert isinstance(started, e.RunStarted)
+    assert isinstance(started, e.Beginning)
     pairs: list[tuple[str, Any, Any]] = [
         ("run", row.run, started.run),
         ("workflow", row.workflow, started.workflow),
-        ("version", row.version, started.version),
+        ("version", row.version, _version(row, history, started)),
         ("seq", row.seq, history[-1].seq),
-        ("started", row.started, started.at),
+        ("started", row.started, _began(row, history, started)),
         ("changed", row.changed, history[-1].at),
         ("idempotency_key", row.idempotency_key, started.idempotency_key),
         ("tags", tuple(row.tags), tuple(started.tags)),
-        ("entity", row.entity, started.entity.id if started.entity is not None else None),
+        ("entity", row.entity, _entity(row, started)),
         ("parent", row.parent, started.parent.run if started.parent is not None else None),
     ]
     return [f"its row says {name} {kept!r}, its history {told!r}" for name, kept, told in pairs if kept != told]
 
 
-def _timers(state: RunState, rows: dict[TimerId, int]) -> list[str]:
-    wanted = {timer.id: timer.due for timer in state.timers.values()}
-    missing = [f"timer {timer} has no row" for timer in wanted if timer not in rows]
-    extra = [f"timer {timer} is a row and unknown to the run" for timer in rows if timer not in wanted]
-    moved = [
-        f"timer {timer} is due {due}, its row says {rows[timer]}"
-        for timer, due in wanted.items()
-        if timer in rows and rows[timer] != due
-    ]
-    return missing + extra + moved
+def _began(row: RunRow, history: Sequence[e.Event], started: e.Beginning) -> int:
+    """When the run began: a fork began when it was forked, later than its inherited first event. A shortened history
+    does not tell."""
+    if _is_trimmed(row, history) and row.started > started.at:
+        return row.started
+    return next((event.at for event in reversed(history) if isinstance(event, e.RunForked)), started.at)
 
 
-def _gates(state: RunState, rows: set[TokenId]) -> list[str]:
-    wanted = {token.id for token in state.tokens.values() if token.gate is GateState.OPEN and token.state in LIVE}
-    missing, open_now = (
-        wanted - rows,
-        wanted | ({RUN_GATE} if state.is_out_of_time else set()),
-    )  # version 0.1 made no row for it
-    return [f"the open gate of visit {token} has no row" for token in sorted(missing)] + [
-        f"there is a gate for visit {token}, which has none open" for token in sorted(rows - open_now)
-    ]
+def _version(row: RunRow, history: Sequence[e.Event], started: e.Beginning) -> int:
+    """The version the row should have: the one the run was migrated to last. A shortened history does not tell."""
+    if _is_trimmed(row, history):
+        return row.version
+    return next((event.to for event in reversed(history) if isinstance(event, e.RunMigrated)), started.version)
 
 
-def _outbox(state: RunState, rows: list[OutboxRow]) -> list[str]:
-    """A row may be a moment behind its run (a stopped task, a closed gate), never ahead of it."""
-    found = []
-    for row in rows:
-        token = getattr(row.effect, "token", None)
-        if isinstance(row.effect, RunTask | OfferWork | OpenGate) and token is not None and token > state.last_token:
-            found.append(f"outbox row {row.id} is about visit {token}, which was never created")
-    return found
+def _entity(row: RunRow, started: e.Beginning) -> str | None:
+    """The name of the entity that the row should have."""
+    if started.entity is None:
+        return None
+    address = started.entity.address
+    return row.entity if row.entity in spellings_of(address) else address

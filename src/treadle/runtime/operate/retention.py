@@ -30,20 +30,19 @@ from typing import Any
 from treadle.errors import StoreConflict, StoreUnavailable
 from treadle.model.ids import RunId
 from treadle.model.states import RUN_ENDED, RUN_OPEN, RunStatus
-from treadle.runtime.base.logs import logger
-from treadle.runtime.base.ports import Alarm, Clock
 from treadle.runtime.coordinate.feed import Feed
 from treadle.runtime.coordinate.shards import Shards
 from treadle.runtime.operate.retention_queries import OVER, RetentionQueries, batched
 from treadle.runtime.operate.retention_setting import Keep, KeepRules
+from treadle.runtime.surroundings.logs import logger
+from treadle.runtime.surroundings.ports import Alarm, Clock
 from treadle.store.port import Fence, RunQuery, Store
 from treadle.store.rows import SHARD
 
 AT_ONCE = 5_000
 """Runs that one sweep drops or trims for one reason; the rest is left to the next sweep."""
-PAUSE_MS = 5_000
-AGAIN_MS = 60_000
-"""Milliseconds until the next sweep after the store could not be reached."""
+PAUSE_MS, AGAIN_MS = 5_000, 60_000
+"""Milliseconds between two sweeps at least, and after the store could not be reached."""
 SHARE = 5
 """Sweeps take at most one part in so many of the time."""
 NAMED_MAX = 50
@@ -83,9 +82,8 @@ class Retention:
         self._is_known = False
         """Whether `_whole_from` has been read since this node began to sweep."""
         self._sweeping = self._is_behind = False
-        self._heard_since = 0
+        self._heard_since = self._earliest = 0
         """Runs that have ended since the last sweep began, as far as this node has heard."""
-        self._earliest = 0
         self._alarm: Alarm | None = None
         self._due: int | None = None
         self._limits = any(rules.shortest(field) is not None for field in Keep.__struct_fields__)
@@ -94,6 +92,8 @@ class Retention:
 
     async def open(self) -> None:
         """Starts the first sweep in the background."""
+        for name in self._rules.of.keys() - self._workflows():
+            log.warning("there is a rule for keeping runs of a workflow that is not deployed", workflow=name)
         self.moved()
 
     def moved(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 
-class Keep(Struct, frozen=True, kw_only=True):
+class Keep(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How long finished runs are kept; None means no limit."""
 
     age_ms: int | None = None

@@ -17,7 +17,8 @@ from msgspec import Struct
 from treadle.errors import StoreDamaged
 from treadle.model.states import RUN_OPEN
 from treadle.runtime.cluster.store_ownership import require_driver
-from treadle.runtime.operate.fsck import Finding, Progress, Report, check_store
+from treadle.runtime.command.kept_requests import requests as requests_of
+from treadle.runtime.operate.fsck import Finding, Progress, Report, check_store, damaged
 from treadle.store.places import StoreLocation, place_of
 from treadle.store.port import RunQuery
 from treadle.store.rows import SHARD
@@ -49,6 +50,8 @@ class Health(Struct):
     oldest_timer: int | None
     """How late the oldest of them is, in milliseconds."""
     dead_letters: int
+    refused: tuple[int, ...] = ()
+    """When those requests were made that were kept while no engine ran and that an engine has refused."""
 
 
 async def back_up(
@@ -77,7 +80,7 @@ async def check_everything(place: str | PathLike[str] | StoreLocation, progress:
             return Report(findings=[Finding(None, "file", line) for line in damage])
         return await check_store(store, progress=progress)
     except StoreDamaged as problem:  # a damaged row that makes a whole list unreadable
-        return Report(findings=[Finding(None, "checksum", str(problem))])
+        return Report(findings=[damaged(problem)])
     finally:
         await store.close()
 
@@ -115,6 +118,7 @@ async def examine(place: Path) -> Health:
             timers_due=len(due),
             oldest_timer=now - due[0].due if due else None,
             dead_letters=len(await store.outbox(SHARD, limit=100_000, parked=True)),
+            refused=tuple(row.asked for row in await requests_of(store, None, 1_000) if row.status == "refused"),
         )
     finally:
         await store.close()

@@ -17,10 +17,10 @@ from treadle.model.commands import FailAttempt
 from treadle.model.effects import OfferWork
 from treadle.model.errors import Error
 from treadle.model.ids import RunId
-from treadle.runtime.base.ports import Attempt
 from treadle.runtime.command.commander import Commander
 from treadle.runtime.execute.artifacts import lineage
 from treadle.runtime.execute.attempt_of_run import StoredArtifacts
+from treadle.runtime.surroundings.ports import Attempt
 from treadle.store.work import Claimed
 
 
@@ -55,6 +55,7 @@ async def attempt_of(
         artifacts=OfferedArtifacts(commander.store, run, asyncio.get_running_loop(), commander.state),
         jitter=None if random is None else lambda: random.uniform(-1.0, 1.0),
         emit=emit,
+        trace=offer.trace,
     )
     # No queue and no slot: the claim already holds both.
     return Attempt(run, offer.token, offer.attempt, offer.node, task, offer.input, facts=facts)

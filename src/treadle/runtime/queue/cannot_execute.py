@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from treadle.actions.protocol import Missing
 from treadle.model.definition import Task
-from treadle.runtime.base.logs import logger
+from treadle.runtime.surroundings.logs import logger
 from treadle.store.work import Claim, Claimed
 
 ASIDE_MAX = 256
@@ -87,6 +87,16 @@ class CannotExecute:
         self._met: dict[str, dict[str, float]] = {}
         """Queue → missing function → when work that needs it was last seen."""
 
+    def hear(self, offered: Callable[[str], None]) -> None:
+        """Calls this, too, when a queue has work that others may be able to do."""
+        first = self._offered
+
+        def both(queue: str) -> None:
+            first(queue)
+            offered(queue)
+
+        self._offered = both
+
     @property
     def lacks(self) -> dict[str, tuple[str, ...]]:
         """Queue → the functions that waiting work needs and this process lacks. Functions not met for a while are left
@@ -94,6 +104,11 @@ class CannotExecute:
         since = self._elapsed() - FORGOTTEN_S
         recent = {queue: sorted(what for what, at in met.items() if at >= since) for queue, met in self._met.items()}
         return {queue: tuple(names[:NAMED_MAX]) for queue, names in recent.items() if names}
+
+    @property
+    def rests(self) -> bool:
+        """Whether any queue rests, and is looked at again without a notice."""
+        return bool(self._rests)
 
     def may_look(self, queue: str) -> bool:
         """Whether the queue may be looked at now, or still rests."""

@@ -14,8 +14,8 @@ from treadle.errors import EngineStopped, StoreUnavailable
 from treadle.model import commands as c
 from treadle.model.errors import Rejection
 from treadle.model.ids import RunId, TokenId
-from treadle.runtime.base.logs import logger
 from treadle.runtime.command.commander import Commander
+from treadle.runtime.surroundings.logs import logger
 from treadle.store.port import InboxAnswer
 from treadle.store.work import Claimed
 

@@ -32,9 +32,6 @@ from treadle.errors import StoreUnavailable
 from treadle.model import commands as c
 from treadle.model.errors import Rejection
 from treadle.model.ids import RunId
-from treadle.runtime.base.logs import logger
-from treadle.runtime.base.outage import OUTAGE
-from treadle.runtime.base.ports import Attempt, Clock, MakeExecutor
 from treadle.runtime.command.commander import Commander
 from treadle.runtime.execute.progress import Progress
 from treadle.runtime.execute.workshop import THREADS_MAX
@@ -42,6 +39,9 @@ from treadle.runtime.queue.attempt_of_offer import attempt_of
 from treadle.runtime.queue.cannot_execute import CannotExecute, begin_claimed
 from treadle.runtime.queue.claim_reports import ClaimReports, Identity, ended
 from treadle.runtime.queue.queue_settings import Rulebook
+from treadle.runtime.surroundings.logs import logger
+from treadle.runtime.surroundings.outage import OUTAGE
+from treadle.runtime.surroundings.ports import Attempt, Clock, MakeExecutor
 from treadle.store.work import Claim, Claimed, QueueRules, WorkStore
 
 LEASE_MS = 15_000
@@ -74,13 +74,14 @@ class Claimant:
         lease_ms: int = LEASE_MS,
         random: Random | None = None,
         cannot_execute: CannotExecute | None = None,
+        idle_s: float = IDLE_S,
     ) -> None:
         self._commander = commander
         self._work = work
         self._clock = clock
         self._worker = worker
         self._queues = queues
-        self._lease_ms = lease_ms
+        self._lease_ms, self._idle_s = lease_ms, idle_s
         self._random = random
         self.cannot_execute = (
             cannot_execute if cannot_execute is not None else CannotExecute(lambda _task: None, worker)
@@ -150,16 +151,16 @@ class Claimant:
     async def _claiming(self) -> None:
         while True:
             self._awake.clear()
-            pause = IDLE_S
+            pause = self._idle_s
             try:
                 if self._has_strays:
                     await self._give_back_strays()
                 claimed, limited = await self._claim_all()
                 if claimed:
                     continue
-                pause = LIMITED_S if limited else IDLE_S
+                pause = LIMITED_S if limited else IDLE_S if self.cannot_execute.rests else self._idle_s
             except StoreUnavailable as problem:
-                self._has_strays = True
+                self._has_strays, pause = True, IDLE_S
                 OUTAGE.failed("claiming work", problem)
             except Exception as problem:  # an unreadable definition, for instance: other work must not wait
                 log.error("claiming failed", exc_info=problem)

@@ -18,7 +18,8 @@ from msgspec import Struct
 from treadle.errors import CommandRefused
 from treadle.runtime.command.presence import NodeRow
 from treadle.runtime.queue.offers import ENGINES
-from treadle.store.fairness import Rate
+from treadle.runtime.queue.outside_workers import outside_workers
+from treadle.store.fairness import Rate as Rate
 from treadle.store.port import Store
 from treadle.store.work import NO_RULES as NO_RULES
 from treadle.store.work import QueueRow, WorkStore
@@ -88,18 +89,21 @@ class QueueView(Struct, frozen=True):
     rules: QueueRules
     lacks: dict[str, tuple[str, ...]] = {}
     """Node → functions it lacks for work that waits in the queue."""
+    outside: tuple[str, ...] = ()
+    """Workers that claim from it over HTTP."""
 
     @property
     def is_left_alone(self) -> bool:
         """Whether the queue has no worker, or no worker with all that its work needs."""
-        return all(worker in self.lacks for worker in self.workers)
+        return not self.outside and all(worker in self.lacks for worker in self.workers)
 
 
-async def queues_of(store: Store, nodes: Sequence[NodeRow]) -> list[QueueView]:
+async def queues_of(store: Store, nodes: Sequence[NodeRow], now: int) -> list[QueueView]:
     """Every queue that has work, rules or a worker that names it. Raises CommandRefused if the store has no claims."""
     work = work_of(store)
     rules, rows = await all_rules(store), {row.queue: row for row in await work.queue_rows()}
-    served = {queue for node in nodes for queue in node.queues or ()}
+    outside = await outside_workers(store, now)
+    served = {queue for node in nodes for queue in node.queues or ()} | {q for one in outside for q in one.queues}
     views = []
     for queue in sorted(rules.keys() | rows.keys() | served):
         row = rows.get(queue, QueueRow(queue, 0, 0, 0, 0))
@@ -117,6 +121,7 @@ async def queues_of(store: Store, nodes: Sequence[NodeRow]) -> list[QueueView]:
                 workers=tuple(node.node for node in serving),
                 rules=rules.get(queue, NO_RULES),
                 lacks={node.node: node.lacks[queue] for node in serving if node.node not in able},
+                outside=tuple(one.worker for one in outside if queue in one.queues),
             )
         )
     return views
@@ -131,7 +136,7 @@ def _serves(node: NodeRow, queue: str) -> bool:
 def work_of(store: Store) -> WorkStore:
     """The store as a store of claims. Raises CommandRefused if it has none."""
     if not isinstance(store, WorkStore):
-        text = "this store has one engine, which executes all queue work itself: workers and limits need PostgreSQL"
+        text = "this store has no claims: its engine executes all queue work itself"
         raise CommandRefused("INVALID_STATE", text)
     return store
 

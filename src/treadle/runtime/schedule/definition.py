@@ -150,3 +150,8 @@ def _zone_hint(schedule: Schedule) -> str:
 def hash_of(body: Json) -> str:
     """A digest of a document's content that does not depend on the order of its keys."""
     return hashlib.sha256(msgspec.json.encode(body, order="sorted")).hexdigest()
+
+
+def tag_of(name: str) -> str:
+    """The tag of the runs of a schedule."""
+    return f"schedule:{name}"

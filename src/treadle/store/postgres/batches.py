@@ -17,7 +17,8 @@ Theory of operation
     A step that comes alone, as those of a lone chain do, is a statement of its own with plain values (`step_one`).
 
     There are few kinds of batches, so that a connection keeps their statements prepared. Queue work, whose parts may
-    meet on one row, follows in statements of its own (`offers`): then it is a transaction of several.
+    meet on one row, follows in statements of its own (`offers`), and so do moves of entities: then it is a transaction
+    of several.
 """
 
 from __future__ import annotations
@@ -30,17 +31,20 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from treadle.errors import StoreConflict
-from treadle.model.events import RunStarted
+from treadle.model.events import Beginning
 from treadle.store.fencing import check_cover, refusal
-from treadle.store.packing import sealed_answer, sealed_assign
-from treadle.store.planning import BatchPlan, RunDecisions, stale
+from treadle.store.gates import changing, words_of, written
+from treadle.store.packing import sealed_answer, sealed_assign, sealed_wish
+from treadle.store.planning import BatchPlan, RunDecisions, key_taken, stale
 from treadle.store.port import Fence, GateRow, OutboxRow
 from treadle.store.postgres.columns import columns, handed, texts
+from treadle.store.postgres.entities import write_moves
 from treadle.store.postgres.offers import write_work
 from treadle.store.postgres.queries import SQL
+from treadle.store.postgres.service import PostgresChanges
 from treadle.store.postgres.transactions import Passing, TransactionMisfit
 from treadle.store.rows import shard_of
+from treadle.store.service import Changes
 
 Part = tuple[str, Collection[Sequence[Any]]]
 """The name of a statement, and its rows."""
@@ -57,17 +61,20 @@ class Writing:
     def __init__(self, plan: BatchPlan, fences: Sequence[Fence], shards: int) -> None:
         self._plan = plan
         self._fences = fences
+        self._shards = shards
         self._homes = {run: shard_of(run, shards) for run in plan.runs}
         if not {fence.shard for fence in fences}.issuperset(self._homes.values()):
             check_cover(fences, plan.runs, shards)
         self._begun = [decided for decided in plan.runs.values() if not decided.expected and decided.events]
+        self._keys = [(*key, decided.commit.run) for decided in self._begun if (key := _key(decided.started))]
+        self._keys += [(item.workflow, item.key, run) for run, item in plan.items if item.key is not None]
         rows = [part for part in self._parts() if part[1]]
         if not plan.batch.answers and _is_lone_step(rows):
             (_, (fence,)), (_, (moved,)), (_, ((_run, _seq, block),)) = rows
             self._statement, self._given = SQL["step_one"], [*fence, *moved, block]
             return
         parts = [(name, handed(SQL[name], given)) for name, given in rows]
-        if plan.batch.answers:
+        if any(answer.asked is None for answer in plan.batch.answers):
             parts.append(("answer_requests", self._answers()))
         self._statement = compose(tuple([(name, len(given)) for name, given in parts]))
         counts = [len(given) for name, given in rows if name in GUARDED]
@@ -76,7 +83,8 @@ class Writing:
     @property
     def is_alone(self) -> bool:
         """Whether the plan is a single statement."""
-        return not (self._plan.work or self._plan.held)
+        plan = self._plan
+        return not (plan.work or plan.held or plan.moves or plan.versions or plan.batch.entries)
 
     async def __call__(self, connection: asyncpg.Connection) -> list[OutboxRow]:
         """Writes the plan. Raises `TransactionMisfit`; then the transaction has to be undone."""
@@ -88,18 +96,27 @@ class Writing:
             raise TransactionMisfit(self._explained) from None
         if not self.is_alone:
             await write_work(connection, self._plan, self._homes)
+            await write_moves(connection, self._plan.moves)
+            if self._plan.versions:
+                await connection.executemany(SQL["note_version"], list(self._plan.versions.items()))
+            if self._plan.batch.entries:  # last: the head of a chained log is locked until the commit
+                await PostgresChanges(Changes(entries=self._plan.batch.entries)).write(connection)
         effects = self._plan.effects
         return [OutboxRow(id, run, effect) for id, (run, effect) in zip(ids or (), effects, strict=True)]
 
     def _parts(self) -> Iterator[Part]:
         plan, batch = self._plan, self._plan.batch
         yield "check_fences", [(fence.shard, fence.owner, fence.epoch) for fence in self._fences]
-        if not (batch.commits or batch.done or batch.parked or batch.revived or batch.answers):
+        if not (batch.commits or batch.done or batch.parked or batch.revived or batch.answers or batch.entries):
             # An empty batch asks whether the store works. It really writes, because a full disk can still be read.
             yield "touch_leases", [(fence.shard,) for fence in self._fences]
             return
         if self._begun:
             yield from self._of_new_runs()
+        if self._keys:
+            yield "claim_keys", self._keys
+        if plan.items:
+            yield "note_items", [(item.start, run, item.workflow, item.key) for run, item in plan.items]
         yield "move_runs", [_moved(decided) for decided in plan.runs.values() if decided.expected]
         yield "append_history", plan.blocks
         yield "put_blobs", plan.blobs
@@ -110,8 +127,8 @@ class Writing:
         if gates := plan.gates.items():
             yield "close_gates", [key for key, row in gates if row is None]
             yield "open_gates", [_gate(row) for _, row in gates if row is not None]
-        if plan.claims:
-            yield "note_claims", [(*key, by) for key, by in plan.claims.items()]
+        if plan.notes:
+            yield "note_gates", [(*key, *changing(note)) for key, note in plan.notes.items()]
         if plan.effects:
             effects = zip(plan.effects, plan.packed_effects, strict=True)
             yield "add_effects", [(self._homes[run], run, packed) for (run, _), packed in effects]
@@ -119,16 +136,33 @@ class Writing:
         if batch.revived or batch.parked:
             reasons: dict[int, str | None] = {**dict.fromkeys(batch.revived), **dict(batch.parked)}
             yield "park_effects", [(id, why) for id, why in reasons.items() if id not in batch.done]
+        if batch.answers:
+            yield "keep_answered", self._answered_here()
 
     def _of_new_runs(self) -> Iterator[Part]:
         yield "create_runs", [_run_row(decided, self._homes) for decided in self._begun]
         begun = [(decided.commit.run, decided.started) for decided in self._begun]
-        yield "claim_keys", [(*key, run) for run, started in begun if (key := _key(started))]
         yield "tag_runs", [(run, tag) for run, started in begun for tag in started.tags]
+
+    def _answered_here(self) -> list[Sequence[Any]]:
+        """Requests that were not in the inbox, with their answers, as rows."""
+        asked = {answer.request: (answer, answer.asked) for answer in reversed(self._plan.batch.answers)}
+        return [
+            (
+                *(request.run, request.id, shard_of(request.run, self._shards), request.workflow, request.at),
+                *(sealed_wish(request), request.fingerprint, sealed_answer(answer)),
+            )
+            for answer, request in asked.values()
+            if request is not None
+        ]
 
     def _answers(self) -> list[Sequence[Any]]:
         """The answers as rows. The first answer to a request counts. Requests are searched in the fences' shards."""
-        answers = {answer.request: sealed_answer(answer) for answer in reversed(self._plan.batch.answers)}
+        answers = {
+            answer.request: sealed_answer(answer)
+            for answer in reversed(self._plan.batch.answers)
+            if answer.asked is None
+        }
         return [*handed(SQL["answer_requests"], answers.items()), [fence.shard for fence in self._fences]]
 
     async def _explained(self, connection: asyncpg.Connection) -> BaseException:
@@ -143,14 +177,12 @@ class Writing:
                 return stale(run, stands.get(run, 0), decided.expected)
         if plan.flaw is not None:
             return plan.flaw
-        keys = [key for decided in self._begun if (key := _key(decided.started))]
+        keys = [(workflow, key) for workflow, key, _ in self._keys]
         taken = next((key for key in keys if keys.count(key) > 1), None)
         if taken is None and keys:
             taken = await connection.fetchrow(SQL["keys_taken"], *columns(keys))
         if taken is not None:
-            return StoreConflict(
-                "DUPLICATE", f"a run of {taken[0]} with the idempotency key {taken[1]!r} exists already"
-            )
+            return key_taken(*taken)
         # The other transaction has ended since: the conflict is over.
         return Passing("a batch did not fit, and nothing is left that says why")
 
@@ -195,12 +227,13 @@ def renumbered(statement: str, known: int) -> str:
     return re.sub(r"\$(\d+)", lambda match: f"${known + int(match[1])}", statement)
 
 
-def _key(started: RunStarted) -> tuple[str, str] | None:
+def _key(started: Beginning) -> tuple[str, str] | None:
     return (started.workflow, started.idempotency_key) if started.idempotency_key is not None else None
 
 
 def _gate(row: GateRow) -> tuple[Any, ...]:
-    return row.run, row.token, row.node, row.opened, row.title, sealed_assign(row), row.due, row.claimed_by
+    fixed = row.run, row.token, row.node, row.opened, row.title, sealed_assign(row), row.due
+    return (*fixed, *changing(row), written(row.assign), words_of(row))
 
 
 def _moved(decided: RunDecisions) -> tuple[Any, ...]:
@@ -219,10 +252,10 @@ def _run_row(decided: RunDecisions, homes: dict[Any, int]) -> tuple[Any, ...]:
         decided.commit.status.value,
         decided.commit.busy,
         decided.last,
-        started.at,
+        decided.began,
         decided.events[-1].at,
         started.idempotency_key,
-        started.entity.id if started.entity else None,
+        started.entity.address if started.entity else None,
         started.parent.run if started.parent else None,
         msgspec.json.encode(started.tags).decode() if started.tags else None,
     )

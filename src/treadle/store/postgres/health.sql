@@ -78,7 +78,7 @@ WHERE until > extract(epoch FROM clock_timestamp()) * 1000 ORDER BY name;
 
 -- name: waiting
 SELECT
-    (SELECT count(*) FROM runs WHERE status IN ('created', 'running', 'paused', 'compensating')),
+    (SELECT count(*) FROM runs WHERE status IN ('created', 'queued', 'running', 'paused', 'compensating')),
     (SELECT count(*) FROM requests WHERE answer IS NULL),
     (SELECT min(at) FROM requests WHERE answer IS NULL),
     (SELECT count(*) FROM outbox WHERE parked IS NOT NULL);

@@ -4,4 +4,12 @@ from __future__ import annotations
 
 from treadle.store.statements import read
 
-SQL = read("treadle.store.postgres", "queries.sql", "upkeep.sql", "membership.sql", "work.sql")
+FILES = (
+    "queries.sql",
+    "upkeep.sql",
+    "membership.sql",
+    "work.sql",
+    "service.sql",
+    "following.sql",
+)
+SQL = read("treadle.store.postgres", *FILES)

@@ -54,6 +54,13 @@ ORDER BY new.workflow, new.key
 ON CONFLICT (workflow, idempotency_key) DO NOTHING
 RETURNING run;
 
+-- A start that is an item of some batch already stays there.
+-- name: note_items
+INSERT INTO batch_items (start, run, workflow, idempotency_key)
+SELECT new.start, new.run, new.workflow, new.key
+FROM unnest($1::text::text[], $2::text::text[], $3::text::text[], $4::text::text[]) AS new (start, run, workflow, key)
+ON CONFLICT (start) DO NOTHING;
+
 -- name: tag_runs
 INSERT INTO tags (run, tag) SELECT new.run, new.tag FROM unnest($1::text::text[], $2::text::text[]) AS new (run, tag)
 ON CONFLICT (run, tag) DO NOTHING;
@@ -68,9 +75,12 @@ FROM unnest($1::text::text[], $2::text::bigint[], $3::text::bigint[], $4::text::
 WHERE runs.run = moved.run AND runs.seq = moved.expected
 RETURNING runs.run;
 
+-- name: note_version
+UPDATE runs SET version = $2::bigint WHERE run = $1::text;
+
 -- name: append_history
-INSERT INTO history (run, seq, day, block)
-SELECT new.run, new.seq, (SELECT day FROM calendar), new.block
+INSERT INTO history (run, seq, day, block, position)
+SELECT new.run, new.seq, (SELECT day FROM calendar), new.block, nextval('history_positions')
 FROM unnest($1::text::text[], $2::text::bigint[], $3::bytea[]) AS new (run, seq, block);
 
 -- The three parts of a lone chain's step, check_fences, move_runs and append_history, of one row each: without arrays it
@@ -84,7 +94,8 @@ WITH check_fences AS (
     WHERE run = $4::text AND seq = $5::bigint
     RETURNING run
 ), append_history AS (
-    INSERT INTO history (run, seq, day, block) SELECT $4::text, $6::bigint, (SELECT day FROM calendar), $10::bytea
+    INSERT INTO history (run, seq, day, block, position)
+    SELECT $4::text, $6::bigint, (SELECT day FROM calendar), $10::bytea, nextval('history_positions')
 )
 SELECT 1 / CASE WHEN (SELECT count(*) FROM check_fences) = 1 AND (SELECT count(*) FROM move_runs) = 1
     THEN 1 ELSE 0 END, NULL;
@@ -117,16 +128,25 @@ DELETE FROM timers USING unnest($1::text::text[], $2::text::bigint[]) AS gone (r
 WHERE timers.run = gone.run AND timers.timer = gone.timer;
 
 -- name: open_gates
-INSERT INTO gates (run, token, node, opened, title, assign, due, claimed_by)
-SELECT new.run, new.token, new.node, new.opened, new.title, new.assign, new.due, new.claimed_by
+INSERT INTO gates (run, token, node, opened, title, assign, due, claimed_by, escalated, reminded, commented, answered, people, words)
+SELECT new.run, new.token, new.node, new.opened, new.title, new.assign, new.due, new.claimed_by, new.escalated,
+    new.reminded, new.commented, new.answered, new.people, new.words
 FROM unnest($1::text::text[], $2::text::bigint[], $3::text::text[], $4::text::bigint[], $5::text::text[], $6::bytea[],
-    $7::text::bigint[], $8::text::text[]) AS new (run, token, node, opened, title, assign, due, claimed_by)
+    $7::text::bigint[], $8::text::text[], $9::text::text[], $10::text::integer[], $11::text::integer[],
+    $12::text::integer[], $13::text::text[], $14::text::text[]) AS new (
+    run, token, node, opened, title, assign, due, claimed_by, escalated, reminded, commented, answered, people, words
+)
 ON CONFLICT (run, token) DO UPDATE SET node = excluded.node, opened = excluded.opened, title = excluded.title,
-    assign = excluded.assign, due = excluded.due, claimed_by = excluded.claimed_by;
+    assign = excluded.assign, due = excluded.due, claimed_by = excluded.claimed_by, escalated = excluded.escalated,
+    reminded = excluded.reminded, commented = excluded.commented, answered = excluded.answered,
+    people = excluded.people, words = excluded.words;
 
--- name: note_claims
-UPDATE gates SET claimed_by = noted.claimed_by
-FROM unnest($1::text::text[], $2::text::bigint[], $3::text::text[]) AS noted (run, token, claimed_by)
+-- name: note_gates
+UPDATE gates SET claimed_by = noted.claimed_by, escalated = noted.escalated, reminded = noted.reminded,
+    commented = noted.commented, answered = noted.answered
+FROM unnest($1::text::text[], $2::text::bigint[], $3::text::text[], $4::text::text[], $5::text::integer[],
+    $6::text::integer[], $7::text::integer[])
+    AS noted (run, token, claimed_by, escalated, reminded, commented, answered)
 WHERE gates.run = noted.run AND gates.token = noted.token;
 
 -- name: close_gates
@@ -145,23 +165,37 @@ WITH found AS MATERIALIZED (
 UPDATE requests SET answer = coalesce(requests.answer, found.answer) FROM found
 WHERE requests.run = found.run AND requests.request = found.request;
 
+-- Requests that never were in the inbox, or came into it meanwhile, with their answers.
+-- name: keep_answered
+INSERT INTO requests (run, request, shard, workflow, at, command, fingerprint, answer)
+SELECT new.run, new.request, new.shard, new.workflow, new.at, new.command, new.fingerprint, new.answer
+FROM unnest($1::text::text[], $2::text::text[], $3::text::integer[], $4::text::text[], $5::text::bigint[], $6::bytea[],
+    $7::text::text[], $8::bytea[]) AS new (run, request, shard, workflow, at, command, fingerprint, answer)
+ON CONFLICT (run, request) DO UPDATE SET answer = coalesce(requests.answer, excluded.answer);
+
 -- name: read_answer
-SELECT answer FROM requests WHERE run = $1 AND request = $2;
+SELECT answer, fingerprint FROM requests WHERE run = $1 AND request = $2;
 
 -- name: submit_request
 WITH kept AS (
-    INSERT INTO requests (run, request, shard, workflow, at, command)
-    SELECT $1::text, $2::text, $3::integer, $4::text, $5::bigint, $6::bytea
+    INSERT INTO requests (run, request, shard, workflow, at, command, fingerprint)
+    SELECT $1::text, $2::text, $3::integer, $4::text, $5::bigint, $6::bytea, $7::text
     WHERE NOT EXISTS (SELECT 1 FROM requests WHERE run = $1 AND request = $2)
     ON CONFLICT (run, request) DO NOTHING)
 SELECT answer FROM requests WHERE run = $1 AND request = $2;
 
 -- name: waiting_requests
-SELECT found.request, found.run, found.workflow, found.at, found.command
+SELECT found.request, found.run, found.workflow, found.at, found.command, found.fingerprint
 FROM unnest($1::integer[]) AS wanted (shard) CROSS JOIN LATERAL (
-    SELECT request, run, workflow, at, command, arrived FROM requests
+    SELECT request, run, workflow, at, command, fingerprint, arrived FROM requests
     WHERE requests.shard = wanted.shard AND answer IS NULL ORDER BY arrived LIMIT $2) AS found
 ORDER BY found.arrived LIMIT $2;
+
+-- Of one run or of all, kept ones or the one with an id. Without a run it reads the table: people ask rarely.
+-- name: kept_requests
+SELECT request, run, workflow, at, command, answer, fingerprint FROM requests
+WHERE ($1::text IS NULL OR run = $1) AND CASE WHEN $2::text IS NULL THEN request LIKE 'kept-%' ELSE request = $2 END
+ORDER BY request COLLATE "C" DESC LIMIT $3;
 
 -- name: where_runs_stand
 SELECT run, seq FROM runs WHERE run = ANY($1::text[]);
@@ -185,7 +219,7 @@ SELECT runs.first_day, runs.last_day, blocks.seq, blocks.block FROM runs LEFT JO
 WHERE runs.run = $1 ORDER BY blocks.seq;
 
 -- name: find_runs
-SELECT run, workflow, version, status, seq, idempotency_key, started, changed, busy, entity, tags, parent FROM runs
+SELECT run, workflow, version, status, seq, idempotency_key, started, changed, busy, entity, tags, parent, created FROM runs
 
 -- The conditions of a query, joined by AND; each has its own parameter, numbered anew when they are joined.
 -- name: if_run
@@ -194,15 +228,54 @@ run = $1
 right(run, length($1::text)) = $1::text
 -- name: if_workflow
 workflow = $1
+-- A range of one value: only the index that begins with the workflow has the order of such a list.
+-- name: if_only_workflow
+workflow >= $1 AND workflow <= $1
 -- name: if_idempotency_key
-idempotency_key = $1
+run = ANY(ARRAY(SELECT run_keys.run FROM run_keys WHERE run_keys.idempotency_key = $1))
+-- name: if_item
+run = (SELECT batch_items.run FROM batch_items WHERE batch_items.start = $1)
 -- The status is a literal for the planner: most runs are over, those that are searched are not.
 -- name: if_statuses
 status IN ($1)
+-- name: if_version
+version = $1
+-- name: if_tags
+(SELECT count(*) FROM tags WHERE tags.run = runs.run AND tag = ANY($1::text[])) = cardinality($1::text[])
+-- name: if_text
+(strpos(lower(run), $1) > 0 OR strpos(lower(idempotency_key), $1) > 0 OR strpos(lower(entity), $1) > 0
+    OR (runs.tags IS NOT NULL AND (SELECT bool_or(strpos(lower(tags.tag), $1) > 0) FROM tags WHERE tags.run = runs.run)))
+-- name: if_beyond
+created > $1
+-- name: if_not_beyond
+created < $1
+-- name: if_down_to
+created >= $1
+-- Few runs, looked up first. The order, which means nothing, leads to the index.
+-- name: count_tagged
+SELECT count(*) FROM (SELECT 1 FROM tags WHERE tag >= $1 AND tag <= $1 ORDER BY tag LIMIT $2) AS found;
+-- The numbers between which runs of a time lie: the block after the last, and the first block, that have one. From block
+-- to block by two looks into the index `runs_started`.
+-- name: started_blocks
+WITH RECURSIVE blocks (block) AS (
+    (SELECT created >> 12 FROM runs ORDER BY created >> 12 DESC LIMIT 1)
+    UNION ALL
+    SELECT (SELECT created >> 12 FROM runs WHERE created >> 12 < blocks.block ORDER BY created >> 12 DESC LIMIT 1)
+    FROM blocks WHERE blocks.block IS NOT NULL
+)
+SELECT coalesce(min(block) << 12, 0) AS first, coalesce((max(block) + 1) << 12, 0) AS beyond
+FROM blocks CROSS JOIN LATERAL (
+    SELECT 1 FROM runs WHERE created >> 12 = blocks.block AND started >= $1 AND started < $2 LIMIT 1
+) AS found;
+-- name: if_rarely_tagged
+run = ANY(ARRAY(SELECT tags.run FROM tags WHERE tag >= $1 AND tag <= $1 ORDER BY tag LIMIT $2))
+-- name: if_within
+created >= $1 AND created < $2
+-- One look for each run, in the order of the list: for tags that many runs have.
 -- name: if_tag
-run IN (SELECT tags.run FROM tags WHERE tag = $1)
+(SELECT true FROM tags WHERE tags.run = runs.run AND tag = $1)
 -- name: if_entity
-entity = $1
+entity IN ($1, $2)
 -- name: if_parents
 parent = ANY($1::text[])
 -- name: if_parent
@@ -226,13 +299,30 @@ created < (SELECT behind.created FROM runs AS behind WHERE behind.run = $1)
 -- name: if_key
 run = (SELECT run_keys.run FROM run_keys WHERE run_keys.workflow = $1 AND run_keys.idempotency_key = $2)
 
+-- The columns only narrow the rows down: `fits` decides. Rows from before there were `people` and `words` are not
+-- narrowed down by them.
 -- name: find_gates
-SELECT gates.run, token, node, workflow, opened, title, assign, due, claimed_by FROM gates JOIN runs ON runs.run = gates.run
-ORDER BY opened, created, token LIMIT $1;
-
--- name: find_gates_of_run
-SELECT gates.run, token, node, workflow, opened, title, assign, due, claimed_by FROM gates JOIN runs ON runs.run = gates.run
-WHERE gates.run = $1 ORDER BY opened, token LIMIT $2;
+SELECT gates.run, token, node, workflow, opened, title, assign, due, claimed_by, escalated, reminded, commented, answered
+FROM gates JOIN runs ON runs.run = gates.run
+-- name: if_gate_run
+gates.run = $1
+-- name: if_gate_token
+token = $1
+-- name: if_gate_workflow
+workflow = $1
+-- name: if_gate_node
+node = $1
+-- name: if_gate_overdue
+due < $1
+-- name: if_gate_text
+(words IS NULL OR strpos(words, $1) > 0)
+-- name: if_gate_people
+(people IS NULL OR claimed_by = ANY($2::text[]) OR EXISTS (
+    SELECT 1 FROM unnest($1::text[]) AS wanted (name)
+    WHERE strpos(people, wanted.name) > 0 OR strpos(escalated, wanted.name) > 0
+))
+-- name: if_gate_after
+(opened, gates.run COLLATE "C", token) > ($1::bigint, $2::text COLLATE "C", $3::bigint)
 
 -- Of many shards: the first of each, then the first of them all. An index gives the rows of one shard in order.
 -- name: read_outbox

@@ -5,51 +5,45 @@ Owns every SELECT of a verb. Each function gets a connection and runs one query.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import date, timedelta
 from typing import Any
 
 import asyncpg
+import msgspec
 
 from treadle.errors import StoreDamaged
 from treadle.model.events import Event
-from treadle.model.ids import RunId, TimerId, TokenId
+from treadle.model.ids import RunId, TimerId
+from treadle.store.gates import GatePlace, fits, quoted
 from treadle.store.packing import unpack, unpack_answer, unpack_wish
-from treadle.store.port import GateRow, InboxAnswer, InboxRequest, OutboxRow, RunQuery, RunRow, StoredDocument, TimerRow
+from treadle.store.port import (
+    GateQuery,
+    GateRow,
+    InboxAnswer,
+    InboxRequest,
+    KeptRequest,
+    KnownRequest,
+    OutboxRow,
+    StoredDocument,
+    TimerRow,
+)
 from treadle.store.postgres.queries import SQL
+from treadle.store.postgres.run_queries import numbered
 from treadle.store.postgres.values import DATABASE, PostgresValues, block_of, checked, effects_of
-from treadle.store.rows import each, run_rows
+from treadle.store.rows import gate_of, kept_rows
 from treadle.store.seals import (
     Tell,
     Unreadable,
     about_answer,
     about_document,
-    about_gate,
     about_request,
     document_damaged,
-    gate_damaged,
     read,
     request_damaged,
 )
 
 NEVER = (1 << 63) - 1
-NOBODY = b"\xc0"
-"""None, packed: the value of a gate without `assign` before rows were sealed."""
-_FIELDS = (
-    "workflow",
-    "idempotency_key",
-    "run",
-    "run_ending",
-    "tag",
-    "entity",
-    "parent",
-    "shard",
-    "started_from",
-    "started_until",
-)
-"""Fields of a query, each with the SQL condition of the same name."""
-
 Span = tuple[date, date]
 
 
@@ -83,59 +77,45 @@ async def history(
     return [event for block in unpacked for event in block if event.seq > after][:limit]
 
 
-async def find_runs(connection: asyncpg.Connection, query: RunQuery, tell: Tell) -> list[RunRow]:
-    sql, given = _runs_query(query)
-    return run_rows(await connection.fetch(sql, *given), DATABASE, tell)
+async def find_gates(connection: asyncpg.Connection, query: GateQuery, tell: Tell) -> list[GateRow]:
+    """After a page of rows of which some do not fit it reads on."""
+    found: list[GateRow] = []
+    after = query.after
+    while len(found) < query.limit:
+        statement, given = _of_gates(query, after)
+        rows = await connection.fetch(statement, *given)
+        for row in rows:
+            after = GatePlace(row["opened"], row["run"], row["token"])
+            gate = gate_of(row, DATABASE, tell)
+            if gate is not None and fits(query, gate):
+                found.append(gate)
+        if len(rows) < query.limit:
+            break
+    return found[: query.limit]
 
 
-def _runs_query(query: RunQuery) -> tuple[str, list[Any]]:
+def _of_gates(query: GateQuery, after: GatePlace | None) -> tuple[str, list[Any]]:
     conditions: list[str] = []
     given: list[Any] = []
 
     def add(name: str, *values: Any) -> None:
-        known = len(given)
-        conditions.append(re.sub(r"\$(\d)", lambda match: f"${known + int(match[1])}", SQL[name]))
+        conditions.append(numbered(SQL[f"if_gate_{name}"], len(given)))
         given.extend(values)
 
-    by_key = query.workflow is not None and query.idempotency_key is not None
-    if by_key:  # a run found by its key has them already; repeated conditions mislead the planner
-        add("if_key", query.workflow, query.idempotency_key)
-    for name in _FIELDS[2:] if by_key else _FIELDS:
+    for name in ("run", "token", "workflow", "node"):
         if (value := getattr(query, name)) is not None:
-            add(f"if_{name}", each(value) if name == "shard" else value)
-    if query.statuses:
-        names = ", ".join(f"'{status.value}'" for status in sorted(set(query.statuses)))
-        conditions.append(SQL["if_statuses"].replace("$1", names))
-    if query.parents:
-        add("if_parents", list(query.parents))
-    if query.busy is not None:
-        add("if_busy" if query.busy else "if_idle")
-    if query.after is not None:
-        add("if_before" if query.newest_first else "if_after", query.after)
+            add(name, value)
+    if query.overdue_at is not None:
+        add("overdue", query.overdue_at)
+    if query.text is not None:
+        add("text", query.text.casefold())
+    if names := quoted(query):
+        add("people", names, [msgspec.json.decode(name) for name in names])
+    if after is not None:
+        add("after", *after)
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
     given.append(query.limit)
-    direction = "DESC" if query.newest_first else "ASC"
-    return f"{SQL['find_runs']}{where} ORDER BY created {direction} LIMIT ${len(given)}", given
-
-
-async def find_gates(connection: asyncpg.Connection, run: RunId | None, limit: int, tell: Tell) -> list[GateRow]:
-    if run is None:
-        rows = await connection.fetch(SQL["find_gates"], limit)
-    else:
-        rows = await connection.fetch(SQL["find_gates_of_run"], run, limit)
-    found = []
-    for name, token, node, workflow, opened, title, assign, due, by in rows:
-        try:
-            given = read(assign or NOBODY, about_gate(name, token, node, opened, title, due), unpack)
-        except Unreadable:
-            tell(gate_damaged(DATABASE, name, token))
-        else:
-            found.append(
-                GateRow(
-                    RunId(name), TokenId(token), node, workflow, opened, title, assign=given, due=due, claimed_by=by
-                )
-            )
-    return found
+    return f'{SQL["find_gates"]}{where} ORDER BY opened, gates.run COLLATE "C", token LIMIT ${len(given)}', given
 
 
 async def outbox(
@@ -160,20 +140,20 @@ async def timers(
     return [TimerRow(RunId(run), TimerId(timer), due) for run, timer, due in rows]
 
 
-async def asked(connection: asyncpg.Connection, request: InboxRequest) -> tuple[bool, InboxAnswer | None]:
-    """Whether a request is kept, and its answer, if it has one."""
-    row = await connection.fetchrow(SQL["read_answer"], request.run, request.id)
-    return row is not None, unsealed_answer(request, row["answer"] if row is not None else None)
+async def asked(connection: asyncpg.Connection, run: RunId, request: str) -> KnownRequest | None:
+    """A request that is kept, with its answer, if it has one."""
+    row = await connection.fetchrow(SQL["read_answer"], run, request)
+    return KnownRequest(unsealed_answer(run, request, row[0]), row[1]) if row is not None else None
 
 
-def unsealed_answer(request: InboxRequest, packed: bytes | None) -> InboxAnswer | None:
+def unsealed_answer(run: RunId, request: str, packed: bytes | None) -> InboxAnswer | None:
     """The answer as a row has it. Raises StoreDamaged."""
     if packed is None:
         return None
     try:
-        return read(packed, about_answer(request.id), lambda content: unpack_answer(request.id, content))
+        return read(packed, about_answer(request), lambda content: unpack_answer(request, content))
     except Unreadable:
-        raise request_damaged(DATABASE, request.run, request.id) from None
+        raise request_damaged(DATABASE, run, request) from None
 
 
 async def inbox(connection: asyncpg.Connection, shards: Sequence[int], limit: int, tell: Tell) -> list[InboxRequest]:
@@ -183,16 +163,23 @@ async def inbox(connection: asyncpg.Connection, shards: Sequence[int], limit: in
     while True:
         rows = await connection.fetch(SQL["waiting_requests"], shards, wanted)
         found = []
-        for id, run, workflow, at, packed in rows:
+        for id, run, workflow, at, packed, fingerprint in rows:
             try:
-                command, revive = read(packed, about_request(run, id, workflow, at), unpack_wish)
+                command, revive = read(packed, about_request(run, id, workflow, at, fingerprint), unpack_wish)
             except Unreadable:
                 tell(request_damaged(DATABASE, run, id))
                 continue
-            found.append(InboxRequest(id, RunId(run), command, at, workflow, revive))
+            found.append(InboxRequest(id, RunId(run), command, at, workflow, revive, fingerprint=fingerprint))
         if len(rows) < wanted or len(found) >= limit:
             return found[:limit]
         wanted += len(rows) - len(found)
+
+
+async def kept(
+    connection: asyncpg.Connection, run: RunId | None, request: str | None, limit: int, tell: Tell
+) -> list[KeptRequest]:
+    rows = await connection.fetch(SQL["kept_requests"], run, request, limit)
+    return kept_rows(rows, DATABASE, tell)
 
 
 async def documents(

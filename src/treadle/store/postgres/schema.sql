@@ -1,4 +1,4 @@
--- The whole schema as of version 8. For reading: databases are made by the migrations, and a test proves both equal.
+-- The whole schema as of version 17. For reading: databases are made by the migrations, and a test proves both equal.
 --
 -- Every table of a run begins its primary key with the run, and no table refers to another: runs may be spread over
 -- databases (Citus, CockroachDB and YugabyteDB stay possible by design; not tested). `shard` is computed from the run's
@@ -15,7 +15,7 @@ CREATE TABLE runs (
     created bigint NOT NULL GENERATED ALWAYS AS IDENTITY,   -- order of creation, to list and page by
     workflow text NOT NULL,
     version bigint NOT NULL,
-    status text NOT NULL CHECK (status IN ('created', 'running', 'paused', 'completed', 'failed', 'cancelled',
+    status text NOT NULL CHECK (status IN ('created', 'queued', 'running', 'paused', 'completed', 'failed', 'cancelled',
         'timed_out', 'compensating', 'compensated', 'compensation_failed')),
     busy boolean NOT NULL,
     seq bigint NOT NULL CHECK (seq >= 1),
@@ -31,10 +31,11 @@ CREATE TABLE runs (
 
 CREATE INDEX runs_created ON runs (created);
 CREATE INDEX runs_workflow ON runs (workflow, created);
+CREATE INDEX runs_started ON runs ((created >> 12), started);   -- in blocks of 4,096 (`started_blocks`)
 -- Retention searches runs that finished long ago; a new owner the open ones of its shard, and first the busy ones.
 CREATE INDEX runs_ended ON runs (status, started)
     WHERE status IN ('completed', 'failed', 'cancelled', 'timed_out', 'compensated', 'compensation_failed');
-CREATE INDEX runs_open ON runs (shard) WHERE status IN ('created', 'running', 'paused', 'compensating');
+CREATE INDEX runs_open ON runs (shard) WHERE status IN ('created', 'queued', 'running', 'paused', 'compensating');
 CREATE INDEX runs_busy ON runs (shard) WHERE busy;
 CREATE INDEX runs_entity ON runs (entity) WHERE entity IS NOT NULL;
 CREATE INDEX runs_parent ON runs (parent) WHERE parent IS NOT NULL;
@@ -47,6 +48,18 @@ CREATE TABLE run_keys (
     run text NOT NULL,
     PRIMARY KEY (workflow, idempotency_key)
 );
+CREATE INDEX run_keys_key ON run_keys (idempotency_key);
+
+-- Starts that became items of batches (6.7): the same start again finds the batch's run, and one with its key finds it by
+-- `run_keys`. Like a key, a start is looked up before the run is known.
+CREATE TABLE batch_items (
+    start text NOT NULL,                -- the run that it had asked for
+    run text NOT NULL,
+    workflow text NOT NULL,
+    idempotency_key text,
+    PRIMARY KEY (start)
+);
+CREATE INDEX batch_items_run ON batch_items (run);
 
 -- Tags, by which people find runs.
 CREATE TABLE tags (
@@ -56,10 +69,20 @@ CREATE TABLE tags (
 );
 CREATE INDEX tags_tag ON tags (tag);
 
--- One row: the day whose partition of history is written (`days.py`).
+-- One row: the day whose partition of history is written (`days.py`), the name of the log of all events
+-- (store/following.py), and how often runs were forgotten.
 CREATE TABLE calendar (
     one boolean PRIMARY KEY DEFAULT true CHECK (one),
-    day date NOT NULL
+    day date NOT NULL,
+    log text NOT NULL DEFAULT left(gen_random_uuid()::text, 8),
+    forgets bigint NOT NULL DEFAULT 0
+);
+
+-- When runs were forgotten, and the greatest position of a block that was dropped then. Only those that dropped more than
+-- every later one.
+CREATE TABLE forgets (
+    number bigint PRIMARY KEY,
+    last bigint NOT NULL
 );
 
 -- Events, packed: one block per run and commit, by the day of the commit.
@@ -68,8 +91,11 @@ CREATE TABLE history (
     seq bigint NOT NULL,                -- of the block's last event
     block bytea NOT NULL,
     day date NOT NULL,
+    position bigint,                    -- in the order of all events; NULL before there was one
     PRIMARY KEY (run, seq, day)
 ) PARTITION BY RANGE (day);
+CREATE SEQUENCE history_positions OWNED BY history.position;
+CREATE INDEX history_position ON history (position);
 -- Later days have partitions of their own, history_20261116 and so on.
 CREATE TABLE history_first PARTITION OF history FOR VALUES FROM (MINVALUE) TO ((now() AT TIME ZONE 'UTC')::date + 1);
 
@@ -104,6 +130,12 @@ CREATE TABLE gates (
     assign bytea,
     due bigint,
     claimed_by text,
+    escalated text,                     -- JSON: the people it was escalated to
+    reminded integer NOT NULL DEFAULT 0,
+    commented integer NOT NULL DEFAULT 0,
+    answered integer NOT NULL DEFAULT 0,
+    people text,                        -- JSON of `assign`; NULL: from before there was this column
+    words text,
     PRIMARY KEY (run, token)
 );
 CREATE INDEX gates_opened ON gates (opened);
@@ -118,9 +150,11 @@ CREATE TABLE requests (
     at bigint NOT NULL,
     command bytea NOT NULL,
     answer bytea,
+    fingerprint text,                   -- the answer is given again: kept by time, not with its run
     PRIMARY KEY (run, request)
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
 CREATE INDEX requests_waiting ON requests (shard, arrived) WHERE answer IS NULL;
+CREATE INDEX requests_marked ON requests (at) WHERE fingerprint IS NOT NULL;
 CREATE INDEX requests_unanswered ON requests (request) WHERE answer IS NULL;
 
 -- Immutable versions of named things; not of a run.
@@ -142,6 +176,65 @@ CREATE TABLE blobs (
     PRIMARY KEY (run, digest)
 );
 CREATE INDEX blobs_digest ON blobs (digest);
+
+-- Records of entities (store/entities.py); not of a run, as the tables behind it.
+CREATE TABLE entities (
+    entity text COLLATE "C" PRIMARY KEY,    -- its key: the first address it had
+    number bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+    type text NOT NULL,
+    id text NOT NULL,
+    name text,
+    email text,
+    attributes bytea NOT NULL,
+    created bigint NOT NULL,
+    changed bigint NOT NULL,
+    search text NOT NULL                    -- id, name and email without upper case
+);
+CREATE INDEX entities_number ON entities (number);
+CREATE INDEX entities_type ON entities (type, number);
+
+-- Every address that leads to a record: the one it has, and former ones.
+CREATE TABLE addresses (
+    type text NOT NULL,
+    id text NOT NULL,
+    entity text COLLATE "C" NOT NULL,
+    PRIMARY KEY (type, id)
+);
+CREATE INDEX addresses_entity ON addresses (entity);
+
+-- Journeys. They outlive the runs that made the moves. `run` and the keys compare as bytes, as everywhere in Treadle. The
+-- second index is for `fsck`, the third holds all that conversion reads, in the order in which it is read.
+CREATE TABLE moves (
+    entity text COLLATE "C" NOT NULL,
+    workflow text COLLATE "C" NOT NULL,
+    at bigint NOT NULL,
+    run text COLLATE "C" NOT NULL,          -- empty: by hand
+    seq bigint NOT NULL,
+    event text NOT NULL,
+    kind text NOT NULL CHECK (kind IN ('node', 'edge', 'section', 'nowhere')),
+    place text NOT NULL,
+    progress double precision,
+    completed_as text,
+    set_type text,
+    moved_by text,
+    reason text,
+    PRIMARY KEY (entity, at, run, seq)
+);
+CREATE INDEX moves_run ON moves (run, seq);
+CREATE INDEX moves_chain ON moves (workflow, entity, at, run, seq) INCLUDE (kind, place, completed_as);
+
+-- The last move of each entity in each workflow.
+CREATE TABLE positions (
+    entity text COLLATE "C" NOT NULL,
+    workflow text COLLATE "C" NOT NULL,
+    at bigint NOT NULL,
+    run text COLLATE "C" NOT NULL,
+    seq bigint NOT NULL,
+    kind text NOT NULL,
+    place text NOT NULL,
+    PRIMARY KEY (entity, workflow)
+) WITH (fillfactor = 70);
+CREATE INDEX positions_place ON positions (workflow, kind, place);
 
 -- The right to write. An epoch only grows (invariant 5 of the port).
 CREATE TABLE leases (
@@ -203,3 +296,35 @@ CREATE TABLE meters (
     PRIMARY KEY (queue, key)
 ) WITH (fillfactor = 50);
 CREATE INDEX meters_touched ON meters (touched);
+
+-- Entries of logs by name: the audit, deliveries. `hash` is of chained logs (store/service.py), whose numbers come from
+-- the log's head; those of the others come from a sequence, because they must not wait for each other.
+CREATE TABLE log_entries (
+    log text NOT NULL,
+    id bigint NOT NULL CHECK (id >= 1),
+    subject text NOT NULL,
+    at bigint NOT NULL,
+    body bytea NOT NULL,
+    hash bytea,
+    PRIMARY KEY (log, id)
+);
+CREATE INDEX log_entries_subject ON log_entries (log, subject, id);
+CREATE SEQUENCE entry_ids OWNED BY log_entries.id;
+
+-- What is kept of a chained log apart from its entries: the number and the hash of the last one, so that a missing tail is
+-- noticed. The row is locked by a transaction that appends. `pruned` is the last entry removed from the beginning.
+CREATE TABLE log_heads (
+    log text PRIMARY KEY,
+    count bigint NOT NULL,
+    hash bytea NOT NULL,
+    pruned bigint NOT NULL,
+    pruned_hash bytea NOT NULL
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500);
+
+-- Answers that were given once and must be given again.
+CREATE TABLE notes (
+    key text PRIMARY KEY,
+    at bigint NOT NULL,
+    body bytea NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
+CREATE INDEX notes_at ON notes (at);

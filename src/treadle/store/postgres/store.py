@@ -47,28 +47,34 @@ from typing import Any
 from treadle.model.events import Event
 from treadle.model.ids import RunId
 from treadle.store.members import Backlog, Member, Standing
-from treadle.store.packing import pack, sealed_wish
+from treadle.store.packing import sealed_wish
 from treadle.store.planning import BatchPlan
 from treadle.store.port import (
+    ALL_GATES,
     Batch,
     Fence,
+    GateQuery,
     GateRow,
     InboxAnswer,
     InboxRequest,
-    Json,
+    KeptRequest,
+    KnownRequest,
     OutboxRow,
     RunQuery,
     RunRow,
     StoredDocument,
     TimerRow,
 )
-from treadle.store.postgres import membership, reading, transfer, upkeep, writing
+from treadle.store.postgres import membership, reading, run_queries, transfer, upkeep, writing
 from treadle.store.postgres.batches import Writing
 from treadle.store.postgres.connect import migrate
 from treadle.store.postgres.days import Days
 from treadle.store.postgres.eager_task import begun
+from treadle.store.postgres.entities import PostgresEntities
+from treadle.store.postgres.following import PostgresFollowing
 from treadle.store.postgres.forgetting import forget
 from treadle.store.postgres.fsck_rows import beside
+from treadle.store.postgres.service import PostgresService
 from treadle.store.postgres.transactions import Connections
 from treadle.store.postgres.work import PostgresWork
 from treadle.store.rows import digest_of, each, shard_of
@@ -83,8 +89,9 @@ CONNECTIONS_MAX = 8
 """Connections of one process: one for a commit of each busy shard, and some for queries."""
 
 
-class PostgresStore(PostgresWork):
-    """See the module's docstring; the verbs are documented in `store.port`. Made by `open`."""
+class PostgresStore(PostgresFollowing, PostgresWork, PostgresService, PostgresEntities):
+    """See the module's docstring; the verbs are documented in `store.port`, `store.service` and `store.entities`. Made
+    by `open`."""
 
     def __init__(self, connections: Connections, shards: int, payload_max: int) -> None:
         self._connections = connections
@@ -166,12 +173,6 @@ class PostgresStore(PostgresWork):
             lambda connection: writing.submit(connection, request, shard, command)
         )
 
-    async def put_document(self, kind: str, name: str, hash: str, body: Json) -> StoredDocument:
-        packed = pack(body) if body is not None else None
-        return await self._connections.write(
-            lambda connection: writing.put_document(connection, kind, name, hash, packed)
-        )
-
     async def put_blob(self, run: RunId, content: bytes) -> str:
         digest = digest_of(content)
         await self._connections.write_alone(lambda connection: writing.put_blob(connection, run, digest, content))
@@ -208,10 +209,10 @@ class PostgresStore(PostgresWork):
         )
 
     async def find_runs(self, query: RunQuery) -> list[RunRow]:
-        return await self._connections.read(lambda connection: reading.find_runs(connection, query, self.tell))
+        return await self._connections.read(lambda connection: run_queries.find_runs(connection, query, self.tell))
 
-    async def find_gates(self, run: RunId | None = None, limit: int = 1_000) -> list[GateRow]:
-        return await self._connections.read(lambda connection: reading.find_gates(connection, run, limit, self.tell))
+    async def find_gates(self, query: GateQuery = ALL_GATES) -> list[GateRow]:
+        return await self._connections.read(lambda connection: reading.find_gates(connection, query, self.tell))
 
     async def outbox(
         self, shard: int | Sequence[int], after: int = 0, limit: int = 1_000, parked: bool = False
@@ -224,11 +225,17 @@ class PostgresStore(PostgresWork):
         return await self._connections.read(lambda connection: reading.timers(connection, each(shard), until, limit))
 
     async def answer(self, request: InboxRequest) -> InboxAnswer | None:
-        is_known, answer = await self._connections.read(lambda connection: reading.asked(connection, request))
-        return answer if is_known else await self.submit(request)
+        known = await self.find_request(request.run, request.id)
+        return known.answer if known is not None else await self.submit(request)
+
+    async def find_request(self, run: RunId, request: str) -> KnownRequest | None:
+        return await self._connections.read(lambda connection: reading.asked(connection, run, request))
 
     async def inbox(self, shard: int | Sequence[int], limit: int = 1_000) -> list[InboxRequest]:
         return await self._connections.read(lambda connection: reading.inbox(connection, each(shard), limit, self.tell))
+
+    async def kept(self, run: RunId | None = None, request: str | None = None, limit: int = 1_000) -> list[KeptRequest]:
+        return await self._connections.read(lambda connection: reading.kept(connection, run, request, limit, self.tell))
 
     async def documents(self, kind: str, name: str | None = None, version: int | None = None) -> list[StoredDocument]:
         return await self._connections.read(

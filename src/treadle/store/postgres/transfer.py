@@ -20,12 +20,13 @@ import msgspec
 
 from treadle.errors import OwnedElsewhere, StoreConflict, StorePlaceError
 from treadle.store import statements
+from treadle.store.moved_work import as_task
 from treadle.store.packing import pack
-from treadle.store.postgres.columns import columns, handed
+from treadle.store.postgres.columns import columns
 from treadle.store.postgres.connect import migrate
+from treadle.store.postgres.derived_rows import write_derived
 from treadle.store.postgres.faults import SEAL
-from treadle.store.postgres.moved_rows import as_task, with_wish
-from treadle.store.postgres.queries import SQL as VERBS
+from treadle.store.postgres.moved_rows import OF_ENTITIES, with_wish
 from treadle.store.postgres.transactions import Connections
 from treadle.store.rows import shard_of
 from treadle.store.seals import Judge, Seals
@@ -35,13 +36,17 @@ SQL = statements.read("treadle.store.postgres", "transfer.sql")
 FIRST: dict[str, After] = {
     "documents": ("", "", 0),
     "runs": (0,),
+    "batch_items": ("",),
     "history": ("", 0),
     "outbox": (False, "", 0),
     "timers": ("", 0),
     "gates": ("", -1),
     "requests": (0,),
     "blobs": ("", b""),
-}
+    "log_entries": ("", 0),
+    "log_heads": ("",),
+    "notes": ("",),
+} | OF_ENTITIES
 """The positions before the first row of each shelf."""
 SHARDED = frozenset({"runs", "outbox", "timers", "requests"})
 """Shelves whose rows have the shard of their run."""
@@ -52,7 +57,10 @@ TABLES = tuple(
     if table not in ("leases", "nodes", "calendar")
 )
 """Tables that a move fills. Not the others: epochs only grow, the calendar never goes back, nodes come and go."""
-SEALED_TABLES = ("leases", "nodes", "work", "requests", "documents", "blobs", "runs")
+SEALED_TABLES = (
+    *("leases", "nodes", "work", "requests", "documents", "blobs", "runs", "log_entries", "log_heads", "notes"),
+    *("entities", "moves"),
+)
 NUMBER = SHELVES["outbox"].index("id")
 LOOK_AGAIN_S = 1.0
 """Time between two checks for an owner of the database; leases last ten times as long."""
@@ -133,6 +141,7 @@ class PostgresTransfer:
         async def work(connection: asyncpg.Connection) -> None:
             await _unseal(connection)
             await connection.execute(f"TRUNCATE {', '.join(TABLES)} RESTART IDENTITY")
+            await connection.execute(SQL["begin_log"])
             await self._seal(connection, mark)
 
         await self._connections.write(work)
@@ -185,8 +194,7 @@ class PostgresTransfer:
         if shelf in SHARDED:
             given = [self._placed(shelf, row, shard_of(row[0], self._shards)) for row in rows]
         await connection.execute(SQL[f"in_{shelf}"], *columns(given, len(given[0])))
-        if shelf == "runs":
-            await _derive(connection, [dict(zip(SHELVES["runs"], row, strict=True)) for row in rows])
+        await write_derived(connection, shelf, rows)
 
     @staticmethod
     def _placed(shelf: str, row: tuple[Any, ...], shard: int) -> tuple[Any, ...]:
@@ -202,6 +210,7 @@ class PostgresTransfer:
             mark = await read_mark(connection)
             if mark is not None and mark.outbox_last:
                 await connection.execute(SQL["move_outbox_last"], mark.outbox_last)
+            await connection.execute(SQL["move_entry_ids"])
             await _unseal(connection)
             await connection.execute(SQL["drop_mark"])
             # The tables have no statistics yet: without ANALYZE every plan would begin with a wrong guess.
@@ -279,13 +288,3 @@ async def _read_page(connections: Connections, shelf: str, place: After) -> Page
     if shelf == "outbox":
         return await connections.read(lambda connection: _outbox_page(connection, place))
     return await connections.read(lambda connection: _page(connection, f"out_{shelf}", place))
-
-
-async def _derive(connection: asyncpg.Connection, runs: Sequence[dict[str, Any]]) -> None:
-    """Writes the keys and tags by which runs are found."""
-    keys = [(run["workflow"], run["idempotency_key"], run["run"]) for run in runs if run["idempotency_key"] is not None]
-    if keys:
-        await connection.execute(VERBS["claim_keys"], *handed(VERBS["claim_keys"], keys))
-    tags = [(run["run"], tag) for run in runs if run["tags"] is not None for tag in msgspec.json.decode(run["tags"])]
-    if tags:
-        await connection.execute(VERBS["tag_runs"], *handed(VERBS["tag_runs"], tags))

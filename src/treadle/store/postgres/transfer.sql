@@ -16,6 +16,10 @@ SELECT created, run, workflow, version, status,
     idempotency_key, entity, parent, tags
 FROM runs WHERE created > $1 AND $3::bigint > 0 ORDER BY created LIMIT $2;
 
+-- name: out_batch_items
+SELECT start, run, start, workflow, idempotency_key FROM batch_items WHERE start > $1 AND $3::bigint > 0
+ORDER BY start LIMIT $2;
+
 -- name: out_history
 SELECT run, seq, run, seq, block FROM (
     SELECT *, sum(octet_length(block)) OVER (ORDER BY run, seq) - octet_length(block) AS before FROM (
@@ -44,13 +48,14 @@ SELECT run, timer, run, timer, due FROM timers WHERE (run, timer) > ($1, $2) AND
 ORDER BY run, timer LIMIT $3;
 
 -- name: out_gates
-SELECT run, token, run, token, node, opened, title, assign, due, claimed_by FROM gates
+SELECT run, token, run, token, node, opened, title, assign, due,
+    claimed_by, escalated, reminded, commented, answered, people, words FROM gates
 WHERE (run, token) > ($1, $2) AND $4::bigint > 0 ORDER BY run, token LIMIT $3;
 
 -- name: out_requests
-SELECT arrived, run, request, workflow, at, command, answer FROM (
+SELECT arrived, run, request, workflow, at, command, answer, fingerprint FROM (
     SELECT *, sum(bytes) OVER (ORDER BY arrived) - bytes AS before FROM (
-        SELECT arrived, run, request, workflow, at, command, answer,
+        SELECT arrived, run, request, workflow, at, command, answer, fingerprint,
             octet_length(command) + coalesce(octet_length(answer), 0) AS bytes
         FROM requests WHERE arrived > $1 ORDER BY arrived LIMIT $2) AS found
     ) AS page WHERE before < $3 ORDER BY arrived;
@@ -60,6 +65,61 @@ SELECT run, digest, run, digest, content FROM (
     SELECT *, sum(octet_length(content)) OVER (ORDER BY run, digest) - octet_length(content) AS before FROM (
         SELECT run, digest, content FROM blobs WHERE (run, digest) > ($1, $2) ORDER BY run, digest LIMIT $3) AS found
     ) AS page WHERE before < $4 ORDER BY run, digest;
+
+-- name: out_log_entries
+SELECT log, id, log, id, subject, at, body, hash FROM (
+    SELECT *, sum(octet_length(body)) OVER (ORDER BY log, id) - octet_length(body) AS before FROM (
+        SELECT log, id, subject, at, body, hash FROM log_entries
+        WHERE (log, id) > ($1, $2) ORDER BY log, id LIMIT $3) AS found
+    ) AS page WHERE before < $4 ORDER BY log, id;
+
+-- name: out_log_heads
+SELECT log, log, count, hash, pruned, pruned_hash FROM log_heads WHERE log > $1 AND $3::bigint > 0 ORDER BY log LIMIT $2;
+
+-- name: out_notes
+SELECT key, key, at, body FROM (
+    SELECT *, sum(octet_length(body)) OVER (ORDER BY key) - octet_length(body) AS before FROM (
+        SELECT key, at, body FROM notes WHERE key > $1 ORDER BY key LIMIT $2) AS found
+    ) AS page WHERE before < $3 ORDER BY key;
+
+-- name: in_log_entries
+INSERT INTO log_entries (log, id, subject, at, body, hash)
+SELECT new.log, new.id, new.subject, new.at, new.body, new.hash
+FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::bytea[], $6::bytea[])
+    AS new (log, id, subject, at, body, hash);
+
+-- name: in_log_heads
+INSERT INTO log_heads (log, count, hash, pruned, pruned_hash)
+SELECT new.log, new.count, new.hash, new.pruned, new.pruned_hash
+FROM unnest($1::text[], $2::bigint[], $3::bytea[], $4::bigint[], $5::bytea[])
+    AS new (log, count, hash, pruned, pruned_hash);
+
+-- name: in_notes
+INSERT INTO notes (key, at, body)
+SELECT new.key, new.at, new.body FROM unnest($1::text[], $2::bigint[], $3::bytea[]) AS new (key, at, body);
+
+-- The next number of a log that is not chained is greater than all that were given.
+-- name: move_entry_ids
+SELECT setval('entry_ids', greatest((SELECT max(id) FROM log_entries), (SELECT max(count) FROM log_heads), 1));
+
+-- name: out_entities
+SELECT number, entity, type, id, name, email, attributes, created, changed, search FROM (
+    SELECT *, sum(octet_length(attributes)) OVER (ORDER BY number) - octet_length(attributes) AS before FROM (
+        SELECT * FROM entities WHERE number > $1 ORDER BY number LIMIT $2) AS found
+    ) AS page WHERE before < $3 ORDER BY number;
+
+-- name: out_addresses
+SELECT type, id, type, id, entity FROM addresses WHERE (type, id) > ($1, $2) AND $4::bigint > 0
+ORDER BY type, id LIMIT $3;
+
+-- name: out_moves
+SELECT entity, at, run, seq, entity, workflow, at, run, seq, event, kind, place, progress, completed_as, set_type, moved_by,
+    reason
+FROM moves WHERE (entity, at, run, seq) > ($1, $2, $3, $4) AND $6::bigint > 0 ORDER BY entity, at, run, seq LIMIT $5;
+
+-- name: out_positions
+SELECT entity, workflow, entity, workflow, at, run, seq, kind, place FROM positions
+WHERE (entity, workflow) > ($1, $2) AND $4::bigint > 0 ORDER BY entity, workflow LIMIT $3;
 
 -- name: in_documents
 INSERT INTO documents (kind, name, version, hash, body)
@@ -76,9 +136,14 @@ FROM calendar AS today, unnest($1::integer[], $2::text[], $3::text[], $4::bigint
     AS new (shard, run, workflow, version, status, busy, seq, started, changed, key, entity, parent, tags, place)
 ORDER BY new.place;
 
+-- name: in_batch_items
+INSERT INTO batch_items (run, start, workflow, idempotency_key)
+SELECT new.run, new.start, new.workflow, new.key
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS new (run, start, workflow, key);
+
 -- name: in_history
-INSERT INTO history (run, seq, day, block)
-SELECT new.run, new.seq, runs.last_day, new.block
+INSERT INTO history (run, seq, day, block, position)
+SELECT new.run, new.seq, runs.last_day, new.block, nextval('history_positions')
 FROM runs JOIN unnest($1::text[], $2::bigint[], $3::bytea[]) AS new (run, seq, block)
     ON runs.run = new.run;
 
@@ -94,16 +159,19 @@ SELECT new.shard, new.run, new.timer, new.due
 FROM unnest($1::integer[], $2::text[], $3::bigint[], $4::bigint[]) AS new (shard, run, timer, due);
 
 -- name: in_gates
-INSERT INTO gates (run, token, node, opened, title, assign, due, claimed_by)
-SELECT new.run, new.token, new.node, new.opened, new.title, new.assign, new.due, new.claimed_by
-FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::text[], $6::bytea[], $7::bigint[], $8::text[])
-    AS new (run, token, node, opened, title, assign, due, claimed_by);
+INSERT INTO gates (run, token, node, opened, title, assign, due, claimed_by, escalated, reminded, commented, answered, people, words)
+SELECT new.run, new.token, new.node, new.opened, new.title, new.assign, new.due, new.claimed_by, new.escalated,
+    new.reminded, new.commented, new.answered, new.people, new.words
+FROM unnest($1::text[], $2::bigint[], $3::text[], $4::bigint[], $5::text[], $6::bytea[], $7::bigint[], $8::text[],
+    $9::text[], $10::integer[], $11::integer[], $12::integer[], $13::text[], $14::text[]) AS new (
+    run, token, node, opened, title, assign, due, claimed_by, escalated, reminded, commented, answered, people, words
+);
 
 -- name: in_requests
-INSERT INTO requests (shard, run, request, workflow, at, command, answer)
-SELECT new.shard, new.run, new.request, new.workflow, new.at, new.command, new.answer
-FROM unnest($1::integer[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bytea[], $7::bytea[])
-    WITH ORDINALITY AS new (shard, run, request, workflow, at, command, answer, place)
+INSERT INTO requests (shard, run, request, workflow, at, command, answer, fingerprint)
+SELECT new.shard, new.run, new.request, new.workflow, new.at, new.command, new.answer, new.fingerprint
+FROM unnest($1::integer[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bytea[], $7::bytea[], $8::text[])
+    WITH ORDINALITY AS new (shard, run, request, workflow, at, command, answer, fingerprint, place)
 ORDER BY new.place;
 
 -- name: in_blobs
@@ -111,9 +179,35 @@ INSERT INTO blobs (run, digest, content)
 SELECT new.run, new.digest, new.content
 FROM unnest($1::text[], $2::bytea[], $3::bytea[]) AS new (run, digest, content);
 
+-- name: in_entities
+INSERT INTO entities (entity, type, id, name, email, attributes, created, changed, search)
+SELECT new.entity, new.type, new.id, new.name, new.email, new.attributes, new.created, new.changed, new.search
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bytea[], $7::bigint[], $8::bigint[],
+    $9::text[]) WITH ORDINALITY AS new (entity, type, id, name, email, attributes, created, changed, search, place)
+ORDER BY new.place;
+
+-- name: in_addresses
+INSERT INTO addresses (type, id, entity)
+SELECT new.type, new.id, new.entity FROM unnest($1::text[], $2::text[], $3::text[]) AS new (type, id, entity);
+
+-- name: in_moves
+INSERT INTO moves (entity, workflow, at, run, seq, event, kind, place, progress, completed_as, set_type, moved_by, reason)
+SELECT new.entity, new.workflow, new.at, new.run, new.seq, new.event, new.kind, new.place, new.progress,
+    new.completed_as, new.set_type, new.moved_by, new.reason
+FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::text[],
+    $9::double precision[], $10::text[], $11::text[], $12::text[], $13::text[])
+    AS new (entity, workflow, at, run, seq, event, kind, place, progress, completed_as, set_type, moved_by, reason);
+
+-- name: in_positions
+INSERT INTO positions (entity, workflow, at, run, seq, kind, place)
+SELECT new.entity, new.workflow, new.at, new.run, new.seq, new.kind, new.place
+FROM unnest($1::text[], $2::text[], $3::bigint[], $4::text[], $5::bigint[], $6::text[], $7::text[])
+    AS new (entity, workflow, at, run, seq, kind, place);
+
 -- An engine's own notes (`_…`) do not count as content.
 -- name: has_something
 SELECT EXISTS (SELECT 1 FROM runs) OR EXISTS (SELECT 1 FROM requests) OR EXISTS (SELECT 1 FROM blobs)
+    OR EXISTS (SELECT 1 FROM log_entries) OR EXISTS (SELECT 1 FROM entities)
     OR EXISTS (SELECT 1 FROM documents WHERE left(kind, 1) <> '_');
 
 -- name: is_ours
@@ -137,6 +231,10 @@ SELECT coalesce(pg_sequence_last_value('outbox_ids'), 0) / 1024, coalesce((SELEC
 
 -- name: move_outbox_last
 SELECT setval('outbox_ids', $1::bigint * 1024);
+
+-- Positions of the source mean nothing here.
+-- name: begin_log
+UPDATE calendar SET log = DEFAULT;
 
 -- Lets the move through its own seal.
 -- name: pass_seal
@@ -167,11 +265,14 @@ SELECT (SELECT count(*) FROM outbox) + (SELECT count(*) FROM work);
 -- name: count_documents
 SELECT count(*) FROM documents WHERE kind <> '_move';
 
+-- name: items_of_runs
+SELECT run, start, idempotency_key FROM batch_items WHERE run = ANY($1::text[]);
+
 -- name: timers_of_runs
 SELECT run, timer, due FROM timers WHERE run = ANY($1::text[]);
 
 -- name: gates_of_runs
-SELECT run, token FROM gates WHERE run = ANY($1::text[]);
+SELECT run, token, claimed_by, escalated, reminded, commented, answered FROM gates WHERE run = ANY($1::text[]);
 
 -- name: outbox_of_runs
 SELECT id, run, effect, parked FROM outbox WHERE run = ANY($1::text[])

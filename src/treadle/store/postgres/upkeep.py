@@ -32,6 +32,7 @@ async def integrity(connection: asyncpg.Connection) -> list[str]:
 
 _QUESTIONS = {
     "runs_out_of_step": "run {} is at {}, its history ends at {}",
+    "positions_astray": "the position of {} in {} is not its last move there",
     "blocks_twice": "run {} has two blocks that end at {}",
     "keys_astray": "run {} has the idempotency key {!r}, which does not lead to it",
     "rows_in_another_shard": "a row of {} is of the run {}, and filed under another shard",

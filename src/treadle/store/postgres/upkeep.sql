@@ -36,7 +36,7 @@ DELETE FROM timers WHERE run = ANY($1::text[]);
 
 -- Unanswered requests stay: their senders are told that there is no such run.
 -- name: drop_requests
-DELETE FROM requests WHERE run = ANY($1::text[]) AND answer IS NOT NULL;
+DELETE FROM requests WHERE run = ANY($1::text[]) AND answer IS NOT NULL AND fingerprint IS NULL;
 
 -- name: drop_blobs
 DELETE FROM blobs WHERE run = ANY($1::text[]);
@@ -51,15 +51,39 @@ DELETE FROM tags WHERE run = ANY($1::text[]);
 DELETE FROM run_keys USING runs WHERE runs.run = ANY($1::text[]) AND run_keys.workflow = runs.workflow
 AND run_keys.idempotency_key = runs.idempotency_key AND run_keys.run = runs.run;
 
+-- name: drop_item_keys
+DELETE FROM run_keys USING batch_items AS item WHERE item.run = ANY($1::text[]) AND run_keys.workflow = item.workflow
+AND run_keys.idempotency_key = item.idempotency_key AND run_keys.run = item.run;
+
+-- name: drop_items
+DELETE FROM batch_items WHERE run = ANY($1::text[]);
+
+-- The greatest position of these runs' blocks; NULL before there were positions.
+-- name: last_position_of
+SELECT max(ends.position) FROM runs CROSS JOIN LATERAL (
+    SELECT position FROM history WHERE history.run = runs.run AND day >= runs.first_day AND day <= runs.last_day
+    ORDER BY seq DESC LIMIT 1) AS ends
+WHERE runs.run = ANY($1::text[]);
+
+-- The row is locked until the commit: numbers of forgettings come in the order of their commits.
+-- name: count_forgetting
+UPDATE calendar SET forgets = forgets + 1 RETURNING forgets;
+
+-- name: drop_lesser_forgets
+DELETE FROM forgets WHERE last <= $1;
+
+-- name: note_forgetting
+INSERT INTO forgets (number, last) VALUES ($1, $2);
+
 -- name: first_blocks
-SELECT runs.run, ends.seq, ends.block FROM runs CROSS JOIN LATERAL (
-    SELECT seq, block FROM history WHERE history.run = runs.run AND day >= runs.first_day AND day <= runs.last_day
+SELECT runs.run, ends.seq, ends.block, ends.position FROM runs CROSS JOIN LATERAL (
+    SELECT seq, block, position FROM history WHERE history.run = runs.run AND day >= runs.first_day AND day <= runs.last_day
     ORDER BY seq LIMIT 1) AS ends
 WHERE runs.run = ANY($1::text[]);
 
 -- name: last_blocks
-SELECT runs.run, ends.seq, ends.block FROM runs CROSS JOIN LATERAL (
-    SELECT seq, block FROM history WHERE history.run = runs.run AND day >= runs.first_day AND day <= runs.last_day
+SELECT runs.run, ends.seq, ends.block, ends.position FROM runs CROSS JOIN LATERAL (
+    SELECT seq, block, position FROM history WHERE history.run = runs.run AND day >= runs.first_day AND day <= runs.last_day
     ORDER BY seq DESC LIMIT 1) AS ends
 WHERE runs.run = ANY($1::text[]);
 
@@ -68,8 +92,9 @@ WHERE runs.run = ANY($1::text[]);
 DELETE FROM history WHERE run = ANY($1::text[]) AND day >= $2;
 
 -- name: keep_ends
-INSERT INTO history (run, seq, day, block)
-SELECT new.run, new.seq, $4, new.block FROM unnest($1::text[], $2::bigint[], $3::bytea[]) AS new (run, seq, block);
+INSERT INTO history (run, seq, day, block, position)
+SELECT new.run, new.seq, $5, new.block, new.position
+FROM unnest($1::text[], $2::bigint[], $3::bytea[], $4::bigint[]) AS new (run, seq, block, position);
 
 -- name: note_shortened
 UPDATE runs SET first_day = $2, last_day = $2 WHERE run = ANY($1::text[]);
@@ -122,6 +147,16 @@ SELECT runs.run, runs.seq, ends.seq FROM runs LEFT JOIN LATERAL (
     ORDER BY history.seq DESC LIMIT 1) AS ends ON true
 WHERE runs.seq IS DISTINCT FROM ends.seq LIMIT $1;
 
+-- A position must be the last move of its entity in its workflow (invariant 2 of store/entities.py).
+-- name: positions_astray
+SELECT entity, workflow FROM positions
+WHERE NOT EXISTS (SELECT 1 FROM moves WHERE moves.entity = positions.entity AND moves.workflow = positions.workflow
+    AND (moves.at, moves.run, moves.seq) = (positions.at, positions.run, positions.seq)
+    AND (moves.kind, moves.place) = (positions.kind, positions.place))
+OR EXISTS (SELECT 1 FROM moves WHERE moves.entity = positions.entity AND moves.workflow = positions.workflow
+    AND (moves.at, moves.run, moves.seq) > (positions.at, positions.run, positions.seq))
+LIMIT $1;
+
 -- Blocks of earlier days may be of runs that were forgotten.
 -- name: rows_without_run
 SELECT 'outbox' AS "table", run FROM outbox WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.run = outbox.run)
@@ -132,6 +167,8 @@ UNION ALL SELECT 'work', run FROM work WHERE NOT EXISTS (SELECT 1 FROM runs WHER
 UNION ALL SELECT 'history', run FROM history WHERE day >= (SELECT day FROM calendar)
     AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.run = history.run)
 UNION ALL SELECT 'run_keys', run FROM run_keys WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.run = run_keys.run)
+UNION ALL SELECT 'batch_items', run FROM batch_items
+    WHERE NOT EXISTS (SELECT 1 FROM runs WHERE runs.run = batch_items.run)
 LIMIT $1;
 
 -- The primary key of history has to end with the day, so it does not make numbers unique: the guard of `move_runs` does.
@@ -142,7 +179,10 @@ WHERE day >= first_day AND day <= last_day GROUP BY history.run, history.seq HAV
 -- name: keys_astray
 SELECT runs.run, runs.idempotency_key FROM runs LEFT JOIN run_keys
     ON run_keys.workflow = runs.workflow AND run_keys.idempotency_key = runs.idempotency_key
-WHERE runs.idempotency_key IS NOT NULL AND run_keys.run IS DISTINCT FROM runs.run LIMIT $1;
+WHERE runs.idempotency_key IS NOT NULL AND run_keys.run IS DISTINCT FROM runs.run
+UNION ALL SELECT item.run, item.idempotency_key FROM batch_items AS item LEFT JOIN run_keys
+    ON run_keys.workflow = item.workflow AND run_keys.idempotency_key = item.idempotency_key
+WHERE item.idempotency_key IS NOT NULL AND run_keys.run IS DISTINCT FROM item.run LIMIT $1;
 
 -- The shard of a run is computed by the writer in Python, so it is checked in Python, page by page.
 -- name: page_of_runs

@@ -14,6 +14,7 @@ from treadle.store.postgres.columns import count, texts
 from treadle.store.postgres.queries import SQL
 from treadle.store.postgres.reading import document, unsealed_answer
 from treadle.store.seals import about_document, seal
+from treadle.store.service import fits, stale_document
 
 _PREFIX = "sha256:"
 
@@ -35,19 +36,23 @@ async def submit(
     connection: asyncpg.Connection, request: InboxRequest, shard: int, command: bytes
 ) -> InboxAnswer | None:
     """Keeps the first request with an id. Returns its answer, if it has one."""
-    given = (request.run, request.id, shard, request.workflow, request.at, command)
-    return unsealed_answer(request, await connection.fetchval(SQL["submit_request"], *given))
+    given = (request.run, request.id, shard, request.workflow, request.at, command, request.fingerprint)
+    return unsealed_answer(request.run, request.id, await connection.fetchval(SQL["submit_request"], *given))
 
 
 async def put_document(
-    connection: asyncpg.Connection, kind: str, name: str, hash: str, body: bytes | None
+    connection: asyncpg.Connection, kind: str, name: str, hash: str, body: bytes | None, expected: int | None = None
 ) -> StoredDocument:
-    """Adds a version, unless the newest has the same content. If another process took its number, it looks again."""
+    """Adds a version, unless the newest has the same content. If another process took its number, it looks again.
+    Raises StoreConflict if the newest is not the expected one."""
     while True:
         newest = await connection.fetchrow(SQL["newest_document"], kind, name)
+        stands, is_ended = (newest["version"], newest["body"] is None) if newest is not None else (0, False)
+        if not fits(stands, is_ended, expected):
+            raise stale_document(kind, name, stands, expected or 0)
         if newest is not None and newest["hash"] == hash:
             return document(*newest)
-        version = newest["version"] + 1 if newest is not None else 1
+        version = stands + 1
         kept = seal(body, about_document(kind, name, version, hash)) if body is not None else None
         if count(await connection.execute(SQL["put_document"], kind, name, version, hash, kept)):
             break

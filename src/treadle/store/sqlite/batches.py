@@ -13,22 +13,27 @@ the thread then waits for its turn after every statement.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import apsw
 import msgspec
 
-from treadle.errors import StoreConflict
-from treadle.model.events import RunStarted
+from treadle.model.events import Beginning
+from treadle.model.ids import RunId
 from treadle.model.states import RUN_ENDED
 from treadle.store import planning
 from treadle.store.fencing import check_cover, refusal
-from treadle.store.packing import sealed_answer, sealed_assign
-from treadle.store.planning import RunDecisions, stale
-from treadle.store.port import Fence, GateRow, OutboxRow
+from treadle.store.gates import changing, words_of, written
+from treadle.store.packing import sealed_answer, sealed_assign, sealed_wish
+from treadle.store.planning import RunDecisions, key_taken, stale
+from treadle.store.port import Batch, CommitRows, Fence, GateRow, InboxAnswer, OutboxRow
+from treadle.store.sqlite.entities import write_moves
 from treadle.store.sqlite.queries import SQL
+from treadle.store.sqlite.run_times import note_starts
+from treadle.store.sqlite.service import SqliteEntries
 from treadle.store.sqlite.threads import JobMisfit
+from treadle.store.sqlite.work import now_ms, write_work
 
 Row = tuple[Any, ...]
 
@@ -36,12 +41,20 @@ Row = tuple[Any, ...]
 class SqliteBatchPlan(planning.BatchPlan):
     """A packed batch that can be written to a file. See the module's docstring."""
 
-    def write(self, connection: apsw.Connection, fences: Sequence[Fence]) -> list[OutboxRow]:
-        """Writes the batch inside a transaction. Raises `StoreConflict`; then the transaction has to be undone."""
+    def __init__(self, batch: Batch, payload_max: int) -> None:
+        super().__init__(batch, payload_max)
+        self._entries = SqliteEntries(batch.entries) if batch.entries else None
+        self._numbers: dict[RunId, int] = {}
+
+    def write(
+        self, connection: apsw.Connection, fences: Sequence[Fence], now: Callable[[], int] = now_ms
+    ) -> list[OutboxRow]:
+        """Writes the batch inside a transaction. Raises `StoreConflict`; then the transaction has to be undone. `now`
+        is the store's clock."""
         batch = self.batch
         check_fences(connection, fences)
         check_cover(fences, self.runs, 1)
-        if not (batch.commits or batch.done or batch.parked or batch.revived or batch.answers):
+        if not (batch.commits or batch.done or batch.parked or batch.revived or batch.answers or batch.entries):
             probe(connection, fences)
         if self.flaw is not None:
             raise JobMisfit(self._explained)
@@ -50,22 +63,43 @@ class SqliteBatchPlan(planning.BatchPlan):
             many(SQL["effect_done"], [(row,) for row in batch.done])
         if self.runs:
             self._write_runs(connection)
-            many(SQL["append_history"], self.blocks)
+            self._append(connection)
+        if self.items:
+            self._note_items(connection)
+        if self.versions:
+            many(SQL["note_version"], [(version, run) for run, version in self.versions.items()])
+        if self.moves:
+            write_moves(connection, self.moves)
         if self.blobs:
             many(SQL["put_blob"], [(digest, content) for _, digest, content in self.blobs])
             many(SQL["own_blob"], [(run, digest) for run, digest, _ in self.blobs])
         if self.timers:
             self._write_timers(connection)
-        if self.gates or self.claims or self.ended:
+        if self.gates or self.notes or self.ended:
             self._write_gates(connection)
-        rows = self._write_effects(connection) if self.effects else []
+        if self.work or self.held:
+            write_work(connection, self, now())
+        rows = CommitRows(self._write_effects(connection) if self.effects else ())
+        rows.numbers = self._numbers
         if batch.revived:
             many(SQL["park_effect"], [(None, row) for row in batch.revived])
         if batch.parked:
             many(SQL["park_effect"], [(reason, row) for row, reason in batch.parked])
         if batch.answers:
-            many(SQL["answer_request"], [(sealed_answer(answer), answer.request) for answer in batch.answers])
+            plain = [answer for answer in batch.answers if answer.asked is None]
+            many(SQL["answer_request"], [(sealed_answer(answer), answer.request) for answer in plain])
+            many(SQL["keep_answered"], [_answered(answer) for answer in batch.answers if answer.asked is not None])
+        if self._entries is not None:
+            self._entries.write(connection)
         return rows
+
+    def _append(self, connection: apsw.Connection) -> None:
+        blocks = self.blocks
+        if blocks and connection.execute(SQL["log_last"]).get is not None:
+            connection.execute(SQL["append_behind"], blocks[0])
+            connection.execute(SQL["clear_log_last"])
+            blocks = blocks[1:]
+        connection.executemany(SQL["append_history"], blocks)
 
     def _write_runs(self, connection: apsw.Connection) -> None:
         begun = [decided for decided in self.runs.values() if decided.expected == 0]
@@ -76,7 +110,10 @@ class SqliteBatchPlan(planning.BatchPlan):
                 (ending if decided.commit.status in RUN_ENDED else steady).append(_moved(decided))
         try:
             if begun:
-                _create(connection, begun)
+                self._numbers = _create(connection, begun)
+                keys = [key for decided in begun if (key := _key(decided.started)) is not None]
+                if any(connection.execute(SQL["item_with_key"], key).get is not None for key in keys):
+                    raise JobMisfit(self._explained)
             # The likelier statement first; the other one handles the remaining rows.
             moved = _matched(connection, steady, "step_run", "turn_run")
             moved += _matched(connection, ending, "turn_run", "step_run")
@@ -94,16 +131,25 @@ class SqliteBatchPlan(planning.BatchPlan):
         if self.flaw is not None:
             return self.flaw
         taken: set[tuple[str, str]] = set()
-        for decided in self.runs.values():
-            started = decided.events[0] if decided.expected == 0 else None
-            if isinstance(started, RunStarted) and started.idempotency_key is not None:
-                key = started.workflow, started.idempotency_key
-                if key in taken or connection.execute(SQL["run_with_key"], key).get is not None:
-                    return StoreConflict(
-                        "DUPLICATE", f"a run of {key[0]} with the idempotency key {key[1]!r} exists already"
-                    )
-                taken.add(key)
+        for key in self._claimed():
+            if key in taken or _has_key(connection, key):
+                return key_taken(*key)
+            taken.add(key)
         return RuntimeError("a batch was refused by the file, and nothing in the file says why")
+
+    def _claimed(self) -> list[tuple[str, str]]:
+        """The keys of runs that begin in this batch, and of starts that become items."""
+        first = [decided.events[0] for decided in self.runs.values() if decided.expected == 0]
+        keys = [_key(started) for started in first if isinstance(started, Beginning)]
+        keys += [(item.workflow, item.key) if item.key is not None else None for _, item in self.items]
+        return [key for key in keys if key is not None]
+
+    def _note_items(self, connection: apsw.Connection) -> None:
+        keys = [(item.workflow, item.key) for _, item in self.items if item.key is not None]
+        if len(set(keys)) < len(keys) or any(_has_key(connection, key) for key in keys):
+            raise JobMisfit(self._explained)
+        rows = [(item.start, run, item.workflow, item.key) for run, item in self.items]
+        connection.executemany(SQL["note_item"], rows)
 
     def _write_timers(self, connection: apsw.Connection) -> None:
         gone = [key for key, due in self.timers.items() if due is None]
@@ -122,8 +168,8 @@ class SqliteBatchPlan(planning.BatchPlan):
             connection.executemany(SQL["close_gate"], closed)
         if opened:
             connection.executemany(SQL["open_gate"], [_gate(row) for row in opened])
-        if self.claims:
-            connection.executemany(SQL["note_claim"], [(by, *key) for key, by in self.claims.items()])
+        if self.notes:
+            connection.executemany(SQL["note_gate"], [(*changing(note), *key) for key, note in self.notes.items()])
 
     def _write_effects(self, connection: apsw.Connection) -> list[OutboxRow]:
         packed = [(run, effect) for (run, _), effect in zip(self.effects, self.packed_effects, strict=True)]
@@ -144,6 +190,14 @@ def check_fences(connection: apsw.Connection, fences: Sequence[Fence]) -> None:
             refused = refusal(fences, {shard: held[:2] for shard, held in rows if held})
             if refused is not None:
                 raise refused
+
+
+def _key(started: Beginning) -> tuple[str, str] | None:
+    return (started.workflow, started.idempotency_key) if started.idempotency_key is not None else None
+
+
+def _has_key(connection: apsw.Connection, key: tuple[str, str]) -> bool:
+    return any(connection.execute(SQL[name], key).get is not None for name in ("run_with_key", "item_with_key"))
 
 
 def _moved(decided: RunDecisions) -> dict[str, Any]:
@@ -169,11 +223,15 @@ def _matched(connection: apsw.Connection, rows: Sequence[dict[str, Any]], first:
     return connection.total_changes() - before
 
 
-def _create(connection: apsw.Connection, begun: list[RunDecisions]) -> None:
+def _create(connection: apsw.Connection, begun: list[RunDecisions]) -> dict[RunId, int]:
+    """Adds the runs. Returns their numbers."""
+    note_starts(connection, [decided.began for decided in begun])
     connection.executemany(SQL["create_run"], [_run_row(decided) for decided in begun])
+    first = connection.last_insert_rowid() - len(begun) + 1  # within a transaction rows are numbered one by one
     tags = [(tag, decided.commit.run) for decided in begun for tag in decided.started.tags]
     if tags:
         connection.executemany(SQL["tag_run"], tags)
+    return {decided.commit.run: first + place for place, decided in enumerate(begun)}
 
 
 def _run_row(decided: RunDecisions) -> Row:
@@ -185,14 +243,22 @@ def _run_row(decided: RunDecisions) -> Row:
         decided.commit.status.value,
         int(decided.commit.busy),
         decided.last,
-        started.at,
+        decided.began,
         decided.events[-1].at,
         started.idempotency_key,
-        started.entity.id if started.entity else None,
+        started.entity.address if started.entity else None,
         started.parent.run if started.parent else None,
         msgspec.json.encode(started.tags).decode() if started.tags else None,
     )
 
 
+def _answered(answer: InboxAnswer) -> Row:
+    asked = answer.asked
+    assert asked is not None
+    wish = sealed_wish(asked)
+    return (asked.id, asked.run, asked.workflow, asked.at, wish, asked.fingerprint, sealed_answer(answer))
+
+
 def _gate(row: GateRow) -> Row:
-    return (row.run, row.token, row.node, row.opened, row.title, sealed_assign(row), row.due, row.claimed_by)
+    fixed = row.run, row.token, row.node, row.opened, row.title, sealed_assign(row), row.due
+    return (*fixed, *changing(row), written(row.assign), words_of(row))

@@ -17,10 +17,12 @@ import apsw
 
 from treadle.model.codec import pack_events, unpack_events
 from treadle.model.ids import RunId
+from treadle.store.following import shortened
 from treadle.store.port import Fence
 from treadle.store.seals import about_block, block_damaged, seal_block, unseal
 from treadle.store.spill import marks_in
 from treadle.store.sqlite.batches import check_fences
+from treadle.store.sqlite.following import note_forgotten
 from treadle.store.sqlite.queries import SQL
 from treadle.store.sqlite.reading import fetch_blob
 
@@ -33,10 +35,14 @@ GIVEN_BACK = 1_000
 def forget(connection: apsw.Connection, runs: Sequence[RunId], fences: Sequence[Fence], history: bool) -> None:
     """Drops finished runs, or shortens them to their first and last event."""
     check_fences(connection, fences)
+    newest, dropped = connection.execute(SQL["newest_block"]).get or 0, 0
     for run in runs:
         id = connection.execute(SQL["finished_run"], (run,)).get
         if id is not None:
+            dropped = max(dropped, connection.execute(SQL["newest_block_of_run"], (id,)).get or 0)
             _forget(connection, run, id, history)
+    if dropped:
+        note_forgotten(connection, newest, dropped)
     _shrink(connection)
 
 
@@ -49,7 +55,7 @@ def _shrink(connection: apsw.Connection) -> None:
 
 
 def _forget(connection: apsw.Connection, run: RunId, id: int, history: bool) -> None:
-    for statement in ("drop_effects", "drop_timers", "drop_gates"):
+    for statement in ("drop_effects", "drop_timers", "drop_gates", "drop_work"):
         connection.execute(SQL[statement], (id,))
     connection.execute(SQL["drop_requests"], (run,))
     kept: set[bytes] = set()
@@ -67,22 +73,23 @@ def _forget(connection: apsw.Connection, run: RunId, id: int, history: bool) -> 
 
 def _shorten(connection: apsw.Connection, run: RunId, id: int) -> set[bytes]:
     """Keeps the first and the last event, and returns the digests they need. Marks of values stay unresolved."""
-    first = unpack_events(_block(connection, run, id, "first_block"))[0]
-    last = unpack_events(_block(connection, run, id, "last_block"))[-1]
-    blocks = {event.seq: pack_events([event]) for event in (first, last)}
+    beginning, first = _block(connection, run, id, "first_block")
+    end, last = _block(connection, run, id, "last_block")
+    kept = shortened(first, unpack_events(beginning)[0], last, unpack_events(end)[-1])
     connection.execute(SQL["drop_history"], (id,))
-    rows = [(id, seq, seal_block(run, seq, block)) for seq, block in blocks.items()]
+    blocks = [(number, events[-1].seq, pack_events(events)) for number, events in kept.items()]
+    rows = [(number, id, seq, seal_block(run, seq, block)) for number, seq, block in blocks]
     connection.executemany(SQL["put_block"], rows)
     return {
-        digest for block in blocks.values() for digest in marks_in(block, lambda digest: fetch_blob(connection, digest))
+        digest for _, _, block in blocks for digest in marks_in(block, lambda digest: fetch_blob(connection, digest))
     }
 
 
-def _block(connection: apsw.Connection, run: RunId, id: int, which: str) -> bytes:
+def _block(connection: apsw.Connection, run: RunId, id: int, which: str) -> tuple[bytes, int]:
     row: tuple[Any, ...] | None = connection.execute(SQL[which], (id,)).fetchone()
     assert row is not None, "every run has a history"
-    seq, block = row
+    seq, block, number = row
     content = unseal(block, about_block(run, seq))
     if content is None:
         raise block_damaged(connection.filename, run, seq)
-    return content
+    return content, number

@@ -39,15 +39,37 @@ def is_open_to_all(path: Path) -> bool:
 
 def write_whole(path: Path, text: str) -> None:
     """Replaces a small file, in one step and durably."""
-    part = path.with_name(path.name + ".part")
-    part.unlink(missing_ok=True)
+    _written(path, text).rename(path)
+    _sync_folder(path)
+
+
+def write_first(path: Path, text: str) -> None:
+    """Makes a small file, in one step and durably, unless it exists: of several processes at once one makes it."""
+    part = _written(path, text)
+    try:
+        path.hardlink_to(part)
+    except FileExistsError:
+        return
+    except OSError:
+        part.rename(path)  # a file system without links
+    finally:
+        part.unlink(missing_ok=True)
+    _sync_folder(path)
+
+
+def _written(path: Path, text: str) -> Path:
+    """A new file beside the path, under a name of its own: another process may be writing, too."""
+    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
     file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, MODE)
     try:
         os.write(file, text.encode())
         os.fsync(file)
     finally:
         os.close(file)
-    part.rename(path)
+    return part
+
+
+def _sync_folder(path: Path) -> None:
     folder = os.open(path.absolute().parent, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(folder)
@@ -70,8 +92,11 @@ def read_key(place: Path) -> str | None:
 
 
 def key_of(place: Path, known: str | None) -> str:
-    """The key of a store; the first call makes it."""
+    """The key of a store; the first call makes it, also if several processes call at once."""
     kept = read_key(place)
+    if kept is None and known is None:
+        write_first(key_path(place), secrets.token_hex(32))
+        kept = read_key(place)
     key = known or kept or secrets.token_hex(32)
     if key != kept:
         write_whole(key_path(place), key)

@@ -4,4 +4,10 @@ from __future__ import annotations
 
 from treadle.store.statements import read
 
-SQL = read("treadle.store.sqlite", "queries.sql")
+FILES = (
+    "queries.sql",
+    "service.sql",
+    "work.sql",
+    "following.sql",
+)
+SQL = read("treadle.store.sqlite", *FILES)

@@ -16,10 +16,20 @@ from treadle.errors import StoreDamaged
 from treadle.model.codec import unpacking
 from treadle.model.effects import Effect
 from treadle.model.events import Event
-from treadle.model.ids import RunId, TimerId, TokenId
+from treadle.model.ids import RunId, TimerId
+from treadle.store.gates import fits, quoted
 from treadle.store.packing import unpack, unpack_answer, unpack_wish, unpacking_effects
-from treadle.store.port import GateRow, InboxAnswer, InboxRequest, OutboxRow, RunQuery, RunRow, StoredDocument, TimerRow
-from treadle.store.rows import SHARD, each, run_rows
+from treadle.store.port import (
+    GateQuery,
+    GateRow,
+    InboxRequest,
+    KeptRequest,
+    KnownRequest,
+    OutboxRow,
+    StoredDocument,
+    TimerRow,
+)
+from treadle.store.rows import gate_of, kept_rows
 from treadle.store.seals import (
     Tell,
     Unreadable,
@@ -27,13 +37,11 @@ from treadle.store.seals import (
     about_block,
     about_document,
     about_effect,
-    about_gate,
     about_request,
     blob_damaged,
     block_damaged,
     document_damaged,
     effect_damaged,
-    gate_damaged,
     read,
     request_damaged,
     unseal,
@@ -42,23 +50,8 @@ from treadle.store.spill import Resolver
 from treadle.store.sqlite.queries import SQL
 
 NEVER = (1 << 63) - 1
-NOBODY = b"\xc0"
-"""None, packed: the value of a gate without `assign` before rows were sealed."""
 
 Rows = list[tuple[Any, ...]]
-
-_FIELDS = (
-    "run",
-    "run_ending",
-    "workflow",
-    "idempotency_key",
-    "tag",
-    "entity",
-    "parent",
-    "started_from",
-    "started_until",
-)
-"""Fields of a query, each with the SQL condition of the same name."""
 
 
 class SqliteValues:
@@ -106,56 +99,40 @@ def history(
     return events
 
 
-def find_runs(connection: apsw.Connection, query: RunQuery, tell: Tell) -> list[RunRow]:
-    if query.shard is not None and SHARD not in each(query.shard):
-        return []
-    sql, given = _runs_query(query)
-    return run_rows(connection.execute(sql, given), connection.filename, tell)
-
-
-def is_point(query: RunQuery) -> bool:
-    """Whether at most one run can match, which one index finds in one step."""
-    return query.run is not None or (query.workflow is not None and query.idempotency_key is not None)
-
-
-def _runs_query(query: RunQuery) -> tuple[str, dict[str, Any]]:
-    given = {name: value for name in _FIELDS if (value := getattr(query, name)) is not None}
-    conditions = [SQL[f"if_{name}"] for name in given]
-    if query.statuses:
-        conditions.append(SQL["if_statuses"])
-        given["statuses"] = msgspec.json.encode(query.statuses).decode()
-    if query.parents:
-        conditions.append(SQL["if_parents"])
-        given["parents"] = msgspec.json.encode(query.parents).decode()
-    if query.busy is not None:
-        conditions.append(SQL["if_busy" if query.busy else "if_idle"])
-    if query.after is not None:
-        conditions.append(SQL["if_before" if query.newest_first else "if_after"])
-        given["after"] = query.after
-    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    direction = "DESC" if query.newest_first else "ASC"
-    given["limit"] = query.limit
-    return f"{SQL['find_runs']}{where} ORDER BY id {direction} LIMIT :limit", given
-
-
-def find_gates(connection: apsw.Connection, run: RunId | None, limit: int, tell: Tell) -> list[GateRow]:
-    if run is None:
-        rows = connection.execute(SQL["find_gates"], (limit,))
-    else:
-        rows = connection.execute(SQL["find_gates_of_run"], (run, limit))
-    found = []
-    for name, token, node, workflow, opened, title, assign, due, by in rows:
-        try:
-            given = read(assign or NOBODY, about_gate(name, token, node, opened, title, due), unpack)
-        except Unreadable:
-            tell(gate_damaged(connection.filename, name, token))
-        else:
-            found.append(
-                GateRow(
-                    RunId(name), TokenId(token), node, workflow, opened, title, assign=given, due=due, claimed_by=by
-                )
-            )
+def find_gates(connection: apsw.Connection, query: GateQuery, tell: Tell) -> list[GateRow]:
+    """Rows are read until enough fit."""
+    found: list[GateRow] = []
+    rows = connection.execute(*_of_gates(query))
+    try:
+        for row in rows:
+            gate = gate_of(row, connection.filename, tell)
+            if gate is not None and fits(query, gate):
+                found.append(gate)
+            if len(found) >= query.limit:
+                break
+    finally:
+        rows.close(True)
     return found
+
+
+def _of_gates(query: GateQuery) -> tuple[str, dict[str, Any]]:
+    given: dict[str, Any] = {
+        name: value
+        for name in ("run", "token", "workflow", "node", "overdue_at")
+        if (value := getattr(query, name)) is not None
+    }
+    conditions = [SQL[f"if_gate_{name.removesuffix('_at')}"] for name in given]
+    if query.text is not None:
+        conditions.append(SQL["if_gate_text"])
+        given["text"] = query.text.casefold()
+    if names := quoted(query):
+        conditions.append(SQL["if_gate_people"])
+        given["names"] = msgspec.json.encode(names).decode()
+    if query.after is not None:
+        conditions.append(SQL["if_gate_after"])
+        given |= dict(zip(("opened", "after_run", "after_token"), query.after, strict=True))
+    where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
+    return f"{SQL['find_gates']}{where} ORDER BY opened, runs.run, token", given
 
 
 def outbox(
@@ -197,13 +174,13 @@ def inbox(connection: apsw.Connection, limit: int, tell: Tell) -> list[InboxRequ
     found: list[InboxRequest] = []
     rows = connection.execute(SQL["waiting_requests"])
     try:
-        for id, run, workflow, at, packed in rows:
+        for id, run, workflow, at, packed, fingerprint in rows:
             try:
-                command, revive = read(packed, about_request(run, id, workflow, at), unpack_wish)
+                command, revive = read(packed, about_request(run, id, workflow, at, fingerprint), unpack_wish)
             except Unreadable:
                 tell(request_damaged(connection.filename, run, id))
                 continue
-            found.append(InboxRequest(id, RunId(run), command, at, workflow, revive))
+            found.append(InboxRequest(id, RunId(run), command, at, workflow, revive, fingerprint=fingerprint))
             if len(found) >= limit:
                 break
     finally:
@@ -211,16 +188,28 @@ def inbox(connection: apsw.Connection, limit: int, tell: Tell) -> list[InboxRequ
     return found
 
 
-def asked(connection: apsw.Connection, request: str) -> tuple[bool, InboxAnswer | None]:
-    """Whether a request is kept, and its answer, if it has one."""
-    rows: Rows = connection.execute(SQL["read_answer"], (request,)).fetchall()
-    for run, packed in rows:
-        if packed is not None:
-            try:
-                return True, read(packed, about_answer(request), lambda content: unpack_answer(request, content))
-            except Unreadable:
-                raise request_damaged(connection.filename, run, request) from None
-    return bool(rows), None
+def asked(connection: apsw.Connection, request: str) -> KnownRequest | None:
+    """A request that is kept, with its answer, if it has one."""
+    row: tuple[Any, ...] | None = connection.execute(SQL["read_answer"], (request,)).fetchone()
+    if row is None:
+        return None
+    run, packed, fingerprint = row
+    if packed is None:
+        return KnownRequest(None, fingerprint)
+    try:
+        answer = read(packed, about_answer(request), lambda content: unpack_answer(request, content))
+    except Unreadable:
+        raise request_damaged(connection.filename, run, request) from None
+    return KnownRequest(answer, fingerprint)
+
+
+def kept(
+    connection: apsw.Connection, run: RunId | None, request: str | None, limit: int, tell: Tell
+) -> list[KeptRequest]:
+    """Kept requests of one run or of all, or the one with an id, with their answers."""
+    name = "one_request" if request is not None else "kept_requests" if run is None else "kept_requests_of_run"
+    rows: Rows = connection.execute(SQL[name], [one for one in (request or run, limit) if one is not None]).fetchall()
+    return kept_rows(rows, connection.filename, tell)
 
 
 def documents(

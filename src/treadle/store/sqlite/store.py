@@ -40,7 +40,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
@@ -53,14 +52,17 @@ import apsw
 from treadle.errors import StoreUnavailable
 from treadle.model.events import Event
 from treadle.model.ids import RunId
-from treadle.store.packing import pack, sealed_wish
+from treadle.store.packing import sealed_wish
 from treadle.store.port import (
+    ALL_GATES,
     Batch,
     Fence,
+    GateQuery,
     GateRow,
     InboxAnswer,
     InboxRequest,
-    Json,
+    KeptRequest,
+    KnownRequest,
     OutboxRow,
     RunQuery,
     RunRow,
@@ -69,15 +71,20 @@ from treadle.store.port import (
 )
 from treadle.store.rows import SHARD, digest_of, each
 from treadle.store.seals import Seals, Tell, tell_log
-from treadle.store.sqlite import private, reading, transfer, upkeep, writing
+from treadle.store.sqlite import private, reading, run_queries, transfer, upkeep, writing
 from treadle.store.sqlite.batches import SqliteBatchPlan
 from treadle.store.sqlite.connect import connect, migrate
+from treadle.store.sqlite.entities import SqliteEntities
 from treadle.store.sqlite.faults import damaged_text, unavailable
 from treadle.store.sqlite.file_checks import check_file, check_log
+from treadle.store.sqlite.following import SqliteFollowing
 from treadle.store.sqlite.forgetting import forget
+from treadle.store.sqlite.fsck_rows import beside
 from treadle.store.sqlite.ownership import Ownership
 from treadle.store.sqlite.place import check_place
+from treadle.store.sqlite.service import SqliteService
 from treadle.store.sqlite.threads import Reader, Writer
+from treadle.store.sqlite.work import SqliteWork
 from treadle.store.transfer import Beside
 
 PAYLOAD_MAX = 64 * 1024
@@ -90,8 +97,9 @@ gathers the next batch while this one syncs."""
 T = TypeVar("T")
 
 
-class SqliteStore:
-    """See the module's docstring; the verbs are documented in `store.port`. Made by `open`."""
+class SqliteStore(SqliteFollowing, SqliteService, SqliteWork, SqliteEntities):
+    """See the module's docstring; the verbs are documented in `store.port`, `store.service`, `store.work` and
+    `store.entities`. Made by `open`."""
 
     shards = 1
 
@@ -156,11 +164,11 @@ class SqliteStore:
 
     def commit(self, batch: Batch, *fences: Fence) -> Awaitable[list[OutboxRow]]:
         plan = SqliteBatchPlan(batch, self._payload_max)
-        work = partial(plan.write, fences=fences)
+        work = partial(plan.write, fences=fences, now=self.now)
         return self._writes.at_once(work) if len(batch.commits) <= BRIEF else self._writes.do(work)
 
     async def lease(self, shard: int, owner: str, now: int | None, ttl_ms: int, evict: bool = False) -> Fence | None:
-        moment = time.time_ns() // 1_000_000 if now is None else now
+        moment = self.now() if now is None else now
         return await self._write(lambda connection: writing.lease(connection, shard, owner, moment, ttl_ms, evict))
 
     async def release(self, fence: Fence) -> None:
@@ -169,10 +177,6 @@ class SqliteStore:
     async def submit(self, request: InboxRequest) -> InboxAnswer | None:
         command = sealed_wish(request)
         return await self._write(lambda connection: writing.submit(connection, request, command))
-
-    async def put_document(self, kind: str, name: str, hash: str, body: Json) -> StoredDocument:
-        packed = pack(body) if body is not None else None
-        return await self._write(lambda connection: writing.put_document(connection, kind, name, hash, packed))
 
     async def put_blob(self, run: RunId, content: bytes) -> str:
         digest = digest_of(content)
@@ -185,19 +189,23 @@ class SqliteStore:
     # Reading
 
     async def answer(self, request: InboxRequest) -> InboxAnswer | None:
-        is_known, answer = await self._read(lambda connection: reading.asked(connection, request.id))
-        return answer if is_known else await self.submit(request)
+        known = await self._read(lambda connection: reading.asked(connection, request.id))
+        return known.answer if known is not None else await self.submit(request)
+
+    async def find_request(self, run: RunId, request: str) -> KnownRequest | None:
+        del run  # an id is unique in the file
+        return self._ask_here(lambda connection: reading.asked(connection, request))
 
     async def history(self, run: RunId, after: int = 0, limit: int | None = None) -> list[Event]:
         return await self._read(lambda connection: reading.history(connection, self._values, run, after, limit))
 
     async def find_runs(self, query: RunQuery) -> list[RunRow]:
-        if reading.is_point(query):
-            return self._ask_here(lambda connection: reading.find_runs(connection, query, self.tell))
-        return await self._read(lambda connection: reading.find_runs(connection, query, self.tell))
+        if run_queries.is_point(query):
+            return self._ask_here(lambda connection: run_queries.find_runs(connection, query, self.tell))
+        return await self._read(lambda connection: run_queries.find_runs(connection, query, self.tell))
 
-    async def find_gates(self, run: RunId | None = None, limit: int = 1_000) -> list[GateRow]:
-        return await self._read(lambda connection: reading.find_gates(connection, run, limit, self.tell))
+    async def find_gates(self, query: GateQuery = ALL_GATES) -> list[GateRow]:
+        return await self._read(lambda connection: reading.find_gates(connection, query, self.tell))
 
     async def outbox(
         self, shard: int | Sequence[int], after: int = 0, limit: int = 1_000, parked: bool = False
@@ -218,6 +226,9 @@ class SqliteStore:
             return []
         return await self._read(lambda connection: reading.inbox(connection, limit, self.tell))
 
+    async def kept(self, run: RunId | None = None, request: str | None = None, limit: int = 1_000) -> list[KeptRequest]:
+        return await self._read(lambda connection: reading.kept(connection, run, request, limit, self.tell))
+
     async def documents(self, kind: str, name: str | None = None, version: int | None = None) -> list[StoredDocument]:
         return await self._read(lambda connection: reading.documents(connection, kind, name, version, self.tell))
 
@@ -231,7 +242,7 @@ class SqliteStore:
 
     async def beside(self, runs: Sequence[RunId]) -> Beside:
         """Rows of these runs, for `fsck`; see `store.transfer`."""
-        return await self._read(lambda connection: transfer.beside(connection, runs, self.tell))
+        return await self._read(lambda connection: beside(connection, runs, self.tell))
 
     async def seals(self) -> Seals:
         """Checks every sealed value; see `store.transfer`."""

@@ -21,40 +21,55 @@ import apsw
 import msgspec
 
 from treadle.errors import OwnedElsewhere, StoreConflict, StorePlaceError
-from treadle.model.ids import RunId
 from treadle.store import statements
+from treadle.store.moved_work import as_task
 from treadle.store.packing import pack
-from treadle.store.port import OutboxRow
-from treadle.store.seals import Judge, Seals, Tell
+from treadle.store.seals import Judge, Seals
 from treadle.store.sqlite import private, writing
 from treadle.store.sqlite.connect import connect, migrate
 from treadle.store.sqlite.faults import SEALED, unavailable
 from treadle.store.sqlite.file_checks import check_log
 from treadle.store.sqlite.ownership import Ownership
 from treadle.store.sqlite.queries import SQL as VERBS
-from treadle.store.sqlite.reading import SqliteValues, effect_of
-from treadle.store.transfer import BYTES_MAX, ROWS_MAX, SHELVES, After, Beside, Mark, Page, refusal
+from treadle.store.sqlite.run_times import note_starts
+from treadle.store.transfer import BYTES_MAX, ROWS_MAX, SHELVES, After, Mark, Page, refusal
 
 SQL = statements.read("treadle.store.sqlite", "transfer.sql")
 FIRST: dict[str, After] = {
     "documents": ("", "", 0),
     "runs": (0,),
+    "batch_items": ("",),
     "history": (0,),
-    "outbox": (0,),
+    "outbox": (0, 0),
     "timers": (0, 0),
     "gates": (0, -1),
     "requests": (0,),
     "blobs": ("", b""),
+    "log_entries": ("", 0),
+    "log_heads": ("",),
+    "notes": ("",),
+    "entities": (0,),
+    "addresses": ("", ""),
+    "moves": ("", 0, "", 0),
+    "positions": ("", ""),
 }
 """The positions before the first row of each shelf."""
-TABLES = ("blobs_of_runs", "blobs", "requests", "gates", "timers", "outbox", "history", "tags", "runs", "documents")
+SERVICE_TABLES = ("log_entries", "log_heads", "notes")
+TABLES = (
+    *("blobs_of_runs", "blobs", "requests", "gates", "timers", "outbox", "work", "meters", "history", "tags"),
+    *("batch_items", "runs", "documents", *SERVICE_TABLES, "positions", "moves", "addresses", "entities", "forgets"),
+)
 """The tables in an order in which they can be emptied."""
-SEALED_TABLES = ("leases", "requests", "documents", "blobs", "blobs_of_runs", "runs")
+SEALED_TABLES = (
+    *("leases", "requests", "documents", "blobs", "blobs_of_runs", "runs", "work", *SERVICE_TABLES),
+    *("entities", "moves"),
+)
 
 KEY_KIND = "_callback_key"
 
 BUSY = SHELVES["runs"].index("busy")
 """The column that is converted to a boolean: SQLite has only numbers."""
+STARTED = SHELVES["runs"].index("started")
 
 _unpack_mark = msgspec.msgpack.Decoder(Mark).decode
 T = TypeVar("T")
@@ -131,6 +146,7 @@ class SqliteTransfer:
             for table in TABLES:
                 connection.execute(f"DELETE FROM {table}")
             connection.execute("DELETE FROM sqlite_sequence")
+            connection.execute(VERBS["begin_log"])  # positions of the source are gone
             _write_mark(connection, mark)
 
         await self._do(work)
@@ -192,23 +208,6 @@ class SqliteTransfer:
             raise made from (None if made is problem else problem)
 
 
-def beside(connection: apsw.Connection, runs: Sequence[RunId], tell: Tell) -> Beside:
-    """The rows that are kept beside these runs' histories."""
-    wanted = msgspec.json.encode(list(runs)).decode()
-    found = Beside({}, {}, {})
-    for run, timer, due in connection.execute(SQL["timers_of_runs"], (wanted,)):
-        found.timers.setdefault(run, {})[timer] = due
-    for run, token in connection.execute(SQL["gates_of_runs"], (wanted,)):
-        found.gates.setdefault(run, set()).add(token)
-    values = SqliteValues(connection)
-    rows: list[tuple[Any, ...]] = connection.execute(SQL["outbox_of_runs"], (wanted,)).fetchall()
-    for id, run, packed, parked in rows:
-        effect = effect_of(connection, values, id, run, packed, tell)
-        if effect is not None:
-            found.outbox.setdefault(run, []).append(OutboxRow(id, run, effect, parked))
-    return found
-
-
 def seals(connection: apsw.Connection, place: str) -> Seals:
     """Checks every sealed value."""
     judge = Judge(place)
@@ -244,6 +243,23 @@ def _unseal(connection: apsw.Connection) -> None:
 
 def _page(connection: apsw.Connection, shelf: str, after: After) -> Page:
     place = tuple(after) or FIRST[shelf]
+    if shelf == "outbox":
+        return _outbox_page(connection, *place)
+    return _rows_from(connection, shelf, place)
+
+
+def _outbox_page(connection: apsw.Connection, is_work: int, id: int) -> Page:
+    """Rows of the outbox, then queue work."""
+    if not is_work:
+        page = _rows_from(connection, "outbox", (id,))
+        if page.rows:
+            return Page(page.rows, (0, *page.after))
+        id = 0
+    page = _rows_from(connection, "work", (id,))
+    return Page([(run, number, as_task(run, effect), None) for run, number, effect, _ in page.rows], (1, *page.after))
+
+
+def _rows_from(connection: apsw.Connection, shelf: str, place: After) -> Page:
     rows: list[tuple[Any, ...]] = []
     size = 0
     for row in connection.execute(SQL[f"out_{shelf}"], place):  # fetched row by row: rows beyond the page are not read
@@ -263,6 +279,8 @@ def _put(connection: apsw.Connection, shelf: str, rows: Sequence[tuple[Any, ...]
             connection.execute(VERBS["put_blob"], (digest, content))
             connection.execute(VERBS["own_blob"], (run, digest))
         return
+    if shelf == "runs":
+        note_starts(connection, [row[STARTED] for row in rows])
     connection.executemany(SQL[f"in_{shelf}"], rows)
     if shelf == "runs":
         connection.executemany(SQL["in_tags"], [(row[0],) for row in rows])

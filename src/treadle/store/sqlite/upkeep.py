@@ -112,6 +112,8 @@ def integrity(path: Path) -> list[str]:
             problems.append(f"row {row} of {table} refers to a row of {parent} that does not exist")
         for run, seq, last in islice(connection.execute(SQL["runs_out_of_step"]), PROBLEMS_MAX):
             problems.append(f"run {run} is at {seq}, its history ends at {last}")
+        for entity, workflow in islice(connection.execute(SQL["positions_astray"]), PROBLEMS_MAX):
+            problems.append(f"the position of {entity} in {workflow} is not its last move there")
         return problems
     except (apsw.Error, UnicodeDecodeError) as problem:
         return [f"it cannot be read to the end: {problem}"]

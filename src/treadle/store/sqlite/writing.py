@@ -8,6 +8,7 @@ from treadle.model.ids import RunId
 from treadle.store.packing import unpack
 from treadle.store.port import Fence, InboxAnswer, InboxRequest, StoredDocument
 from treadle.store.seals import about_document, seal
+from treadle.store.service import fits, stale_document
 from treadle.store.sqlite.queries import SQL
 from treadle.store.sqlite.reading import asked, document
 
@@ -35,17 +36,23 @@ def release(connection: apsw.Connection, fence: Fence) -> None:
 
 def submit(connection: apsw.Connection, request: InboxRequest, command: bytes) -> InboxAnswer | None:
     """Keeps the first request with an id; submitting it again returns its answer, if there is one."""
-    row = (request.id, request.run, request.workflow, request.at, command)
+    row = (request.id, request.run, request.workflow, request.at, command, request.fingerprint)
     connection.execute(SQL["keep_request"], row)
-    return asked(connection, request.id)[1]
+    known = asked(connection, request.id)
+    return known.answer if known is not None else None
 
 
-def put_document(connection: apsw.Connection, kind: str, name: str, hash: str, body: bytes | None) -> StoredDocument:
-    """Adds a version, unless the newest has the same content."""
+def put_document(
+    connection: apsw.Connection, kind: str, name: str, hash: str, body: bytes | None, expected: int | None = None
+) -> StoredDocument:
+    """Adds a version, unless the newest has the same content. Raises StoreConflict if that is not the expected one."""
     newest = connection.execute(SQL["newest_document"], (kind, name)).fetchone()
+    stands, is_ended = (newest[0], newest[2] is None) if newest is not None else (0, False)
+    if not fits(stands, is_ended, expected):
+        raise stale_document(kind, name, stands, expected or 0)
     if newest is not None and newest[1] == hash:
         return document(connection, kind, name, *newest)
-    version = newest[0] + 1 if newest is not None else 1
+    version = stands + 1
     kept = seal(body, about_document(kind, name, version, hash)) if body is not None else None
     connection.execute(SQL["put_document"], (kind, name, version, hash, kept))
     if kind.startswith("_"):

@@ -11,12 +11,15 @@ from typing import Any, TypeVar
 
 from treadle.model import commands as c
 from treadle.model.errors import Rejection
-from treadle.model.ids import RecordId, RunId
-from treadle.model.states import TokenState, Waiting
+from treadle.model.ids import RecordId
+from treadle.model.states import Waiting
+from treadle.runtime.migrating import LIVE
 from treadle.testing.scenario import form as s
-from treadle.testing.scenario.choosing import Chosen, Fits, VisitChoice, candidates, choose
+from treadle.testing.scenario.changing import CHANGES
+from treadle.testing.scenario.choosing import Chosen, Fits, candidates
 from treadle.testing.scenario.definitions import load_definition
 from treadle.testing.scenario.stage import Stage
+from treadle.testing.scenario.telling import choice_of, choose_visit, has_failed, tell
 from treadle.testing.world.outcomes import Outcome
 from treadle.testing.world.projection import RecordedVisit
 
@@ -39,7 +42,7 @@ def _settle(stage: Stage, _step: s.SettleStep) -> None:
 
 def _release(stage: Stage, step: s.ReleaseStep) -> Rejection | None:
     workers = stage.world.workers
-    chosen = _choose(stage, step, lambda chosen: workers.holds(chosen.run, chosen.visit.token))
+    chosen = choose_visit(stage, step, lambda chosen: workers.holds(chosen.run, chosen.visit.token))
     if isinstance(chosen, Rejection):
         return chosen
     run, visit = chosen
@@ -54,38 +57,42 @@ def _late(chosen: Chosen, outcome: Outcome) -> c.Command:
     """A result for a visit that has ended."""
     visit = chosen.visit
     if outcome.error is not None:
-        return c.FailAttempt(visit.token, visit.attempt, outcome.error)
-    return c.FinishAttempt(visit.token, visit.attempt, outcome.output)
+        return c.FailAttempt(visit.token, visit.attempt, outcome.error, spent=outcome.spent)
+    return c.FinishAttempt(visit.token, visit.attempt, outcome.output, spent=outcome.spent)
 
 
 def _signal(stage: Stage, step: s.SignalStep) -> Rejection | None:
-    return _tell(stage, step, c.SendSignal(step.name, step.key, step.data, stage.next_id()))
+    return tell(stage, step, c.SendSignal(step.name, step.key, step.data, stage.next_id()))
 
 
 def _answer(stage: Stage, step: s.AnswerGateStep) -> Rejection | None:
     if step.every:
         return _answer_every(stage, step)
-    chosen = _choose(stage, step, _waits_for(Waiting.HUMAN))
+    chosen = choose_visit(stage, step, _waits_for(Waiting.HUMAN))
     if isinstance(chosen, Rejection):
         return chosen
-    return stage.world.send(chosen.run, c.CompleteGate(chosen.visit.token, step.data, step.by, step.force))
+    command = c.CompleteGate(
+        chosen.visit.token, step.data, step.by, step.force, person=step.person, comment=step.comment
+    )
+    return stage.world.send(chosen.run, command)
 
 
 def _hand_gate(stage: Stage, step: s.HandGateStep) -> Rejection | None:
-    chosen = _choose(stage, step, _waits_for(Waiting.HUMAN))
+    chosen = choose_visit(stage, step, _waits_for(Waiting.HUMAN))
     if isinstance(chosen, Rejection):
         return chosen
     token = chosen.visit.token
     commands: dict[str, c.Command] = {
-        "claim_gate": c.ClaimGate(token, step.by),
-        "release_gate": c.ReleaseGate(token, step.by, step.force),
-        "delegate_gate": c.DelegateGate(token, step.to, step.by, step.force),
+        "claim_gate": c.ClaimGate(token, step.by, step.person),
+        "release_gate": c.ReleaseGate(token, step.by, step.force, step.person),
+        "delegate_gate": c.DelegateGate(token, step.to, step.by, step.force, step.person),
+        "comment_gate": c.CommentGate(token, step.text, step.by, id=stage.next_id()),
     }
     return stage.world.send(chosen.run, commands[step.move])
 
 
 def _answer_every(stage: Stage, step: s.AnswerGateStep) -> Rejection | None:
-    found = candidates(_choice(stage, step), stage.observed())
+    found = candidates(choice_of(stage, step), stage.observed())
     if isinstance(found, Rejection):
         return found
     open_gates = list(filter(_waits_for(Waiting.HUMAN), found))
@@ -99,11 +106,11 @@ def _answer_every(stage: Stage, step: s.AnswerGateStep) -> Rejection | None:
 
 
 def _callback(stage: Stage, step: s.CallbackStep) -> Rejection | None:
-    chosen = _choose(stage, step, _waits_for(Waiting.EXTERNAL))
+    chosen = choose_visit(stage, step, _waits_for(Waiting.EXTERNAL))
     if isinstance(chosen, Rejection):
         return chosen
     attempt = step.attempt if step.attempt is not None else chosen.visit.attempt
-    command = c.ReceiveCallback(chosen.visit.token, attempt, step.output, step.error)
+    command = c.ReceiveCallback(chosen.visit.token, attempt, step.output, step.error, spent=step.spent)
     answers = []
     for _time in range(step.times):
         answers.append(stage.world.send(chosen.run, command))
@@ -112,49 +119,50 @@ def _callback(stage: Stage, step: s.CallbackStep) -> Rejection | None:
 
 
 def _cancel_node(stage: Stage, step: s.CancelNodeStep) -> Rejection | None:
-    chosen = _choose(stage, step, lambda chosen: chosen.visit.live)
+    chosen = choose_visit(stage, step, lambda chosen: chosen.visit.live)
     if isinstance(chosen, Rejection):
         return chosen
     return stage.world.send(chosen.run, c.CancelToken(chosen.visit.token))
 
 
 def _retry(stage: Stage, step: s.RetryStep) -> Rejection | None:
-    chosen = _choose(stage, step, _has_failed)
+    chosen = choose_visit(stage, step, has_failed)
     if isinstance(chosen, Rejection):
         return chosen
     return stage.world.send(chosen.run, c.RetryToken(chosen.visit.token))
 
 
 def _retry_run(stage: Stage, step: s.RetryRunStep) -> Rejection | None:
-    return _tell(stage, step, c.RetryRun())
-
-
-def _has_failed(chosen: Chosen) -> bool:
-    return chosen.visit.state in (TokenState.FAILED, TokenState.TIMED_OUT)
+    return tell(stage, step, c.RetryRun())
 
 
 def _cancel_run(stage: Stage, step: s.CancelRunStep) -> Rejection | None:
-    return _tell(stage, step, c.CancelRun())
+    return tell(stage, step, c.CancelRun())
 
 
 def _cancel_group(stage: Stage, step: s.CancelGroupStep) -> Rejection | None:
-    return _tell(stage, step, c.CancelGroup(step.group, step.join))
+    return tell(stage, step, c.CancelGroup(step.group, step.join))
 
 
 def _pause(stage: Stage, step: s.PauseStep) -> Rejection | None:
-    return _tell(stage, step, c.PauseRun())
+    return tell(stage, step, c.PauseRun())
 
 
 def _resume(stage: Stage, step: s.ResumeStep) -> Rejection | None:
-    return _tell(stage, step, c.ResumeRun())
+    return tell(stage, step, c.ResumeRun())
 
 
 def _extend(stage: Stage, step: s.ExtendTimeoutStep) -> Rejection | None:
-    return _tell(stage, step, c.ExtendTimeout(step.ms))
+    return tell(stage, step, c.ExtendTimeout(step.ms))
+
+
+def _raise_budget(stage: Stage, step: s.RaiseBudgetStep) -> Rejection | None:
+    amounts: dict[str, Any] = dict(step.amounts)
+    return tell(stage, step, c.RaiseBudget(**amounts, id=stage.next_id()))
 
 
 def _abort(stage: Stage, step: s.AbortStep) -> Rejection | None:
-    return _tell(stage, step, c.AbortRun())
+    return tell(stage, step, c.AbortRun())
 
 
 def _skip_compensation(stage: Stage, step: s.SkipCompensationStep) -> Rejection | None:
@@ -170,7 +178,7 @@ def _compensate(
 ) -> Rejection | None:
     """The record of the visit an address means: the one whose undoing has failed, if there is such a one."""
     inner = address.removeprefix("compensate(").removesuffix(")") if address.startswith("compensate(") else address
-    found = candidates(_choice(stage, step, inner), stage.observed())
+    found = candidates(choice_of(stage, step, inner), stage.observed())
     if isinstance(found, Rejection):
         return found
     records = [
@@ -190,11 +198,11 @@ def _is_stuck(record: RecordedVisit) -> bool:
 
 
 def _add_siblings(stage: Stage, step: s.AddSiblingsStep) -> Rejection | None:
-    return _tell(stage, step, c.AddSiblings(step.group, step.items, step.count, stage.next_id()))
+    return tell(stage, step, c.AddSiblings(step.group, step.items, step.count, stage.next_id()))
 
 
 def _close_group(stage: Stage, step: s.CloseGroupStep) -> Rejection | None:
-    return _tell(stage, step, c.CloseGroup(step.group))
+    return tell(stage, step, c.CloseGroup(step.group))
 
 
 def _crash(stage: Stage, step: s.CrashStep) -> None:
@@ -217,32 +225,28 @@ def _start(stage: Stage, step: s.StartRunStep) -> Rejection | None:
     return None
 
 
+def _migrate(stage: Stage, step: s.MigrateStep) -> Rejection | None:
+    return tell(stage, step, c.MigrateRun(step.to, step.nodes, step.dry_run))
+
+
 def _deploy(stage: Stage, step: s.DeployStep) -> Rejection | None:
     loaded = load_definition(step.definition, check_functions=step.refused is not None)
     if loaded.workflow is None:
         codes = [problem.code for problem in loaded.errors]
         kind = step.refused if step.refused in codes else codes[0]
         return Rejection(str(kind), "; ".join(str(problem) for problem in loaded.errors))
-    stage.world.deploy(loaded.workflow)
+    deployed = stage.world.deploy(loaded.workflow)
+    if loaded.workflow.on_deploy == "migrate_if_safe":
+        _migrate_live(stage, loaded.workflow.workflow, deployed.version)
     return None
 
 
-def _tell(stage: Stage, step: s.ScenarioStep, command: c.Command) -> Rejection | None:
-    """Sends a command to the run a step names, or to the run under test."""
-    return stage.world.send(_run_of(stage, step), command)
-
-
-def _run_of(stage: Stage, step: s.ScenarioStep) -> RunId:
-    return stage.run_named(step.run, step.place).projection.run if step.run is not None else stage.main
-
-
-def _choose(stage: Stage, step: Any, fits: Fits) -> Chosen | Rejection:
-    return choose(_choice(stage, step), stage.observed(), fits)
-
-
-def _choice(stage: Stage, step: Any, address: str | None = None) -> VisitChoice:
-    within = stage.run_named(step.run, step.place) if step.run is not None else None
-    return VisitChoice(address or step.address, step.place, step.visit, within)
+def _migrate_live(stage: Stage, workflow: str, version: int) -> None:
+    """Tries the new version for all live runs of older ones, as deploying does; a run that refuses stays as it is."""
+    for run in stage.world.runs:
+        state = stage.world.state(run)
+        if state.graph.workflow_name == workflow and state.version < version and state.status.value in LIVE:
+            stage.world.send(run, c.MigrateRun(version, by="deploy"))
 
 
 def _waits_for(reason: Waiting) -> Fits:
@@ -265,6 +269,7 @@ _ACTS: dict[type[s.ScenarioStep], Act] = {
     s.PauseStep: _pause,
     s.ResumeStep: _resume,
     s.ExtendTimeoutStep: _extend,
+    s.RaiseBudgetStep: _raise_budget,
     s.AbortStep: _abort,
     s.SkipCompensationStep: _skip_compensation,
     s.RetryCompensationStep: _retry_compensation,
@@ -273,4 +278,6 @@ _ACTS: dict[type[s.ScenarioStep], Act] = {
     s.CrashStep: _crash,
     s.StartRunStep: _start,
     s.DeployStep: _deploy,
+    s.MigrateStep: _migrate,
+    **CHANGES,
 }

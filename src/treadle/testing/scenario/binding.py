@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from treadle.language.problem import nearest
 from treadle.model.definition import Task, Workflow
+from treadle.testing.scenario.change_steps import ForkStep
 from treadle.testing.scenario.form import Expectation, ExpectStep, Mock, Scenario, ScenarioStep, Start, StartRunStep
 from treadle.testing.scenario.place import ValuePlace
 from treadle.testing.world.address import parse_address, ref_of
@@ -51,6 +52,8 @@ def _run_names(scenario: Scenario) -> Iterator[str]:
     for step in scenario.steps or ():
         if isinstance(step, StartRunStep) and step.start.name:
             yield step.start.name
+        elif isinstance(step, ForkStep) and step.name:
+            yield step.name
 
 
 def _expectations(scenario: Scenario) -> Iterator[Expectation]:

@@ -69,7 +69,7 @@ def choose(choice: VisitChoice, observed: Observed, fits: Fits) -> Chosen | Reje
         names = ", ".join(f"{chosen.visit} on {chosen.visit.path}" for chosen in live)
         choice.place.refuse(f"{choice.address} means {len(live)} live visits ({names}); say `visit: n`")
     fitting = live or [chosen for chosen in found if fits(chosen)]
-    return fitting[0] if fitting else _latest(found)
+    return fitting[-1] if fitting else _latest(found)
 
 
 def _numbered(choice: VisitChoice, found: list[Chosen]) -> Chosen:

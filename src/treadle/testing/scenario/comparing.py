@@ -6,7 +6,8 @@ compares only the keys it gives.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -14,6 +15,23 @@ Json = Any
 
 SHOWN_MAX = 400
 """Characters of a value in a message: enough to see the difference, short enough to stay on the screen."""
+
+
+class Difference(NamedTuple):
+    """One expectation that does not hold."""
+
+    what: str
+    expected: str
+    actual: str
+
+    def within(self, name: str) -> Difference:
+        return self._replace(what=f"{name}.{self.what}")
+
+    def __str__(self) -> str:
+        return f"{self.what}: expected {self.expected}, was {self.actual}"
+
+
+Differences = Iterator[Difference]
 
 
 def matches(expected: Json, actual: Json) -> bool:

@@ -7,34 +7,18 @@ differences are reported at once. Must not look behind `Observed`.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 from treadle.model.events import WARNINGS
-from treadle.testing.scenario.comparing import matches, partial_keys, shown
-from treadle.testing.scenario.form import EntityExpected, ErrorExpected, Expectation, WaitExpected
+from treadle.testing.scenario.comparing import Difference, Differences, matches, partial_keys, shown
+from treadle.testing.scenario.entity_expected import entity_differences
+from treadle.testing.scenario.form import ErrorExpected, Expectation, WaitExpected
 from treadle.testing.scenario.observed import Observed, ObservedRun
 from treadle.testing.world.address import Address, parse_address
 from treadle.testing.world.projection import Visit
 
 Json = Any
-
-
-class Difference(NamedTuple):
-    """One expectation that does not hold."""
-
-    what: str
-    expected: str
-    actual: str
-
-    def within(self, name: str) -> Difference:
-        return self._replace(what=f"{name}.{self.what}")
-
-    def __str__(self) -> str:
-        return f"{self.what}: expected {self.expected}, was {self.actual}"
-
-
-Differences = Iterator[Difference]
 
 
 def differences(expectation: Expectation, observed: Observed) -> list[Difference]:
@@ -202,10 +186,11 @@ def _warnings(expected: list[str], observed: Observed) -> Differences:
 
 def _elapsed(expected: int, observed: Observed) -> Differences:
     projection = observed.run.projection
-    assert projection.started is not None
+    began = projection.forked or projection.started
+    assert began is not None
     until = projection.ended_at if projection.ended_at is not None else observed.now
-    if until - projection.started.at != expected:
-        yield Difference("elapsed_ms", str(expected), str(until - projection.started.at))
+    if until - began.at != expected:
+        yield Difference("elapsed_ms", str(expected), str(until - began.at))
 
 
 def _runs(expected: dict[str, Expectation], observed: Observed) -> Differences:
@@ -218,52 +203,24 @@ def _runs(expected: dict[str, Expectation], observed: Observed) -> Differences:
                 yield difference.within(f"runs.{name}")
 
 
-def _entity(expected: EntityExpected, observed: Observed) -> Differences:
-    actual = _position(observed)
-    for key, value in expected.position.items():
-        if not matches(value, actual.get(key)):
-            yield Difference(f"entity.{key}", shown(value), shown(actual.get(key)))
-    if expected.journey is not None:
-        yield from _journey(expected.journey, observed)
-
-
-def _position(observed: Observed) -> dict[str, Json]:
-    """Where the entity is now: its last move says; type and outcome stay until something changes them."""
-    projection = observed.run.projection
-    entity = projection.started.entity if projection.started else None
-    position: dict[str, Json] = {"type": entity.type, "section": entity.section} if entity else {}
-    for move in projection.journey:
-        position |= {"node": move.node, "edge": move.edge, "section": move.section}
-        position["type"] = move.entity_type or position.get("type")
-        position["completed_as"] = move.completed_as or position.get("completed_as")
-    return position
-
-
-def _journey(expected: list[dict[str, Json]], observed: Observed) -> Differences:
-    actual = [
-        {
-            "event": move.event,
-            "node": move.node,
-            "edge": move.edge,
-            "section": move.section,
-            "completed_as": move.completed_as,
-            "type": move.entity_type,
-        }
-        for move in observed.run.projection.journey
-    ]
-    fits = len(actual) == len(expected) and all(
-        matches({"contains": wanted}, move) for wanted, move in zip(expected, actual, strict=True)
-    )
-    if not fits:
-        brief = [{key: value for key, value in move.items() if value is not None} for move in actual]
-        yield Difference("entity.journey", shown(expected), shown(brief))
-
-
 def _dispatches(expected: dict[str, int], observed: Observed) -> Differences:
     for text, count in expected.items():
         actual = sum(run.dispatches(visit) for run, visit in observed.visits(text))
         if actual != count:
             yield Difference(f"dispatches.{text}", str(count), str(actual))
+
+
+def _queued(expected: list[str], observed: Observed) -> Differences:
+    actual = observed.queue()
+    if actual != expected:
+        yield Difference("queued", shown(expected), shown(actual))
+
+
+def _spent(expected: dict[str, float], observed: Observed) -> Differences:
+    actual = observed.run.spent()
+    for part, amount in expected.items():
+        if actual.get(part, 0) != amount:
+            yield Difference(f"spent.{part}", shown(amount), shown(actual.get(part, 0)))
 
 
 def _latest(text: str, observed: Observed) -> Visit | None:
@@ -289,6 +246,8 @@ _CHECKS: dict[str, Callable[[Any, Observed], Differences]] = {
     "warnings": _warnings,
     "elapsed_ms": _elapsed,
     "runs": _runs,
-    "entity": _entity,
+    "entity": entity_differences,
     "dispatches": _dispatches,
+    "queued": _queued,
+    "spent": _spent,
 }

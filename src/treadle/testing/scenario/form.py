@@ -11,7 +11,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from treadle.model.errors import Error
-from treadle.model.references import EntityRef
+from treadle.model.references import EntityRef, Person
 from treadle.testing.scenario.place import ValuePlace
 from treadle.testing.world.outcomes import CrashPoint, Outcome
 
@@ -87,6 +87,8 @@ class Expectation(Struct, frozen=True):
     runs: dict[str, Expectation] | None = None
     entity: EntityExpected | None = None
     dispatches: dict[str, int] | None = None
+    queued: list[str] | None = None
+    spent: dict[str, float] | None = None
 
 
 class ScenarioStep(Struct, frozen=True, kw_only=True):
@@ -127,23 +129,28 @@ class AnswerGateStep(ScenarioStep, frozen=True):
     every: bool = False
     by: str | None = None
     force: bool = False
+    person: Person | None = None
+    comment: str | None = None
 
 
 class HandGateStep(ScenarioStep, frozen=True):
-    """Somebody claims a gate, releases it or passes it on."""
+    """Somebody claims a gate, releases it, passes it on or comments it."""
 
     address: str
     move: str
-    """claim_gate | release_gate | delegate_gate"""
+    """claim_gate | release_gate | delegate_gate | comment_gate"""
     by: str
     to: str = ""
     force: bool = False
+    person: Person | None = None
+    text: str = ""
 
 
 class CallbackStep(ScenarioStep, frozen=True):
     address: str
     output: Json = None
     error: Error | None = None
+    spent: Json = None
     times: int = 1
     attempt: int | None = None
 
@@ -181,6 +188,12 @@ class ExtendTimeoutStep(ScenarioStep, frozen=True):
     ms: int
 
 
+class RaiseBudgetStep(ScenarioStep, frozen=True):
+    """Adds to the limits of the run's budget."""
+
+    amounts: dict[str, float]
+
+
 class AbortStep(ScenarioStep, frozen=True):
     pass
 
@@ -213,6 +226,14 @@ class CrashStep(ScenarioStep, frozen=True):
 
 class StartRunStep(ScenarioStep, frozen=True):
     start: Start
+
+
+class MigrateStep(ScenarioStep, frozen=True):
+    """The run goes on under another version, or (`dry_run`) is only asked whether it could."""
+
+    to: int
+    nodes: dict[str, str] = {}
+    dry_run: bool = False
 
 
 class DeployStep(ScenarioStep, frozen=True):

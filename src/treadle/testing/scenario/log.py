@@ -152,7 +152,12 @@ def _forced(event: e.GateReleased | e.GateDelegated | e.GateCompleted) -> str | 
     return f"instead of {event.instead_of}" if event.instead_of is not None else None
 
 
+def _of_budget(event: e.BudgetWarned | e.BudgetExceeded) -> str:
+    return f"{event.part} {event.spent:g} of {event.limit:g}"
+
+
 _DETAILS: dict[type[e.Event], Callable[[Any], str]] = {
+    e.RunQueued: lambda event: f"{event.workflow} v{event.version}  {event.why}  input {shown(event.input)}",
     e.RunStarted: lambda event: f"{event.workflow} v{event.version}  input {shown(event.input)}",
     e.RunCompleted: lambda event: f"output {shown(event.output)}",
     e.RunFailed: _error,
@@ -160,6 +165,9 @@ _DETAILS: dict[type[e.Event], Callable[[Any], str]] = {
     e.RunCancelled: lambda event: _joined(f"by {event.by}", event.reason),
     e.RunPaused: lambda event: _joined(f"by {event.by}", event.reason),
     e.RunResumed: lambda event: _joined(f"by {event.by}", "reopened" if event.reopened else None),
+    e.RunMigrated: lambda event: _joined(
+        f"v{event.from_} → v{event.to}", *(f"{old} → {new}" for old, new in event.nodes.items()), f"by {event.by}"
+    ),
     e.RunCompensating: lambda event: f"because {event.cause}",
     e.RunCompensationFailed: _error,
     e.TokenCreated: _created,
@@ -190,6 +198,10 @@ _DETAILS: dict[type[e.Event], Callable[[Any], str]] = {
     e.GateReleased: lambda event: _joined(f"by {event.by}", _forced(event)),
     e.GateDelegated: lambda event: _joined(f"to {event.to} by {event.by}", _forced(event)),
     e.GateCompleted: lambda event: _joined(shown(event.data), f"by {event.by}" if event.by else None, _forced(event)),
+    e.GateAnswered: lambda event: _joined(shown(event.data), f"by {event.by}"),
+    e.GateCommented: lambda event: _joined(shown(event.text), f"by {event.by}" if event.by else None),
+    e.GateReminded: lambda event: str(event.number),
+    e.GateEscalated: lambda event: f"to {shown(event.to)}",
     e.TimerSet: _timer,
     e.TimerFired: lambda event: f"{event.timer} {event.purpose}",
     e.SignalReceived: lambda event: _joined(f"{event.signal} {event.name}", shown(event.key) if event.key else None),
@@ -207,5 +219,9 @@ _DETAILS: dict[type[e.Event], Callable[[Any], str]] = {
         event.event, event.node, event.edge, event.section, event.completed_as, event.entity_type
     ),
     e.ArtifactWritten: lambda event: event.name,
+    e.BudgetWarned: _of_budget,
+    e.BudgetExceeded: _of_budget,
+    e.BudgetRaised: lambda event: f"by {event.by}",
+    e.TokenProgress: lambda event: f"{event.name} {shown(event.data)}",
     e.Custom: lambda event: shown(event.data),
 }

@@ -30,6 +30,8 @@ class ObservedRun:
     dispatches: Callable[[Visit], int]
     awaiting: Callable[[Visit], int | None]
     """Live branches a visit that waits for siblings still waits for."""
+    spent: Callable[[], dict[str, float]] = dict
+    """By part of a budget, children included."""
 
     def waiting(self) -> list[tuple[Visit, Waiting]]:
         return [(visit, visit.waiting) for visit in self.projection.visits.values() if visit.waiting]
@@ -43,10 +45,12 @@ class Observed:
     named: Mapping[str, Sequence[ObservedRun]]
     """By the name a step gave, and by workflow; in order of creation."""
     now: int
+    queue: Callable[[], list[str]]
+    """Names of the queued runs, in the order in which they will start."""
 
     def focused(self, run: ObservedRun) -> Observed:
         """The same world with another run under test."""
-        return Observed(run, self.named, self.now)
+        return Observed(run, self.named, self.now, self.queue)
 
     def visits(self, text: str) -> list[tuple[ObservedRun, Visit]]:
         """The visits an address means, oldest first."""

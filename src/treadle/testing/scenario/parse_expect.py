@@ -13,6 +13,7 @@ from typing import Any
 from treadle.model import events
 from treadle.model.states import RunStatus, TokenState, Waiting
 from treadle.testing.scenario.form import EntityExpected, ErrorExpected, Expectation, WaitExpected
+from treadle.testing.scenario.parse_parts import parse_amounts
 from treadle.testing.scenario.place import ValuePlace
 
 EVENT_TYPES = frozenset(
@@ -144,4 +145,6 @@ _READERS: dict[str, Callable[[ValuePlace], Any]] = {
     "runs": _runs,
     "entity": _entity,
     "dispatches": _counts,
+    "queued": _texts,
+    "spent": parse_amounts,
 }

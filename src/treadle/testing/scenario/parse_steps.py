@@ -7,30 +7,21 @@ Part of the parser (see `parse`); owns the verbs and the modifiers every step ma
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 from treadle.language.problem import nearest
+from treadle.model.references import Person
+from treadle.testing.scenario import change_steps as change
 from treadle.testing.scenario import form as s
 from treadle.testing.scenario.parse_expect import parse_expectation
-from treadle.testing.scenario.parse_parts import parse_definition, parse_error, parse_start
+from treadle.testing.scenario.parse_parts import parse_amounts, parse_definition, parse_error, parse_spent, parse_start
 from treadle.testing.scenario.place import ValuePlace
+from treadle.testing.scenario.step_fields import Fields, Modifiers
 from treadle.testing.world.outcomes import Outcome
 
-Fields = dict[str, ValuePlace]
-
 _MODIFIERS = frozenset({"refused", "expect_refused", "visit", "run"})
-Parser = Callable[[ValuePlace, Fields, "Modifiers"], s.ScenarioStep]
+Parser = Callable[[ValuePlace, Fields, Modifiers], s.ScenarioStep]
 _POINTS = ("before_commit", "after_commit", "after_dispatch")
-
-
-class Modifiers(TypedDict):
-    """The modifiers of a step, as its class takes them."""
-
-    place: ValuePlace
-    refused: str | None
-    expect_refused: tuple[str, ...]
-    visit: int | None
-    run: str | None
 
 
 def parse_step(place: ValuePlace) -> s.ScenarioStep:
@@ -78,6 +69,13 @@ def _extend(value: ValuePlace, _fields: Fields, modifiers: Modifiers) -> s.Scena
     return s.ExtendTimeoutStep(ms=value.count(), **modifiers)
 
 
+def _extend_either(value: ValuePlace, fields: Fields, modifiers: Modifiers) -> s.ScenarioStep:
+    """The deadline by milliseconds, or a budget by its parts."""
+    if not isinstance(value.value, dict):
+        return _extend(value, fields, modifiers)
+    return s.RaiseBudgetStep(amounts=parse_amounts(value), **modifiers)
+
+
 def _bare(step: Callable[..., s.ScenarioStep]) -> Parser:
     def parse(value: ValuePlace, _fields: Fields, modifiers: Modifiers) -> s.ScenarioStep:
         value.true()
@@ -102,6 +100,7 @@ def _release(value: ValuePlace, fields: Fields, modifiers: Modifiers) -> s.Scena
     outcome = Outcome(
         output=fields["output"].value if "output" in fields else {},
         error=parse_error(fields["error"]) if "error" in fields else None,
+        spent=parse_spent(fields),
     )
     return s.ReleaseStep(address=value.text(), outcome=outcome, **modifiers)
 
@@ -114,8 +113,26 @@ def _signal(value: ValuePlace, _fields: Fields, modifiers: Modifiers) -> s.Scena
 
 
 def _gate(value: ValuePlace, fields: Fields, modifiers: Modifiers) -> s.ScenarioStep:
+    by, person = _acting(fields)
+    comment = fields["comment"].text() if "comment" in fields else None
+    return s.AnswerGateStep(
+        address=value.text(),
+        data=_json(fields, "data"),
+        by=by,
+        force=_forced(fields),
+        person=person,
+        comment=comment,
+        **modifiers,
+    )
+
+
+def _acting(fields: Fields) -> tuple[str | None, Person | None]:
+    """The person of a step: `by: NAME` is their word; with `groups` or `admin` their identity counts as checked."""
     by = fields["by"].text() if "by" in fields else None
-    return s.AnswerGateStep(address=value.text(), data=_json(fields, "data"), by=by, force=_forced(fields), **modifiers)
+    if by is None or not fields.keys() & {"groups", "admin"}:
+        return by, None
+    groups = tuple(part.text() for part in fields["groups"].items()) if "groups" in fields else ()
+    return by, Person(by, groups, admin="admin" in fields and fields["admin"].flag())
 
 
 def _gates(value: ValuePlace, fields: Fields, modifiers: Modifiers) -> s.ScenarioStep:
@@ -124,12 +141,16 @@ def _gates(value: ValuePlace, fields: Fields, modifiers: Modifiers) -> s.Scenari
 
 def _hand_gate(move: str) -> Parser:
     def parse(value: ValuePlace, fields: Fields, modifiers: Modifiers) -> s.ScenarioStep:
-        for name in ("by", "to") if move == "delegate_gate" else ("by",):
+        needed = {"delegate_gate": ("by", "to"), "comment_gate": ("by", "text")}.get(move, ("by",))
+        for name in needed:
             if name not in fields:
-                value.refuse(f"`{move}` needs `{name}`: somebody's name")
+                value.refuse(f"`{move}` needs `{name}`" + ("" if name == "text" else ": somebody's name"))
         to = fields["to"].text() if "to" in fields else ""
-        by, force = fields["by"].text(), _forced(fields)
-        return s.HandGateStep(address=value.text(), move=move, by=by, to=to, force=force, **modifiers)
+        text = fields["text"].text() if "text" in fields else ""
+        (by, person), force = _acting(fields), _forced(fields)
+        return s.HandGateStep(
+            address=value.text(), move=move, by=by or "", to=to, force=force, person=person, text=text, **modifiers
+        )
 
     return parse
 
@@ -144,6 +165,7 @@ def _callback(value: ValuePlace, fields: Fields, modifiers: Modifiers) -> s.Scen
         address=value.text(),
         output=fields["output"].value if "output" in fields else {},
         error=parse_error(fields["error"]) if "error" in fields else None,
+        spent=parse_spent(fields),
         times=fields["times"].count(1) if "times" in fields else 1,
         attempt=fields["attempt"].count(1) if "attempt" in fields else None,
         **modifiers,
@@ -201,6 +223,15 @@ def _deploy(value: ValuePlace, _fields: Fields, modifiers: Modifiers) -> s.Scena
     return s.DeployStep(definition=parse_definition(value), **modifiers)
 
 
+def _migrate(value: ValuePlace, _fields: Fields, modifiers: Modifiers) -> s.ScenarioStep:
+    parts = value.fields({"to", "nodes", "dry_run"}, "`migrate`")
+    if "to" not in parts:
+        value.refuse("a migration needs the version it goes `to`")
+    nodes = {old: new.text() for old, new in parts["nodes"].map().items()} if "nodes" in parts else {}
+    dry_run = "dry_run" in parts and parts["dry_run"].flag()
+    return s.MigrateStep(to=parts["to"].count(1), nodes=nodes, dry_run=dry_run, **modifiers)
+
+
 def _expect(value: ValuePlace, _fields: Fields, modifiers: Modifiers) -> s.ScenarioStep:
     return s.ExpectStep(expectation=parse_expectation(value), **modifiers)
 
@@ -224,19 +255,21 @@ class Verb(NamedTuple):
 _VERBS: dict[str, Verb] = {
     "advance_ms": Verb(_advance),
     "settle": Verb(_bare(s.SettleStep)),
-    "release": Verb(_release, ("output", "error")),
+    "release": Verb(_release, ("output", "error", "cost", "usage")),
     "signal": Verb(_signal),
-    "gate": Verb(_gate, ("data", "by", "force")),
+    "gate": Verb(_gate, ("data", "by", "force", "groups", "admin", "comment")),
     "gates": Verb(_gates, ("data",)),
-    "claim_gate": Verb(_hand_gate("claim_gate"), ("by",)),
-    "release_gate": Verb(_hand_gate("release_gate"), ("by", "force")),
-    "delegate_gate": Verb(_hand_gate("delegate_gate"), ("to", "by", "force")),
-    "callback": Verb(_callback, ("output", "error", "times", "attempt")),
+    "claim_gate": Verb(_hand_gate("claim_gate"), ("by", "groups", "admin")),
+    "release_gate": Verb(_hand_gate("release_gate"), ("by", "force", "groups", "admin")),
+    "delegate_gate": Verb(_hand_gate("delegate_gate"), ("to", "by", "force", "groups", "admin")),
+    "comment_gate": Verb(_hand_gate("comment_gate"), ("by", "text")),
+    "callback": Verb(_callback, ("output", "error", "times", "attempt", "cost", "usage")),
     "cancel": Verb(_cancel),
     "retry": Verb(_retry),
     "pause": Verb(_bare(s.PauseStep)),
     "resume": Verb(_bare(s.ResumeStep)),
     "extend_timeout_ms": Verb(_extend),
+    "extend": Verb(_extend_either),
     "abort": Verb(_bare(s.AbortStep)),
     "skip_compensation": Verb(_addressed(s.SkipCompensationStep)),
     "retry_compensation": Verb(_addressed(s.RetryCompensationStep)),
@@ -245,5 +278,12 @@ _VERBS: dict[str, Verb] = {
     "crash": Verb(_crash),
     "start": Verb(_start),
     "deploy": Verb(_deploy),
+    "migrate": Verb(_migrate),
+    "edit": Verb(change.parse_edit),
+    "skip": Verb(change.parse_skip),
+    "jump": Verb(change.parse_jump),
+    "set_input": Verb(change.parse_set_input),
+    "mark": Verb(change.parse_mark),
+    "fork": Verb(change.parse_fork),
     "expect": Verb(_expect),
 }

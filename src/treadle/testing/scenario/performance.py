@@ -17,7 +17,7 @@ from treadle.model.errors import Error, Rejection
 from treadle.model.states import RunStatus
 from treadle.testing.scenario.acting import act
 from treadle.testing.scenario.expectations import differences
-from treadle.testing.scenario.form import CrashStep, Expectation, ExpectStep, Scenario, ScenarioStep
+from treadle.testing.scenario.form import CrashStep, Expectation, ExpectStep, MigrateStep, Scenario, ScenarioStep
 from treadle.testing.scenario.observed import Observed, ObservedRun
 from treadle.testing.scenario.report import ScenarioFailure, histories
 from treadle.testing.scenario.stage import Stage
@@ -46,13 +46,16 @@ class Performance:
 
     def perform(self) -> list[str]:
         """As `play`; the world stays open to be looked at."""
+        versions: dict[str, int] = {}
         for workflow in self._workflows:
-            self.world.deploy(workflow)
+            versions.setdefault(workflow.workflow, self.world.deploy(workflow).version)
         start = self._scenario.start
+        name = start.workflow or self._first
         with self._reporting("start"):
             run = self.world.start(
-                start.workflow or self._first,
+                name,
                 start.input,
+                version=versions[name],
                 entity=start.entity,
                 idempotency_key=start.idempotency_key,
             )
@@ -94,7 +97,7 @@ class Performance:
             raise self._failure(label, f"expected to be accepted, was refused with {got}")
         if step.refused is not None and rejection.kind != step.refused:
             raise self._failure(label, f"expected to be refused with {step.refused}, was refused with {got}")
-        missing = [text for text in step.expect_refused if text not in got]
+        missing = _unsaid(step, rejection, got)
         if missing:
             raise self._failure(label, f"expected the refusal to say {missing}, it says {got}")
 
@@ -125,7 +128,7 @@ class Performance:
             dispatches=lambda _visit: 0,
             awaiting=lambda _visit: None,
         )
-        self._expect("expect", expect, Observed(nobody, {}, self.world.clock.now))
+        self._expect("expect", expect, Observed(nobody, {}, self.world.clock.now, list))
         return []
 
     def _warnings(self) -> list[str]:
@@ -148,3 +151,28 @@ class Performance:
         order = f" (shuffle seed {self._seed})" if self._seed is not None else ""
         lines = "\n".join(f"  {line}" for line in what.splitlines())
         return ScenarioFailure(f"{label}{order}:\n{lines}", histories(self.world))
+
+
+def _unsaid(step: ScenarioStep, rejection: Rejection, got: str) -> list[str]:
+    """The texts that the refusal does not say. Of a migration's plan each text needs an entry of its own."""
+    if not isinstance(step, MigrateStep) or not rejection.problems:
+        return [text for text in step.expect_refused if text not in got]
+    entries = [f"{entry.place}: {entry.message}" for entry in rejection.problems]
+    return unmatched(step.expect_refused, entries)
+
+
+def unmatched(texts: Sequence[str], entries: Sequence[str]) -> list[str]:
+    """The texts for which no entry is left, if every text is given an entry that says it and no entry twice: an
+    augmenting-path matching, because a text may fit several entries."""
+    places: dict[int, int] = {}
+
+    def placed(number: int, seen: set[int]) -> bool:
+        for entry, said in enumerate(entries):
+            if texts[number] in said and entry not in seen:
+                seen.add(entry)
+                if entry not in places or placed(places[entry], seen):
+                    places[entry] = number
+                    return True
+        return False
+
+    return [text for number, text in enumerate(texts) if not placed(number, set())]

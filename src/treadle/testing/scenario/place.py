@@ -77,6 +77,13 @@ class ValuePlace:
             self.refuse(f"expected a whole number of at least {minimum}, found {kind_of(self.value)}")
         return self.value
 
+    def amount(self) -> float:
+        """A number that is not negative."""
+        value = self.value
+        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < float("inf"):
+            self.refuse(f"expected a number of at least 0, found {kind_of(value)}")
+        return value
+
     def flag(self) -> bool:
         if not isinstance(self.value, bool):
             self.refuse(f"expected true or false, found {kind_of(self.value)}")

@@ -68,3 +68,9 @@ def ref_of(text: str) -> str:
 def show_visit(node: str, stack: tuple[int, ...], compensation: bool = False) -> str:
     """The address of a visit: `judge[2]`."""
     return str(Address(node, stack, compensation))
+
+
+def path_order(path: str) -> list[tuple[int, str | int]]:
+    """A sort key of paths in which `.2` comes before `.10`."""
+    parts = re.split(r"(\d+)", path)
+    return [(0, int(part)) if part.isdigit() else (1, part) for part in parts if part]

@@ -15,7 +15,7 @@ from random import Random
 Happening = Callable[[], None]
 
 
-class Entry:
+class Appointment:
     """A scheduled happening; it can still be cancelled."""
 
     __slots__ = ("cancelled", "happening")
@@ -31,12 +31,12 @@ class Agenda:
     def __init__(self, random: Random | None = None) -> None:
         self._random = random
         self._order = count()
-        self._heap: list[tuple[int, float, int, Entry]] = []
+        self._heap: list[tuple[int, float, int, Appointment]] = []
 
-    def at(self, instant: int, happening: Happening, *, last: bool = False) -> Entry:
+    def at(self, instant: int, happening: Happening, *, last: bool = False) -> Appointment:
         """Schedules a happening; with `last` it comes after everything else of its instant."""
         rank = self._random.random() if self._random else float(last)
-        entry = Entry(happening)
+        entry = Appointment(happening)
         heapq.heappush(self._heap, (instant, rank, next(self._order), entry))
         return entry
 

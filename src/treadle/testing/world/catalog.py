@@ -38,6 +38,7 @@ class WorldCatalog:
         self._wait = wait
         self._script = script
         self._versions: dict[tuple[str, int], MockedVersion] = {}
+        self._graphs: dict[str, dict[int, ExecutionGraph]] = {}
         self._newest: dict[str, int] = {}
 
     def deploy(self, workflow: Workflow) -> MockedVersion:
@@ -46,7 +47,9 @@ class WorldCatalog:
         played = mocked(workflow, self._script)
         graph = compile_graph(played)
         stored = self._wait(self._store.put_document("workflow", workflow.workflow, graph.hash, played))
-        graph.version = stored.version
+        graph.version, graph.shards = stored.version, self._store.shards
+        graph.versions = self._graphs.setdefault(workflow.workflow, {})
+        graph.versions.setdefault(stored.version, graph)
         deployed = MockedVersion(workflow, graph, stored.version)
         self._newest[workflow.workflow] = stored.version
         return self._versions.setdefault((workflow.workflow, stored.version), deployed)

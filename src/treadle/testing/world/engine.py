@@ -22,9 +22,10 @@ from treadle.kernel.state import RunState
 from treadle.model.commands import Command, StartRun
 from treadle.model.errors import Rejection
 from treadle.model.ids import RunId, TimerId
-from treadle.runtime.base.ports import Report
+from treadle.runtime.coordinate.book_reading import read_book
 from treadle.runtime.coordinate.gathering import Decided
 from treadle.runtime.deliver.core import Core
+from treadle.runtime.surroundings.ports import Report
 from treadle.store.port import Fence, InboxAnswer, OutboxRow
 from treadle.testing.world.agenda import Agenda, Happening
 from treadle.testing.world.doorway import Doorway, as_store
@@ -61,6 +62,7 @@ class WorldEngine:
         """The result of the current request, before the core is quiet again."""
         self.doorway = Doorway(around, heads, self._blow)
         self.store = as_store(self.doorway)
+        self.started: RunId | None = None
         self.core: Core
         self.executor: ScriptedExecutor
 
@@ -90,8 +92,17 @@ class WorldEngine:
         self._live(self.core.library.refresh())
 
     def start(self, workflow: str, command: StartRun) -> Rejection | None:
-        """Creates a run of the newest version."""
+        """Creates a run of the newest version. `started` is then the run that the caller gets: another one if its key
+        or its batch has one already."""
+        self.started = None
         return self._ask(self.core.coordinator.ask(command.run, command, workflow))
+
+    def queue(self, workflow: str) -> list[RunId]:
+        """The queued runs of a workflow, in the order in which they will start."""
+        book = self.core.coordinator.flow.book(workflow)
+        if book is None:
+            book = self.around.wait(read_book(self.around.store, self.core.library, workflow)).book
+        return [place.run for place in book.order()]
 
     def handle(self, run: RunId, command: Command) -> Rejection | None:
         """Sends one command to one run, and waits for its commit."""
@@ -101,6 +112,8 @@ class WorldEngine:
 
     def _ask(self, question: Coroutine[Any, Any, InboxAnswer]) -> Rejection | None:
         answer: InboxAnswer = self._live(question)
+        if isinstance(answer.result, str):
+            self.started = RunId(answer.result)
         return answer.rejection
 
     def act(self, action: Callable[[], None]) -> None:
@@ -175,6 +188,7 @@ class WorldEngine:
             crash, answer = self._crash, self._answer
             crash.committed = answer is not None
             crash.rejection = answer.rejection if isinstance(answer, InboxAnswer) else None
+            crash.result = answer.result if isinstance(answer, InboxAnswer) else None
             raise crash from None
         finally:
             patience.cancel()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from treadle.model.errors import Rejection
 from treadle.testing.world.outcomes import CrashPoint
@@ -18,6 +19,7 @@ class Crashed(Exception):
         """Whether the decision under way is durable."""
         self.rejection: Rejection | None = None
         """The decision's answer; the client learns it by asking again."""
+        self.result: Any = None
 
 
 @dataclass(slots=True)

@@ -20,10 +20,12 @@ class Outcome(Struct, frozen=True):
     after_ms: int = 0
     hold: bool = False
     """Has no result until a `release` step gives one."""
+    spent: Json = None
+    """What it has used up, {cost, usage}."""
 
     def config(self) -> dict[str, Json]:
         """The outcome as the config of a `mock` action."""
         if self.error is None:
-            return {"output": self.output, "after_ms": self.after_ms}
+            return {"output": self.output, "after_ms": self.after_ms, "spent": self.spent}
         error = {"kind": self.error.kind, "message": self.error.message, "retryable": self.error.retryable}
-        return {"error": error, "after_ms": self.after_ms}
+        return {"error": error, "after_ms": self.after_ms, "spent": self.spent}

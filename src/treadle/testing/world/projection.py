@@ -6,7 +6,6 @@ engine wrote and not what it remembers; the history may come in any number of pi
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,7 @@ from treadle.model import events as e
 from treadle.model.errors import Error
 from treadle.model.ids import Frames, RecordId, RunId, TokenId
 from treadle.model.states import Mode, RunStatus, TokenState, Waiting
-from treadle.testing.world.address import Address, show_visit
+from treadle.testing.world.address import Address, path_order, show_visit
 
 Json = Any
 
@@ -40,6 +39,9 @@ class Visit:
     """Sequence number of the event that began its execution."""
     output: Json = None
     error: Error | None = None
+    formerly: str | None = None  # the node it began at, if a migration has mapped that to another
+    answered: bool = False
+    """Its answer came while the run was paused, and is not applied yet."""
 
     @property
     def stack(self) -> tuple[int, ...]:
@@ -73,8 +75,11 @@ class Projection:
         self.visits: dict[TokenId, Visit] = {}
         self.records: dict[RecordId, RecordedVisit] = {}
         self.journey: list[e.EntityMoved] = []
-        self.started: e.RunStarted | None = None
+        self.started: e.Beginning | None = None
+        self.forked: e.RunForked | None = None
         self.status = RunStatus.CREATED
+        self.stands: RunStatus | None = None
+        """Of a fork that waits for its start: the status it will go on with."""
         self.error: Error | None = None
         self.output: Json = None
         self.ended_at: int | None = None
@@ -94,7 +99,12 @@ class Projection:
 
     def fitting(self, address: Address) -> list[Visit]:
         """The visits an address means, oldest first."""
-        return [visit for visit in self.visits.values() if visit.fits(address)]
+        found = [visit for visit in self.visits.values() if visit.fits(address)]
+        return found or [
+            visit
+            for visit in self.visits.values()
+            if visit.formerly is not None and address.fits(visit.formerly, visit.stack, visit.compensation)
+        ]
 
     def begun(self) -> list[Visit]:
         """Executions in the order of the history; those begun by one dispatch are in path order."""
@@ -134,15 +144,16 @@ def _of_one_dispatch(visit: Visit, other: Visit) -> bool:
     return max(visit.created, other.created) < min(visit.begun or 0, other.begun or 0)
 
 
-def path_order(path: str) -> list[tuple[int, str | int]]:
-    """A sort key in which `.2` comes before `.10`."""
-    parts = re.split(r"(\d+)", path)
-    return [(0, int(part)) if part.isdigit() else (1, part) for part in parts if part]
-
-
 def _run_started(run: Projection, event: e.RunStarted) -> None:
     run.started = event
-    run.status = RunStatus.RUNNING
+    run.status, run.stands = run.stands or RunStatus.RUNNING, None
+
+
+def _run_queued(run: Projection, event: e.RunQueued) -> None:
+    run.started = run.started or event
+    if run.forked is not None and run.status is not RunStatus.QUEUED:
+        run.stands = run.status
+    run.status = RunStatus.QUEUED
 
 
 def _run_ended(status: RunStatus) -> Callable[[Projection, Any], None]:
@@ -164,6 +175,13 @@ def _run_resumed(run: Projection, event: e.RunResumed) -> None:
     if event.reopened:
         run.error = None
         run.ended_at = None
+
+
+def _run_migrated(run: Projection, event: e.RunMigrated) -> None:
+    for visit in run.visits.values():
+        if visit.state is not TokenState.COMPLETED and visit.node in event.nodes:
+            visit.formerly = visit.formerly or visit.node
+            visit.node = event.nodes[visit.node]
 
 
 def _run_compensating(run: Projection, _event: e.RunCompensating) -> None:
@@ -192,6 +210,7 @@ def _dispatched(run: Projection, event: e.TokenDispatched) -> None:
     visit.waiting = Waiting.QUEUE if event.queue else None
     visit.attempts += 0 if event.recovery else 1
     visit.attempt = event.attempt
+    visit.answered = False
     if event.queue:  # offered: from now on it counts as waiting, like every visit that has begun
         visit.begun = visit.begun or event.seq
 
@@ -229,6 +248,34 @@ def _retry_scheduled(run: Projection, event: e.TokenRetryScheduled) -> None:
     visit.attempts += event.tries
 
 
+def _forked(run: Projection, event: e.RunForked) -> None:
+    """What was under way is to be done again; the journey is the fork's own."""
+    run.forked = event
+    run.journey.clear()
+    for visit in run.visits.values():
+        if visit.live and visit.waiting in _ELSEWHERE and not (visit.answered or visit.state is TokenState.PENDING):
+            visit.state, visit.waiting = TokenState.PENDING, None
+            visit.attempt -= 1
+            visit.attempts -= 1
+    for token, output in event.outputs:
+        run.visits[token].output = output
+
+
+_ELSEWHERE = (None, Waiting.QUEUE, Waiting.EXTERNAL, Waiting.SUBWORKFLOW)
+
+
+def _skipped(run: Projection, event: e.TokenSkipped) -> None:
+    visit = run.visits[event.token]
+    visit.state, visit.waiting, visit.error = TokenState.EXECUTING, None, None
+    visit.begun = visit.begun or event.seq
+
+
+def _jumped(run: Projection, event: e.TokenJumped) -> None:
+    visit = run.visits[event.token]
+    if not visit.live:
+        visit.state, visit.error = TokenState.PENDING, None
+
+
 def _token_ended(state: TokenState) -> Callable[[Projection, Any], None]:
     def read(run: Projection, event: Any) -> None:
         if not event.token:  # an arrival without a visit, at a join: no visit ends
@@ -247,6 +294,12 @@ def _token_ended(state: TokenState) -> Callable[[Projection, Any], None]:
     return read
 
 
+def _answered(run: Projection, event: e.CallbackReceived | e.ChildEnded) -> None:
+    visit = run.visits.get(event.token)
+    if visit is not None:
+        visit.answered = run.status is RunStatus.PAUSED
+
+
 def _recorded(run: Projection, event: e.CompensationRecorded) -> None:
     run.records[event.record] = RecordedVisit(event.record, run.visits.get(event.token))
 
@@ -263,7 +316,9 @@ def _entity_moved(run: Projection, event: e.EntityMoved) -> None:
 
 
 _READERS: dict[type[e.Event], Callable[[Projection, Any], None]] = {
+    e.RunQueued: _run_queued,
     e.RunStarted: _run_started,
+    e.RunForked: _forked,
     e.RunCompleted: _run_ended(RunStatus.COMPLETED),
     e.RunFailed: _run_ended(RunStatus.FAILED),
     e.RunCancelled: _run_ended(RunStatus.CANCELLED),
@@ -272,6 +327,7 @@ _READERS: dict[type[e.Event], Callable[[Projection, Any], None]] = {
     e.RunCompensationFailed: _run_ended(RunStatus.COMPENSATION_FAILED),
     e.RunPaused: _run_paused,
     e.RunResumed: _run_resumed,
+    e.RunMigrated: _run_migrated,
     e.RunCompensating: _run_compensating,
     e.TokenCreated: _created,
     e.TokenDispatched: _dispatched,
@@ -279,10 +335,14 @@ _READERS: dict[type[e.Event], Callable[[Projection, Any], None]] = {
     e.TokenWaiting: _waiting,
     e.TokenResumed: _resumed,
     e.TokenRetryScheduled: _retry_scheduled,
+    e.TokenSkipped: _skipped,
+    e.TokenJumped: _jumped,
     e.TokenCompleted: _token_ended(TokenState.COMPLETED),
     e.TokenFailed: _token_ended(TokenState.FAILED),
     e.TokenTimedOut: _token_ended(TokenState.TIMED_OUT),
     e.TokenCancelled: _token_ended(TokenState.CANCELLED),
+    e.CallbackReceived: _answered,
+    e.ChildEnded: _answered,
     e.CompensationRecorded: _recorded,
     e.CompensationStarted: _compensation("running"),
     e.CompensationCompleted: _compensation("completed"),

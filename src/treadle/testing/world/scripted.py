@@ -1,13 +1,15 @@
 """Ports of the engine on a virtual clock: a clock that rings from the agenda, scripted workers, a silent courier.
 
-Owns the scripted work and its `concurrency` slots. Promises the ports of `runtime.base.ports`, except that nothing
-happens by itself: due actions are on the agenda, and the world says when they happen. A scripted worker that is stopped
-still reports, like a thread that cannot be interrupted: late results must be harmless, and scenarios can test that.
+Owns the scripted work and its `concurrency` slots. Promises the ports of `runtime.surroundings.ports`, except that
+nothing happens by itself: due actions are on the agenda, and the world says when they happen. A scripted worker that is
+stopped still reports, like a thread that cannot be interrupted: late results must be harmless, and scenarios
+can test that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any, Protocol, TypeVar
 
 from msgspec.structs import replace
@@ -17,13 +19,13 @@ from treadle.model.commands import Command, FailAttempt, FinishAttempt, StartAtt
 from treadle.model.effects import CallWebhook, Effect, RunTask
 from treadle.model.ids import RunId, TokenId
 from treadle.model.states import TokenState
-from treadle.runtime.base.ports import Alarm, Attempt, Report
 from treadle.runtime.deliver.core import Core
 from treadle.runtime.execute.answer import result_command
 from treadle.runtime.execute.attempt_of_run import RunArtifacts
 from treadle.runtime.execute.slots import Line, Slots
+from treadle.runtime.surroundings.ports import Alarm, Attempt, Report
 from treadle.store.port import Store
-from treadle.testing.world.agenda import Agenda, Entry, Happening
+from treadle.testing.world.agenda import Agenda, Appointment, Happening
 from treadle.testing.world.mocks import MockPlace
 from treadle.testing.world.surroundings import Surroundings
 
@@ -74,7 +76,7 @@ class AgendaClock:
 class AgendaAlarm:
     """An entry of the agenda that can be cancelled."""
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: Appointment) -> None:
         self._entry = entry
 
     def cancel(self) -> None:
@@ -86,6 +88,9 @@ class SilentCourier:
 
     def __init__(self, engine: HostEngine) -> None:
         self._engine = engine
+
+    def turn(self, _effect: Effect, _context: Any) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
 
     async def carry(self, run: RunId, effect: Effect, _context: Any) -> None:
         if isinstance(effect, CallWebhook):
@@ -181,10 +186,11 @@ class ScriptedExecutor:
             return
         state, token = found
         around = self._engine.around
-        deployed = around.catalog.find(state.graph.workflow_name, state.version)
+        version, node = token.under or (state.version, attempt.node)
+        deployed = around.catalog.find(state.graph.workflow_name, version)
         assert deployed is not None, "a run's version stays deployed"
         frames = state.records[attempt.record].frames if attempt.record is not None else token.frames
-        effect = RunTask(attempt.token, attempt.attempt, attempt.node, attempt.input, record=attempt.record)
+        effect = RunTask(attempt.token, attempt.attempt, node, attempt.input, record=attempt.record)
         engine = self._engine
         read = engine.core.coordinator.state
         artifacts = PatientArtifacts(engine.store, state.run, engine.around.loop, read, state, engine)

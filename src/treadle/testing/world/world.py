@@ -18,20 +18,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from itertools import chain, count
 from random import Random
-from typing import Any, Self
+from typing import Any, Self, cast
+
+from msgspec.structs import replace
 
 from treadle.errors import TreadleError
 from treadle.kernel.evolve import replay
 from treadle.kernel.invariants import violations
+from treadle.kernel.placing import placed
 from treadle.kernel.state import RunState
-from treadle.model.commands import Command, StartRun
+from treadle.model.commands import Command, ForkRun, StartRun
 from treadle.model.definition import Workflow
 from treadle.model.errors import Rejection
 from treadle.model.events import Event
 from treadle.model.ids import RunId, TokenId
 from treadle.model.references import EntityRef
 from treadle.runtime.execute.answer import result_command
-from treadle.store.port import RunQuery
+from treadle.store.service import ServiceStore
 from treadle.testing.world.catalog import MockedVersion, WorldCatalog
 from treadle.testing.world.clock import FakeClock
 from treadle.testing.world.engine import WorldEngine
@@ -70,6 +73,7 @@ class World:
         self._heads: dict[RunId, int] = {}
         """Run → its newest durable sequence number."""
         self._happened = 0
+        self._joined: set[RunId] = set()  # ids of starts that became items of a batch: no other start may have them
         loop = self._place.loop or asyncio.new_event_loop()
         store = loop.run_until_complete(self._place.open())
         self._around = Surroundings(Script(mocks), Random(seed) if seed is not None else None, store, loop)
@@ -127,27 +131,42 @@ class World:
         workflow: str,
         input: Any = None,
         *,
+        version: int = 0,
         entity: EntityRef | None = None,
         idempotency_key: str | None = None,
         name: str | None = None,
     ) -> RunId | Rejection:
-        """Starts a run of the newest version; the same idempotency key gives the same run again.
+        """Starts a run of a version, 0 for the newest; the same idempotency key gives the same run again.
 
         Its id is its name, else its workflow's, numbered where that is taken: tasks of other runs can send to it.
         """
-        run = self._free_id(name or workflow)
-        command = StartRun(run=run, input=input, version=0, entity=entity, idempotency_key=idempotency_key)
+        run = self._placed(self._free_id(name or workflow), workflow)
+        command = StartRun(run=run, input=input, version=version, entity=entity, idempotency_key=idempotency_key)
         rejection = self._ask(lambda: self.engine.start(workflow, command))
         if rejection is not None:
             return rejection
-        if idempotency_key is not None:
-            query = RunQuery(workflow=workflow, idempotency_key=idempotency_key)
-            (known,) = self._around.wait(self._around.store.find_runs(query))
-            return known.run
-        return run
+        if self.engine.started not in (None, run):
+            self._joined.add(run)
+        return self.engine.started or run
+
+    def queue(self, workflow: str) -> list[RunId]:
+        """The queued runs of a workflow, in the order in which they will start."""
+        return self.engine.queue(workflow)
+
+    def fork(self, command: ForkRun, name: str | None = None) -> RunId | Rejection:
+        """Forks a run; the id of the new one is its name, else the old one's, numbered where that is taken."""
+        workflow = self.state(command.origin).graph.workflow_name
+        run = self._placed(self._free_id(name or command.origin), workflow)
+        rejection = self._ask(lambda: self.engine.start(workflow, replace(command, run=run)))
+        return rejection if rejection is not None else self.engine.started or run
+
+    def _placed(self, run: RunId, workflow: str) -> RunId:
+        deployed = self.catalog.find(workflow)
+        limited = deployed is not None and deployed.graph.flow is not None
+        return placed(run, workflow, self._around.store.shards) if limited else run
 
     def _free_id(self, name: str) -> RunId:
-        taken = set(self._around.runs)
+        taken = {*self._around.runs, *self._joined}
         numbered = (RunId(f"{name}-{number}") for number in count(2))
         return next(run for run in chain([RunId(name)], numbered) if run not in taken)
 
@@ -223,6 +242,10 @@ class World:
             return []
         return self._around.wait(self._around.store.history(run, after))
 
+    def decisions(self, run: RunId) -> list[int]:
+        """The sequence numbers at which the decisions about a run end."""
+        return self._around.wait(cast(ServiceStore, self._around.store).decisions(run))
+
     def check(self) -> list[str]:
         """Violated invariants in every run that has changed since the last check."""
         changed = [run for run in self._around.runs if self._checked.get(run) != self._heads[run]]
@@ -263,6 +286,7 @@ class World:
             except Crashed as crash:
                 self.crash(crash.down_ms)
                 if crash.committed:
+                    self.engine.started = RunId(crash.result) if isinstance(crash.result, str) else None
                     return crash.rejection
 
 

@@ -1,0 +1,1 @@
+"""Verbs of the service: serve it, and manage its keys."""

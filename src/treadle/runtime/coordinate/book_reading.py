@@ -1,0 +1,134 @@
+"""Reads the book of a workflow with flow control (6.7) from the store: its places and marks are rows of the outbox.
+
+Owns nothing. The owner of the workflow's home reads its book with `Reading`, which hears of changes meanwhile; any
+other process reads a copy to look at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from treadle.graph.execution_graph import ExecutionGraph
+from treadle.kernel.book import StartBook
+from treadle.kernel.placing import home_of
+from treadle.kernel.start_place import StartKeys, StartPlace
+from treadle.model.effects import HoldPlace, MarkStart
+from treadle.model.events import RunQueued
+from treadle.model.ids import RunId
+from treadle.model.states import RUN_ENDED, RUN_OPEN, RunStatus
+from treadle.runtime.coordinate.committer import reliably
+from treadle.runtime.coordinate.library import Library
+from treadle.store.port import OutboxRow, RunQuery, Store
+from treadle.store.rows import shard_of
+
+PAGE = 1_000
+_ENDED = (RunStatus.COMPLETED, 0)
+
+
+Standing = tuple[RunStatus, int]
+"""The status of a run, and how many items it has if it is a queued batch."""
+
+
+class BookRead(Struct):
+    """A book as the store has it."""
+
+    book: StartBook
+    gone: list[int]
+    """Rows of runs that have ended."""
+
+
+async def read_book(
+    store: Store,
+    library: Library,
+    workflow: str,
+    is_over: Callable[[], bool] = lambda: False,
+    moved: dict[RunId, Standing] | None = None,
+    heard: list[OutboxRow] | None = None,
+) -> BookRead:
+    """Reads the book. `moved` and `heard` are filled by the caller while this reads: statuses and rows that are newer
+    than what the store says."""
+    rows = await _rows(store, workflow, is_over)
+    statuses = await _statuses(store, workflow, is_over)
+    every = {row.id: row for row in (*rows, *(heard or ()))}
+    versions = {row.effect.version for row in every.values() if isinstance(row.effect, HoldPlace)}
+    graphs = {v: await reliably(lambda: library.graph(workflow, v), is_over) for v in versions}  # noqa: B023
+    newest = await reliably(lambda: library.graph(workflow), is_over)
+    if newest is not None and newest.flow is not None and newest.flow.batch is not None:
+        await _count_items(store, statuses, is_over)
+    statuses.update(moved or {})
+    places: dict[RunId, StartPlace] = {}
+    read = BookRead(StartBook(), [])
+    for row in sorted(every.values(), key=lambda row: row.id):
+        effect = row.effect
+        if isinstance(effect, MarkStart):
+            flow = newest.flow if newest is not None else None
+            if flow is not None and flow.rate is not None:
+                read.book.mark(effect.key, flow.rate, effect.at, effect.level)
+            read.book.marked(effect.key, effect.until, row.id)
+        elif isinstance(effect, HoldPlace):
+            graph = graphs[effect.version]
+            if graph is None or graph.flow is None or not holds_place(graph, statuses.get(row.run, _ENDED)[0]):
+                read.gone.append(row.id)
+                continue
+            known = places.pop(row.run, None)
+            places[row.run] = StartPlace(
+                row.run,
+                effect.version,
+                graph.flow,
+                StartKeys(*effect.keys),
+                effect.priority,
+                effect.why,
+                effect.due,
+                effect.since,
+                number=known.number if known is not None else row.id,
+                rows=(*(known.rows if known is not None else ()), row.id),
+            )
+    for run, place in places.items():
+        status, items = statuses[run]
+        if status is RunStatus.QUEUED:
+            if place.flow.batch is not None:
+                place.count = items
+                place.due = place.due if items < place.flow.batch.size else None
+            read.book.queue(place)
+        else:
+            place.due = None
+            read.book.hold(place)
+    return read
+
+
+def holds_place(graph: ExecutionGraph | None, status: RunStatus) -> bool:
+    """Whether a run with this status has a place in its workflow's book: it is queued, or counts as live."""
+    flow = graph.flow if graph is not None else None
+    if flow is None or status in RUN_ENDED:
+        return False
+    return status is RunStatus.QUEUED or flow.concurrency is not None
+
+
+async def _count_items(store: Store, statuses: dict[RunId, Standing], is_over: Callable[[], bool]) -> None:
+    """Counts the items of queued batches. Their histories have an event for each, and perhaps others."""
+    for run in [run for run, (status, _) in statuses.items() if status is RunStatus.QUEUED]:
+        history = await reliably(lambda: store.history(run), is_over)  # noqa: B023
+        statuses[run] = RunStatus.QUEUED, sum(isinstance(event, RunQueued) for event in history)
+
+
+async def _rows(store: Store, workflow: str, is_over: Callable[[], bool]) -> list[OutboxRow]:
+    shard = shard_of(home_of(workflow), store.shards)
+    rows: list[OutboxRow] = []
+    after = 0
+    while page := await reliably(lambda: store.outbox(shard, after, PAGE), is_over):  # noqa: B023
+        rows += [
+            row for row in page if isinstance(row.effect, HoldPlace | MarkStart) and row.effect.workflow == workflow
+        ]
+        after = page[-1].id
+    return rows
+
+
+async def _statuses(store: Store, workflow: str, is_over: Callable[[], bool]) -> dict[RunId, Standing]:
+    query = RunQuery(workflow=workflow, statuses=RUN_OPEN, limit=PAGE)
+    found: dict[RunId, Standing] = {}
+    while page := await reliably(lambda: store.find_runs(query), is_over):  # noqa: B023
+        found.update((row.run, (row.status, 0)) for row in page)
+        query = RunQuery(workflow=workflow, statuses=RUN_OPEN, beyond=page[-1].number, limit=PAGE)
+    return found

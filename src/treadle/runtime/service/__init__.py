@@ -1,0 +1,1 @@
+"""Groups of methods of a `Client` that a server needs beside those of runs."""

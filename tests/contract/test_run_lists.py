@@ -1,0 +1,79 @@
+"""Lists of runs by time, in pieces and by tags, where runs were created out of the order of their starts."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import asyncpg
+import pytest
+
+from tests.contract.making import commit, started
+from treadle.model.effects import NoteVersion
+from treadle.model.events import RunMigrated
+from treadle.model.ids import RunId
+from treadle.store.port import Batch, RunQuery
+from treadle.store.postgres import PostgresStore
+
+STARTS = (100, 200, 190, 300, 50, 310, 305, 400, 401, 120, 500)
+"""Of runs r0, r1, … in the order of creation."""
+
+
+@pytest.fixture
+def mixed(store: Any) -> Any:
+    fence = store.held()
+    for first in (0, 4, 7):  # batches, in the middle of which starts go back, too
+        batch = [
+            commit(0, started(RunId(f"r{number}"), at=at, tags=("all", f"t{number % 3}")), run=RunId(f"r{number}"))
+            for number, at in enumerate(STARTS[first : {0: 4, 4: 7, 7: 11}[first]], first)
+        ]
+        store.commit(Batch(batch), fence)
+        if isinstance(store.store, PostgresStore):
+            store._runner.run(store.store._connections.write(_next_block))
+    return store
+
+
+async def _next_block(connection: asyncpg.Connection) -> None:
+    """The next runs are in another block of the index by time than those before them."""
+    await connection.execute(
+        "SELECT setval(name, nextval(name) + 10000) FROM pg_get_serial_sequence('runs', 'created') AS name"
+    )
+
+
+@pytest.mark.parametrize("newest_first", [True, False])
+def test_a_list_by_time_holds_every_run_of_that_time_however_late_it_was_created(
+    mixed: Any, newest_first: bool
+) -> None:
+    random = Random(7)
+    for _ in range(40):
+        low, high = sorted(random.sample(range(40, 520), 2))
+        for given in ({"started_from": low}, {"started_until": high}, {"started_from": low, "started_until": high}):
+            wanted = [
+                f"r{number}"
+                for number, at in enumerate(STARTS)
+                if given.get("started_from", 0) <= at < given.get("started_until", 1_000)
+            ]
+            assert mixed.runs(newest_first=newest_first, **given) == (wanted[::-1] if newest_first else wanted), given
+
+
+def test_runs_below_a_number_are_left_out(mixed: Any) -> None:
+    numbers = {row.run: row.number for row in mixed.find_runs(RunQuery())}
+    assert mixed.runs(newest_first=True, down_to=numbers[RunId("r8")]) == ["r10", "r9", "r8"]
+    assert mixed.runs(newest_first=True, down_to=numbers[RunId("r7")], beyond=numbers[RunId("r9")]) == ["r8", "r7"]
+
+
+def test_runs_with_several_tags_have_them_all(mixed: Any) -> None:
+    assert mixed.runs(newest_first=True, tags=("all", "t1")) == ["r10", "r7", "r4", "r1"]
+    assert mixed.runs(newest_first=True, tags=("t0", "t1")) == []
+    assert mixed.runs(newest_first=True, tags=("t2",), started_until=200) == ["r2"]
+
+
+def test_a_run_is_found_by_the_version_it_was_migrated_to(store: Any) -> None:
+    fence = store.held()
+    run = RunId("r1")
+    store.commit(Batch([commit(0, started(run), run=run)]), fence)
+    moved = RunMigrated(2, 5, 1, 2, {})
+    store.commit(Batch([commit(1, moved, run=run, effects=(NoteVersion(2),))]), fence)
+    assert [(row.run, row.version, row.seq) for row in store.find_runs(RunQuery(version=2))] == [(run, 2, 2)]
+    assert store.find_runs(RunQuery(version=1)) == []
+    assert store.outbox(0) == [], "the version is a column of the run, and nothing is delivered"

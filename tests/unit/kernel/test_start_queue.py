@@ -1,0 +1,137 @@
+"""The queue of a workflow with flow control chooses whom a plain search through all queued runs would choose (6.7)."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from treadle.graph.execution_graph import GraphFlow
+from treadle.kernel.book import StartBook
+from treadle.kernel.start_place import StartKeys, StartPlace
+from treadle.kernel.start_queue import SERVED_MAX, StartQueue
+from treadle.model.definition import RunConcurrency, RunRate
+from treadle.model.ids import RunId
+
+KEYS = ("", '"a"', '"b"', '"c"')
+
+
+def flow_of(limit: int | None, rate: RunRate | None = None) -> GraphFlow:
+    """Limits whose keys the tests give themselves."""
+    concurrency = RunConcurrency(limit=limit) if limit is not None else None
+    return GraphFlow(concurrency, rate, None, None, None, None, None)
+
+
+class Choosing(RuleBasedStateMachine):
+    """Starts come, runs end, time goes by; the book and a plain list are asked who is next."""
+
+    @initialize(
+        limits=st.lists(st.integers(1, 3) | st.none(), min_size=1, max_size=2),
+        rate=st.none() | st.builds(RunRate, limit=st.integers(1, 2), per_ms=st.integers(1, 20)),
+        keyed=st.tuples(st.booleans(), st.booleans(), st.booleans()),
+    )
+    def begin(self, limits: list[int | None], rate: RunRate | None, keyed: tuple[bool, bool, bool]) -> None:
+        self.book = StartBook()
+        self.flows = [flow_of(one, rate) for one in limits]
+        self.keyed = keyed
+        self.now = 0
+        self.served: dict[str, int] = {}
+        self.turn = self.number = 0
+        self.queued: list[StartPlace] = []
+        self.live: list[StartPlace] = []
+
+    @rule(
+        key=st.sampled_from(KEYS[1:]), other=st.sampled_from(KEYS[1:]), priority=st.integers(-1, 1), flow=st.integers(0)
+    )
+    def come(self, key: str, other: str, priority: int, flow: int) -> None:
+        concurrency, rate, group = (
+            one if is_keyed else "" for one, is_keyed in zip((key, other, key), self.keyed, strict=True)
+        )
+        fair = concurrency or rate or group
+        self.number += 1
+        place = StartPlace(
+            RunId(f"run{self.number}"),
+            1,
+            self.flows[flow % len(self.flows)],
+            StartKeys(concurrency, rate, fair, group),
+            priority,
+            number=self.number,
+        )
+        self.book.queue(place)
+        self.queued.append(place)
+
+    @rule(at=st.integers(0))
+    @precondition(lambda self: self.live or self.queued)
+    def end(self, at: int) -> None:
+        every = self.live + self.queued
+        place = every[at % len(every)]
+        (self.live if place in self.live else self.queued).remove(place)
+        self.book.leave(place.run)
+
+    @rule(ms=st.integers(1, 15))
+    def go_by(self, ms: int) -> None:
+        self.now += ms
+        self.book.expire(self.now)
+
+    @rule()
+    def choose(self) -> None:
+        while True:
+            able = [one for one in self.queued if self.book.has_room(one) and self.book.may_start(one, self.now)]
+            expected = min(able, key=self.rank, default=None)
+            found = self.book.take_next(self.now)
+            assert found is expected, (found and found.run, expected and expected.run)
+            if found is None:
+                return
+            self.turn += 1
+            self.served[found.keys.fair] = self.turn
+            self.queued.remove(found)
+            if found.flow.concurrency is not None:
+                self.live.append(found)
+
+    @invariant()
+    def nobody_is_forgotten(self) -> None:
+        if not hasattr(self, "book"):
+            return
+        assert {place.run for place in self.book.order()} == {place.run for place in self.queued}
+        at = self.book.wake_at()
+        assert at is None or self.queued
+
+    def rank(self, place: StartPlace) -> tuple[int, int, int]:
+        return -place.priority, self.served.get(place.keys.fair, 0), place.number
+
+
+TestChoosing = Choosing.TestCase
+
+
+def place_of(number: int, key: str, flow: GraphFlow) -> StartPlace:
+    return StartPlace(RunId(f"run{number}"), 1, flow, StartKeys("", key, key, ""), number=number)
+
+
+def test_the_turns_of_keys_with_queued_runs_are_never_forgotten() -> None:
+    flow = flow_of(1, RunRate(limit=1, per_ms=1))
+    places: dict[RunId, StartPlace] = {}
+    queue = StartQueue(places)
+    for number, key in enumerate(("old", "young"), 1):
+        place = place_of(number, key, flow)
+        places[place.run] = place
+        queue.add(place)
+    queue.serve("young")
+    queue.serve("old")
+    for number in range(2 * SERVED_MAX):
+        queue.serve(f"other{number}")
+    assert [place.keys.fair for place in queue.order()] == ["young", "old"]
+
+
+def test_an_empty_queue_keeps_nothing_of_the_keys_it_had() -> None:
+    book = StartBook()
+    flow = flow_of(1)
+    for number in range(1_000):
+        key = f'"{number % 100}"'
+        place = StartPlace(RunId(f"run{number}"), 1, flow, StartKeys(key, "", key, ""), number=number + 1)
+        book.queue(place)
+    started = 0
+    while (found := book.take_next(0)) is not None:
+        started += 1
+        book.leave(found.run)
+    queue = book.queued
+    assert started == 1_000
+    assert not (queue._lanes or queue._rooms or queue._full or queue._later or book.places or book.live)

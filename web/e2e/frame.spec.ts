@@ -1,0 +1,32 @@
+// The frame: signing in and out, deep links, the theme, what every screen must satisfy.
+import { expect, seriousOn, signIn, test } from "./fixtures";
+
+const SCREENS = ["/", "/runs", "/gates", "/journeys", "/workflows", "/operate"];
+
+test("a wrong key is refused where it was typed", async ({ page, server, watch: _watch }) => {
+  await page.goto(`${server.url}/runs`);
+  await page.getByLabel("Key", { exact: true }).fill("tdl_wrong_key");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await expect(page.getByRole("alert")).toContainText("not valid");
+});
+
+test("a deep link survives signing in", async ({ page, server, watch: _watch }) => {
+  await signIn(page, server, "/operate");
+  await expect(page).toHaveURL(`${server.url}/operate`);
+});
+
+test("signing out ends the session", async ({ signedIn: page, server }) => {
+  await page.getByRole("button", { name: /^Account of/ }).click();
+  await page.getByRole("menuitem", { name: "Sign out" }).click();
+  await expect(page.getByLabel("Key", { exact: true })).toBeVisible();
+  await page.goto(`${server.url}/runs`);
+  await expect(page.getByLabel("Key", { exact: true })).toBeVisible();
+});
+
+for (const path of SCREENS) {
+  test(`nothing on ${path} keeps anybody out`, async ({ signedIn: page, server }) => {
+    await page.goto(`${server.url}${path}`);
+    await page.getByRole("main").waitFor();
+    expect(await seriousOn(page)).toEqual([]);
+  });
+}

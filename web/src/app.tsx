@@ -1,0 +1,85 @@
+// The frame of the application: who is signed in, the rail, and which screen the address names.
+import { lazy, Suspense, type ComponentType, type LazyExoticComponent } from "react";
+import { Link, Redirect, Route, Router, Switch, useLocation } from "wouter";
+import { base } from "./api/base";
+import { useSession } from "./api/session";
+import { Account } from "./ui/account";
+import { useOpenGates } from "./ui/gate-count";
+import { Icon } from "./ui/icon";
+import { Loading, Trouble } from "./ui/parts";
+import { SignIn } from "./views/sign-in";
+
+/** The screens: path, and the part that is fetched when the path is first opened. */
+const SCREENS: [path: string, screen: LazyExoticComponent<ComponentType>][] = [
+  ["/", lazy(() => import("./views/overview"))],
+  ["/runs", lazy(() => import("./views/runs"))],
+  ["/runs/:run", lazy(() => import("./views/run"))],
+  ["/gates/:run?/:visit?", lazy(() => import("./views/gates"))],
+  ["/journeys/:workflow?", lazy(() => import("./views/journeys"))],
+  ["/workflows", lazy(() => import("./views/workflows"))],
+  ["/workflows/:workflow", lazy(() => import("./views/editor"))],
+  ["/operate", lazy(() => import("./views/operate"))],
+  ["/operate/:part", lazy(() => import("./views/operate"))],
+];
+
+const RAIL: [path: string, icon: string, name: string][] = [
+  ["/", "overview", "Overview"],
+  ["/runs", "runs", "Runs"],
+  ["/gates", "gates", "Gates"],
+  ["/journeys", "journeys", "Journeys"],
+  ["/workflows", "editor", "Editor"],
+  ["/operate", "tool", "Operate"],
+];
+
+export function App() {
+  const session = useSession();
+  if (session.kind === "asking") return <Loading what="your session" />;
+  if (session.kind === "unreachable") return <div className="lone"><Trouble error={session.problem} onRetry={() => location.reload()} /></div>;
+  if (session.kind === "out") return <SignIn />;
+  return (
+    <Router base={base.replace(/\/$/, "")}>
+      <div className="app">
+        <Rail />
+        <Suspense fallback={<Loading what="this screen" />}>
+          <Switch>
+            {SCREENS.map(([path, Screen]) => (
+              <Route key={path} path={path}>
+                <Screen />
+              </Route>
+            ))}
+            <Route>
+              <Redirect to="/" replace />
+            </Route>
+          </Switch>
+        </Suspense>
+      </div>
+    </Router>
+  );
+}
+
+function Rail() {
+  const [place] = useLocation();
+  const gates = useOpenGates();
+  const isHere = (path: string) => (path === "/" ? place === "/" : place === path || place.startsWith(`${path}/`));
+  return (
+    <nav className="rail" aria-label="Main">
+      <Link className="rail-logo" href="/" aria-label="Treadle, overview">
+        <Icon name="logo" size={24} />
+      </Link>
+      {RAIL.map(([path, icon, name]) => (
+        <Link key={path} className="rail-item" href={path} aria-current={isHere(path) ? "page" : undefined}>
+          <Icon name={icon} size={20} />
+          {name}
+          {path === "/gates" && gates > 0 && (
+            <span className="rail-badge" data-tone="ask" aria-label={`${gates} open`}>
+              {gates > 99 ? "99+" : gates}
+            </span>
+          )}
+        </Link>
+      ))}
+      <div className="rail-foot">
+        <Account />
+      </div>
+    </nav>
+  );
+}

@@ -1,0 +1,35 @@
+// The problems of a text, from the service, as it is typed.
+import { useEffect, useState } from "react";
+import { check, type Finding } from "./load";
+
+const AFTER_MS = 200;
+
+export interface Checked {
+  readonly findings: readonly Finding[];
+  /** The text that these are the problems of. */
+  readonly of: string | null;
+  readonly error: unknown;
+}
+
+export function useCheck(text: string): Checked {
+  const [checked, setChecked] = useState<Checked>({ findings: [], of: null, error: null });
+  const [again, setAgain] = useState(0);
+  useEffect(() => {
+    const stop = new AbortController();
+    const timer = setTimeout(() => {
+      check(text, stop.signal).then(
+        (findings) => stop.signal.aborted || setChecked({ findings, of: text, error: null }),
+        (error: unknown) => {
+          if (stop.signal.aborted) return;
+          setChecked((before) => ({ ...before, error }));
+          setTimeout(() => stop.signal.aborted || setAgain((turn) => turn + 1), 3_000);
+        },
+      );
+    }, AFTER_MS);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [text, again]);
+  return checked;
+}

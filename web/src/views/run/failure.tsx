@@ -1,0 +1,76 @@
+// What failed, at the top of a failed run: how many, which, why, and the one act that helps, with its effects.
+import type { components } from "@/api/schema";
+import { retryable, retryEffects } from "@/model/acts";
+import type { RunState, Visit } from "@/model/fold";
+import { instant } from "@/model/time";
+import { Button } from "@/ui/parts";
+import { Glyph } from "@/ui/icon";
+import { Effects } from "./acts/effects";
+import { useActDialog, useRunOffers } from "./acts/use-acts";
+import { useRunPage, useSeen } from "./context";
+
+type Cause = components["schemas"]["FailureCause"];
+
+const failedVisits = (state: RunState): Visit[] => [...state.visits.values()].filter((visit) => (visit.status === "failed" || visit.status === "timed_out") && visit.failure !== 0);
+
+function titleOf(state: RunState, failed: readonly Visit[]): string {
+  const first = failed[0];
+  if (first === undefined) return state.error?.kind ?? "The run failed";
+  const same = failed.filter((visit) => visit.node === first.node).length;
+  const frame = first.frames.at(-1);
+  const all = (frame === undefined ? undefined : state.groups.get(frame[0])?.total) ?? state.nodes.get(first.node)?.length ?? same;
+  return all > 1 ? `${same} of ${all.toLocaleString()} branches of ${first.node} failed` : `${first.node} failed`;
+}
+
+/** The other errors in a few words: `3 × HTTP_403, 1 × TIMEOUT`. */
+function rest(failed: readonly Visit[]): string {
+  const kinds = new Map<string, number>();
+  for (const visit of failed) kinds.set(visit.error?.kind ?? "failed", (kinds.get(visit.error?.kind ?? "failed") ?? 0) + 1);
+  return [...kinds].map(([kind, count]) => `${count} × ${kind}`).join(", ");
+}
+
+export function FailureCard() {
+  const { select } = useRunPage();
+  const { folding, detail, loaded } = useSeen();
+  const state = folding.newest; // it stays while the past is shown, so that nothing below it moves
+  const retry = useRunOffers().find((offer) => offer.icon === "retry");
+  const [dialog, open] = useActDialog();
+  if (state.error === null || !loaded) return null;
+  const failed = failedVisits(state);
+  const shown = failed.slice(0, 3);
+  return (
+    <section className="card run-err" aria-label="Failure">
+      <div className="run-err-main">
+        <h2 className="t4 b row"><span className="tone" data-tone="fail"><Glyph name="fail" /></span>{titleOf(state, failed)}</h2>
+        <p className="c2 t2 run-err-words">{wordsOf(state, detail?.causes ?? [])}</p>
+        <ul className="run-err-list">
+          {shown.map((visit) => (
+            <li key={visit.id}>
+              <button type="button" onClick={() => select({ node: null, visit: visit.id, group: null })}>
+                <span className="tone" data-tone="fail"><Glyph name="fail" small /></span>
+                <span className="mono clip run-err-path">{visit.path}</span>
+                <span className="clip"><b>{visit.error?.kind}</b> {visit.error?.message}</span>
+                <span className="push c2 t1 nowrap">{visit.attempts === 1 ? "1 try" : `${visit.attempts} tries`}</span>
+              </button>
+            </li>
+          ))}
+        </ul>
+        {failed.length > 3 && <p className="t1"><button type="button" className="link t1" onClick={() => select({ node: failed[0]?.node ?? null, visit: null, group: null })}>+{failed.length - 3} more</button> <span className="c2">{rest(failed.slice(3))}</span></p>}
+      </div>
+      {retry !== undefined && retryable(state).length > 0 && (
+        <div className="run-err-act">
+          <Button kind="primary" size="lg" icon="retry" onClick={() => open(retry.act)}>{retry.name}</Button>
+          <Effects effects={retryEffects(state)} />
+        </div>
+      )}
+      {dialog}
+    </section>
+  );
+}
+
+function wordsOf(state: RunState, causes: readonly Cause[]): string {
+  const join = causes.find((cause) => cause.join != null);
+  const when = state.ended === null ? "" : ` at ${instant(state.ended)}`;
+  if (join !== undefined) return `${join.join}: ${join.message}${when}`;
+  return `${state.error?.kind}: ${state.error?.message}${when}`;
+}
