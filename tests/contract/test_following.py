@@ -68,7 +68,9 @@ def test_events_of_all_runs_come_in_the_order_of_commits_and_a_reader_continues_
 
 
 def test_a_text_that_is_no_position_is_refused(store: Any) -> None:
-    for text in ("", "0", "a-b", "x" * 200, "l-1-2-3", "l-1-2-3-4-5", "l--1-2-3-4", "l-1-2-3-٣", f"l-{9**30}-1-1-1"):
+    wrong = ("", "0", "a-b", "x" * 200, "l-1-2-3", "l-1-2-3-4-5", "l--1-2-3-4", "l-1-2-3-٣", f"l-{9**30}-1-1-1")
+    no_day = "l-1-2-3-3652060"  # the day after 31 December 9999
+    for text in (*wrong, no_day):
         with pytest.raises(ValueError, match="no position"):
             store.events_after(text)
 

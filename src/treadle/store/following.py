@@ -25,6 +25,7 @@ Invariants
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Protocol, runtime_checkable
 
 from msgspec import Struct
@@ -35,6 +36,8 @@ from treadle.model.ids import RunId
 
 POSITION_MAX = 100
 """Characters of a position; longer ones are not looked at."""
+DAY_MAX = date.max.toordinal()
+NO_POSITION = "this is no position in the stream of events"
 
 
 class FollowedEvent(Struct, frozen=True):
@@ -67,8 +70,11 @@ class EventPosition(Struct, frozen=True):
         """Raises ValueError for a text that is no position."""
         log, *numbers = text[:POSITION_MAX].split("-")
         if len(numbers) != 4 or not all(part.isascii() and part.isdigit() and len(part) < 19 for part in numbers):
-            raise ValueError("this is no position in the stream of events")
-        return cls(log, *map(int, numbers))
+            raise ValueError(NO_POSITION)
+        position = cls(log, *map(int, numbers))
+        if position.day > DAY_MAX:
+            raise ValueError(NO_POSITION)
+        return position
 
     def is_behind(self, number: int) -> bool:
         """Whether events of this block are still to be read."""
