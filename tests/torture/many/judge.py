@@ -5,7 +5,8 @@ Owns these rules, beside those of `tests.torture.judge`:
     done to whoever executed it before, or to whoever did again (a zombie begins what it was handed before it stood
     still), or to the database. One that begins after the result was recorded needs a reason of its own.
  7. The result in a history is that of an execution of exactly that attempt, and of whoever had claimed it last: no
-    result of a superseded claim or attempt was accepted, nor of an execution from before it was handed out again.
+    result of a superseded claim or attempt was accepted, nor of an execution from before it was handed out again,
+    unless nobody had claimed the work since: then the lost claim has begun again (5.4).
  8. Time is the database's, whatever a process believes: a result is recorded after its execution began and not before
     it was handed out, and who was to wait has waited.
 Whoever is struck is unwell from the moment it happens until `AFTER_MS` after it is over: it has to notice that its
@@ -88,12 +89,20 @@ def _stale(run: str, history: list[e.Event], executed: dict[str, list[Line]], ah
     """Results of executions that had no right to give one any more."""
     offers: dict[int, e.TokenDispatched] = {}
     holders: dict[int, str | None] = {}
+    lost: dict[int, tuple[str, e.TokenDispatched]] = {}
+    """The newest claim that was given up, and the offer it was made on."""
     for event in history:
         if isinstance(event, e.TokenDispatched):
+            holder = holders.get(event.token)
+            if holder is not None and event.recovery:
+                lost[event.token] = (holder, offers[event.token])
             offers[event.token] = event
             holders[event.token] = None
         elif isinstance(event, e.TokenStarted):
             holders[event.token] = event.worker
+            claim, offer = lost.get(event.token, (None, None))
+            if offer is not None and event.worker == claim:
+                offers[event.token] = offer
         elif isinstance(event, e.TokenCompleted | e.TokenWaiting) and event.token in offers:
             by = event.output.get("by") if isinstance(event.output, dict) else None
             if by is None:

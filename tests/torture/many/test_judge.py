@@ -88,6 +88,23 @@ def accept_the_result_of_a_lost_worker(evidence: ManyEvidence) -> None:
     history[place:] = [again, *(replace(event, at=event.at + 5_000) for event in history[place:])]
 
 
+def take_up_again(evidence: ManyEvidence, claim: str) -> str:
+    """A worker's claim has run out, the work was handed out again, and `claim` has begun it. Returns the lost claim."""
+    for history in evidence.histories.values():
+        for place, event in enumerate(history):
+            if isinstance(event, e.TokenStarted) and event.worker is not None:
+                later = event.at + 5_000
+                again = e.TokenDispatched(event.seq, later, event.token, 1, {}, recovery=1)
+                begun = replace(event, at=later, worker=claim or event.worker)
+                history[place + 1 : place + 1] = [again, begun]
+                return event.worker
+    raise AssertionError("nothing was claimed")
+
+
+def accept_the_result_of_a_lost_worker_after_another_has_claimed(evidence: ManyEvidence) -> None:
+    take_up_again(evidence, f"{ALONE}#99")
+
+
 def believe_another_time(evidence: ManyEvidence) -> None:
     history, place, _ = first_result(evidence)
     history[place] = replace(history[place], at=history[place].at - 3_600_000)
@@ -114,6 +131,7 @@ PLANTED = [
     accept_the_result_of_whoever_lost_its_claim,
     accept_the_result_of_an_earlier_attempt,
     accept_the_result_of_a_lost_worker,
+    accept_the_result_of_a_lost_worker_after_another_has_claimed,
     believe_another_time,
     hand_out_in_the_future,
     wake_early,
@@ -132,6 +150,12 @@ def test_the_judge_finds_nothing_where_nothing_happened(honest: ManyEvidence) ->
     verdict = judge(honest)
     assert verdict.findings == []
     assert verdict.kinds.keys() >= set(MANY_KINDS)
+
+
+def test_a_lost_worker_may_answer_while_nobody_else_has_claimed_its_work(honest: ManyEvidence) -> None:
+    excused = deepcopy(honest)
+    take_up_again(excused, "")
+    assert judge(excused).findings == []
 
 
 @pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)
