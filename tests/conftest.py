@@ -10,11 +10,12 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
+from tests.seed import SEED
 from treadle.kernel import decide
 from treadle.runtime.surroundings import outage
 
-# No deadline: a loaded machine is not a bug. Fresh examples every time, in CI too: a property that holds
-# only for one seed does not hold. A failure prints the blob that reproduces it.
+# No deadline: a loaded machine is not a bug. Fresh examples every time, because a property that holds only for one seed
+# does not hold; `tests.seed` says when they are not fresh. A failure prints the blob that reproduces it.
 settings.register_profile(
     "treadle",
     deadline=None,
@@ -30,6 +31,12 @@ IS_NATIVE = not str(decide.__file__).endswith(".py")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A suite started in the background inherits deafness for Ctrl-C, and so would every process it tries that on.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    if SEED is not None and config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = SEED
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
