@@ -9,14 +9,14 @@ import pytest
 
 from tests.runtime.cores import FaultyStore, chain, one, running
 from tests.runtime.executing import VirtualClock, on_loop, turns
-from treadle.errors import StoreUnavailable
+from treadle.errors import EngineStopped, StoreUnavailable
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
 from treadle.runtime.client import Client
 from treadle.runtime.deliver import core as core_module
 from treadle.runtime.deliver import timers as timers_module
 from treadle.runtime.schedule.definition import Schedule
-from treadle.runtime.scheduler import Scheduler
+from treadle.runtime.scheduler import AGAIN_MS, Scheduler
 from treadle.store.port import StoredDocument
 
 
@@ -125,6 +125,53 @@ async def test_a_schedule_survives_a_store_that_was_away_when_it_was_due() -> No
         store.away = 1
         await later(here.client, clock, 1)
         await coordinator.wait_quiet()
+        assert await later(here.client, clock, 1) == 2
+        scheduler.close()
+
+
+@on_loop
+async def test_a_schedule_due_while_no_engine_has_its_shard_starts_its_run_afterwards(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Between two leases a start stays in the inbox, and its caller hears EngineStopped."""
+    store, clock = FaultyStore(), VirtualClock()
+    async with running(store, {"a": works}, clock) as here:
+        coordinator = here.core.coordinator
+        start, unanswered = here.client.start, [1, 2]
+
+        async def sometimes(*arguments: Any, **named: Any) -> Any:
+            if unanswered:
+                raise EngineStopped(f"no engine runs ({unanswered.pop()})")
+            return await start(*arguments, **named)
+
+        monkeypatch.setattr(here.client, "start", sometimes)
+        scheduler = Scheduler(store, clock, here.client, coordinator.feed, coordinator.spawn)
+        await here.client.deploy(chain("a"))
+        await here.client.put_schedule(Schedule(**TICK))  # type: ignore[arg-type]
+        await scheduler.refresh()
+        assert await later(here.client, clock, 1) == 0
+        for _ in range(3):
+            await clock.advance(AGAIN_MS)
+            await turns(50)
+        assert len(await here.client.runs()) == 1, "the first time was due while no engine answered"
+        assert await later(here.client, clock, 1) == 2
+        scheduler.close()
+
+
+@on_loop
+async def test_a_schedule_that_was_due_elsewhere_takes_its_turn_when_its_shard_comes_back() -> None:
+    """The shard went and came back before anybody read the schedules again."""
+    store, clock, owned = FaultyStore(), VirtualClock(), [True]
+    async with running(store, {"a": works}, clock) as here:
+        coordinator = here.core.coordinator
+        scheduler = Scheduler(store, clock, here.client, coordinator.feed, coordinator.spawn, lambda _name: owned[0])
+        await here.client.deploy(chain("a"))
+        await here.client.put_schedule(Schedule(**TICK))  # type: ignore[arg-type]
+        await scheduler.refresh()
+        owned[0] = False
+        assert await later(here.client, clock, 1) == 0
+        owned[0] = True
+        await scheduler.refresh()
         assert await later(here.client, clock, 1) == 2
         scheduler.close()
 

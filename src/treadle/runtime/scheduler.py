@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from treadle.errors import CommandRefused
+from treadle.errors import CommandRefused, EngineStopped
 from treadle.model.ids import RunId
 from treadle.model.states import RUN_ENDED, RUN_OPEN, RunStatus
 from treadle.runtime.coordinate.committer import reliably
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from treadle.runtime.client import Client
 
 STATE = "_schedule_state"
+AGAIN_MS = 1_000
+"""After this long, a turn that no engine could answer is taken again."""
 
 log = logger("treadle.scheduler")
 
@@ -80,14 +82,21 @@ class Scheduler:
         self._alarms.clear()
 
     async def _turn(self, name: str) -> None:
-        """Until it is done: a turn that a busy store cut short would be the schedule's last. Doing it again is
-        harmless, its starts have keys."""
+        """Until it is done: a turn that a busy store cut short, or that fell into the moment when no engine had the
+        shard, would be the schedule's last. Doing it again is harmless, its starts have keys."""
         async with self._turns.setdefault(name, asyncio.Lock()):
-            await reliably(lambda: self._turn_once(name), lambda: self._closed)
+            try:
+                await reliably(lambda: self._turn_once(name), lambda: self._closed)
+            except EngineStopped:
+                if not self._closed:
+                    self._sleep(name, self._clock.now() + AGAIN_MS)
 
     async def _turn_once(self, name: str) -> None:
         document = self._schedules.get(name)
-        if document is None or not self._owns(name):
+        if document is None:
+            return
+        if not self._owns(name):
+            del self._schedules[name]  # if the shard comes back, `refresh` finds the schedule new and takes its turn
             return
         schedule = msgspec.convert(document.body, Schedule)
         kept = await self._store.documents(STATE, name)

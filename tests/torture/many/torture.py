@@ -75,7 +75,7 @@ def torture(
         _settle(crew, settle_s, done, say)
         _, met, trace = (place / "stderr.log").read_text(errors="replace").partition("Traceback")
         if met:
-            done.findings.append(f"some process met something it did not expect:\n{met}{trace[:2_000]}")
+            done.findings.append(f"some process met something it did not expect:\n{met}{trace[:8_000]}")
         done.settling_seconds = time.monotonic() - began - done.seconds
         ahead = asyncio.run(_ahead(crew.server.address()))
         return done, asyncio.run(gather(place, crew.server.address(), ahead))
