@@ -16,7 +16,6 @@ import msgspec
 
 from tests.simulator import batch
 from tests.simulator.report import command, describe, git_hash
-from tests.simulator.shelves import ShelfName
 from tests.simulator.simulate import shrink, simulate
 
 SEEDS = 10**9
@@ -76,7 +75,7 @@ def _fresh(options: argparse.Namespace, without: frozenset[str]) -> int:
     seconds = options.seconds if options.seconds is not None or options.seeds is not None else 10.0
     limits = {"seeds": options.seeds, "seconds": seconds}
     result = batch.run(first, **limits, jobs=options.jobs, store=options.store, without=without)
-    _say(_json(_facts(first, result)) if options.json else _text(first, result, options.verbose, options.store))
+    _say(_json(_facts(first, result)) if options.json else _text(first, result, without, options))
     return 1 if result.failures or result.is_vacuous else 0
 
 
@@ -105,20 +104,20 @@ def _facts(first: int, result: batch.Batch) -> dict[str, object]:
     }
 
 
-def _text(first: int, result: batch.Batch, verbose: bool, store: ShelfName) -> str:
+def _text(first: int, result: batch.Batch, without: frozenset[str], options: argparse.Namespace) -> str:
     lines = [
         f"{git_hash()}: {result.seeds} seeds from {first} in {result.seconds:.0f} s",
         f"{result.per_minute:,.0f} seeds per minute and core, {result.steps / max(result.seeds, 1):,.0f} steps a seed",
         f"{result.runs} runs, {result.completed_runs} completed, {result.completed_visits} visits completed",
         f"cells: {result.coverage.summary()}",
     ]
-    if verbose:
+    if options.verbose:
         lines += [f"{name}:\n  " + _cells(cells) for name, cells in result.coverage.as_json().items()]
     if result.is_vacuous:
         lines.append("too few runs completed for this batch to mean anything")
     shown = {rule: seed for seed, rule, _ in reversed(result.failures)}
     for seed in list(shown.values())[:SHOWN_MAX]:
-        failed = simulate(seed, store=store)
+        failed = simulate(seed, without, options.store)
         lines += ["", describe(shrink(failed)) if failed.failure is not None else f"seed {seed} failed and now holds"]
     if result.failures:
         lines += ["", f"{len(result.failures)} seeds failed:"]

@@ -1,40 +1,23 @@
 """The book of a workflow with flow control: its live and queued runs, and its last starts (6.7).
 
-Owns the counts by key; `start_queue` has the order of those that wait, `admission` has the rules. A book is no history:
-it is made again from the places that its runs hold in the store (`HoldPlace`, `MarkStart`). Every method is a function
-of the book and its arguments.
+Owns the counts by key; `start_queue` has the order of those that wait, `start_rates` the starts that count for a rate,
+`admission` has the rules. A book is no history: it is made again from the places that its runs hold in the store
+(`HoldPlace`, `MarkStart`). Every method is a function of the book and its arguments.
 
     queued     runs that wait for a limit (`start_queue`)
     collecting queued runs that wait for further starts of their flurry or batch, by key
     live       runs that have started, or were chosen to start, by concurrency key
-    starts     the starts that still count for a rate, by key
+    rates      the starts that still count for a rate, by key (`start_rates`)
 """
 
 from __future__ import annotations
 
-from bisect import insort
 from heapq import heappop, heappush
-
-from msgspec import Struct
 
 from treadle.kernel.start_place import StartPlace
 from treadle.kernel.start_queue import StartQueue
-from treadle.model.definition import RunRate
+from treadle.kernel.start_rates import StartRates
 from treadle.model.ids import RunId
-
-
-class Starts(Struct):
-    """The starts of one rate key."""
-
-    times: list[int] = []
-    """Of a rate without `burst`: the starts that still count, in order."""
-    level: int = 0
-    """Of a bucket: its level at `at`, in parts of 1 / `per_ms`."""
-    at: int | None = None
-    counting: int = 0
-    """Durable marks that count still."""
-    until: int = 0
-    """When the last start counts no longer, be it durable or not."""
 
 
 class StartBook:
@@ -45,13 +28,10 @@ class StartBook:
         self.live: dict[str, dict[RunId, None]] = {}
         self.queued = StartQueue(self.places)
         self.collecting: dict[str, StartPlace] = {}
-        self.starts: dict[str, Starts] = {}
+        self.rates = StartRates()
         self.chosen: dict[RunId, StartPlace] = {}
         """Runs that were chosen to start and whose start is not decided yet."""
         self._dues: list[tuple[int, int, RunId]] = []
-        self._marks: list[tuple[int, int, str]] = []
-        """(when it counts no longer, row, key) of durable marks."""
-        self._known: set[int] = set()
         self._numbers = 0
         self._leaving: set[RunId] = set()
 
@@ -68,15 +48,8 @@ class StartBook:
 
     def next_start(self, place: StartPlace, now: int) -> int:
         """The first time from now on at which its rate allows a start."""
-        rate, starts = place.flow.rate, self.starts.get(place.keys.rate)
-        if rate is None or starts is None:
-            return now
-        if rate.burst is not None:
-            missing = rate.per_ms - level_at(starts, rate, rate.burst, now)
-            return now if missing <= 0 else now - (-missing // rate.limit)
-        if len(starts.times) < rate.limit:
-            return now
-        return max(now, starts.times[-rate.limit] + rate.per_ms)
+        rate = place.flow.rate
+        return now if rate is None else self.rates.next_start(place.keys.rate, rate, now)
 
     def oldest(self, key: str, limit: int) -> tuple[RunId, ...]:
         """The runs of a concurrency key that give way to one more: the oldest of those that are live or queued for
@@ -126,9 +99,7 @@ class StartBook:
     def start(self, place: StartPlace, at: int) -> None:
         """Enter a run that starts."""
         self.hold(place)
-        place.started = at
-        if place.flow.rate is not None:
-            self.mark(place.keys.rate, place.flow.rate, at)
+        self._count(place, at)
 
     def hold(self, place: StartPlace) -> None:
         """Enter a run that is live, without a start: it was before, or it is retried."""
@@ -140,55 +111,28 @@ class StartBook:
         self.places[place.run] = place
         self.live.setdefault(place.keys.concurrency, {})[place.run] = None
 
-    def mark(self, key: str, rate: RunRate, at: int, level: int | None = None) -> None:
-        """Count a start. `level`: the bucket after it, if that is known."""
-        starts = self.starts.setdefault(key, Starts())
-        if rate.burst is None:
-            insort(starts.times, at)
-            gone = at - rate.per_ms
-            while starts.times[0] <= gone:
-                del starts.times[0]
-        elif level is None:
-            starts.level, starts.at = level_at(starts, rate, rate.burst, at) - rate.per_ms, at
-        elif starts.at is None or at >= starts.at:
-            starts.level, starts.at = level, at
-        starts.until = max(starts.until, counts_until(rate, at, starts.level))
+    def admitted(self, run: RunId, at: int) -> StartPlace:
+        """A chosen run starts. Its rate counts it from now on."""
+        place = self.chosen.pop(run)
+        self.rates.expect_no_more(place.keys.rate, run)
+        self._count(place, at)
+        return place
 
-    def marked(self, key: str, until: int, row: int) -> None:
-        """A mark is durable: it counts until then. Hearing of it again changes nothing."""
-        if row in self._known:
-            return
-        self._known.add(row)
-        self.starts.setdefault(key, Starts()).counting += 1
-        heappush(self._marks, (until, row, key))
+    def not_admitted(self, run: RunId) -> StartPlace | None:
+        """A chosen run does not start: those that wait for its rate are looked at again."""
+        place = self.chosen.pop(run, None)
+        if place is not None and self.rates.expect_no_more(place.keys.rate, run):
+            self.queued.look_again()
+        return place
 
-    def expire(self, now: int) -> list[int]:
-        """Forget starts that count no longer. Returns their rows."""
-        rows = []
-        while self._marks and self._marks[0][0] <= now:
-            _, row, key = heappop(self._marks)
-            rows.append(row)
-            self._known.discard(row)
-            starts = self.starts[key]
-            starts.counting -= 1
-            if not starts.counting and starts.until <= now:
-                del self.starts[key]
-        return rows
-
-    def started_at(self, place: StartPlace, at: int) -> None:
-        """A chosen run has started a little later than it was chosen: windows count from there."""
-        starts = self.starts.get(place.keys.rate)
-        if starts is not None and place.started in starts.times:
-            starts.times.remove(place.started)
-            insort(starts.times, at)
-            starts.until = max(starts.until, starts.until + at - place.started)
-        if starts is not None and starts.at is not None and starts.at == place.started:
-            starts.at, starts.until = at, starts.until + at - starts.at
+    def _count(self, place: StartPlace, at: int) -> None:
         place.started = at
+        if place.flow.rate is not None:
+            self.rates.count(place.keys.rate, place.flow.rate, at)
 
     def leave(self, run: RunId) -> StartPlace | None:
         """Forget a run that has ended. Its entry in a lane is dropped when it comes to the head."""
-        chosen = self.chosen.pop(run, None)
+        chosen = self.not_admitted(run)
         place = self.places.pop(run, None) or chosen
         self._leaving.discard(run)
         if place is None:
@@ -244,11 +188,14 @@ class StartBook:
         return None
 
     def take_next(self, now: int) -> StartPlace | None:
-        """Choose the next run that may start, and count it as started."""
+        """Choose the next run that may start. It counts as live, and its rate expects it."""
         place = self.queued.take(now, self.has_room, self.next_start)
         if place is not None:
             self.chosen[place.run] = place
-            self.start(place, now)
+            self.hold(place)
+            place.started = now
+            if place.flow.rate is not None:
+                self.rates.expect(place.keys.rate, place.run)
         return place
 
     def wake_at(self) -> int | None:
@@ -268,18 +215,3 @@ class StartBook:
     def _collects(self, run: RunId) -> bool:
         place = self.places.get(run)
         return place is not None and place.due is not None
-
-
-def level_at(starts: Starts, rate: RunRate, burst: int, now: int) -> int:
-    """The level of a bucket, in parts of 1 / `per_ms`; full at the beginning."""
-    full = burst * rate.per_ms
-    if starts.at is None:
-        return full
-    return min(full, starts.level + max(0, now - starts.at) * rate.limit)
-
-
-def counts_until(rate: RunRate, at: int, level: int | None) -> int:
-    """When a start counts no longer: at the end of its window, or when its bucket is full again."""
-    if rate.burst is None or level is None:
-        return at + rate.per_ms
-    return at - (level - rate.burst * rate.per_ms) // rate.limit + 1

@@ -126,6 +126,13 @@ class StartQueue:
         if key in self._lanes:
             self._look_at(key)
 
+    def look_again(self) -> None:
+        """A rate allows starts sooner than it was thought."""
+        self._closed_until = None
+        later, self._later = self._later, []
+        for _at, key in later:
+            self._look_at(key)
+
     def take(
         self, now: int, has_room: Callable[[StartPlace], bool], next_start: Callable[[StartPlace, int], int]
     ) -> StartPlace | None:

@@ -22,7 +22,8 @@ def flow_of(limit: int | None, rate: RunRate | None = None) -> GraphFlow:
 
 
 class Choosing(RuleBasedStateMachine):
-    """Starts come, runs end, time goes by; the book and a plain list are asked who is next."""
+    """Starts come, runs end, time goes by; the book and a plain list are asked who is next. Those that were chosen
+    start some time later, and never more of them in a window than the rate allows."""
 
     @initialize(
         limits=st.lists(st.integers(1, 3) | st.none(), min_size=1, max_size=2),
@@ -38,6 +39,8 @@ class Choosing(RuleBasedStateMachine):
         self.turn = self.number = 0
         self.queued: list[StartPlace] = []
         self.live: list[StartPlace] = []
+        self.chosen: list[StartPlace] = []
+        self.starts: dict[str, list[int]] = {}
 
     @rule(
         key=st.sampled_from(KEYS[1:]), other=st.sampled_from(KEYS[1:]), priority=st.integers(-1, 1), flow=st.integers(0)
@@ -60,17 +63,30 @@ class Choosing(RuleBasedStateMachine):
         self.queued.append(place)
 
     @rule(at=st.integers(0))
-    @precondition(lambda self: self.live or self.queued)
+    @precondition(lambda self: self.live or self.queued or self.chosen)
     def end(self, at: int) -> None:
-        every = self.live + self.queued
+        every = self.live + self.queued + self.chosen
         place = every[at % len(every)]
-        (self.live if place in self.live else self.queued).remove(place)
+        for those in (self.live, self.queued, self.chosen):
+            if place in those:
+                those.remove(place)
         self.book.leave(place.run)
+
+    @rule(at=st.integers(0))
+    @precondition(lambda self: self.chosen)
+    def start(self, at: int) -> None:
+        place = self.chosen.pop(at % len(self.chosen))
+        self.book.admitted(place.run, self.now)
+        rate = place.flow.rate
+        if rate is not None:
+            starts = self.starts.setdefault(place.keys.rate, [])
+            starts.append(self.now)
+            assert sum(at > self.now - rate.per_ms for at in starts) <= rate.limit, starts
 
     @rule(ms=st.integers(1, 15))
     def go_by(self, ms: int) -> None:
         self.now += ms
-        self.book.expire(self.now)
+        self.book.rates.expire(self.now)
 
     @rule()
     def choose(self) -> None:
@@ -84,6 +100,7 @@ class Choosing(RuleBasedStateMachine):
             self.turn += 1
             self.served[found.keys.fair] = self.turn
             self.queued.remove(found)
+            self.chosen.append(found)
             if found.flow.concurrency is not None:
                 self.live.append(found)
 

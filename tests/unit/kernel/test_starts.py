@@ -39,9 +39,9 @@ def test_the_entity_of_a_queued_run_is_not_moved() -> None:
 def test_a_start_that_is_being_written_counts_although_older_ones_expire() -> None:
     book, rate = StartBook(), RunRate(limit=1, per_ms=100)
     book.start(place("a", rate=rate), 1_000)
-    book.marked("", 1_100, row=1)
+    book.rates.marked("", 1_100, row=1)
     book.start(place("b", rate=rate), 1_100)
-    assert book.expire(1_100) == [1]
+    assert book.rates.expire(1_100) == [1]
     assert book.next_start(place("c", rate=rate), 1_100) == 1_200
 
 
@@ -63,3 +63,35 @@ def test_what_a_later_start_replaces_gives_way_when_the_book_is_read_again() -> 
     crowd.hold(place("live", concurrency=limit))
     crowd.queue(place("waits", concurrency=limit))
     assert crowd.crowded_out() == ["live"]
+
+
+def test_runs_that_were_chosen_and_start_late_are_never_more_than_their_rate_allows() -> None:
+    book, rate = StartBook(), RunRate(limit=1, per_ms=100)
+    book.queue(place("a", rate=rate))
+    book.queue(place("b", rate=rate))
+    assert book.take_next(1_000) is not None
+    assert book.take_next(1_500) is None, "a was chosen long ago, but has not started"
+    book.admitted(RunId("a"), 1_500)
+    assert book.take_next(1_599) is None
+    assert book.take_next(1_600) is not None
+
+
+def test_a_bucket_is_there_when_a_run_starts_long_after_it_was_chosen() -> None:
+    book, rate = StartBook(), RunRate(limit=1, per_ms=100, burst=1)
+    book.start(place("a", rate=rate), 1_000)
+    book.rates.marked("", 1_101, row=1)
+    book.queue(place("b", rate=rate))
+    assert book.take_next(1_100) is not None
+    assert book.rates.expire(1_300) == [1]
+    book.admitted(RunId("b"), 1_300)
+    assert book.rates.level("") == 0
+
+
+def test_a_run_that_was_chosen_and_does_not_start_makes_room_in_its_rate() -> None:
+    book, rate = StartBook(), RunRate(limit=1, per_ms=100)
+    book.queue(place("a", rate=rate))
+    book.queue(place("b", rate=rate))
+    assert book.take_next(1_000) is not None
+    assert book.take_next(1_010) is None
+    book.leave(RunId("a"))
+    assert book.take_next(1_020) is not None

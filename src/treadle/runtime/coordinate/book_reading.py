@@ -65,8 +65,8 @@ async def read_book(
         if isinstance(effect, MarkStart):
             flow = newest.flow if newest is not None else None
             if flow is not None and flow.rate is not None:
-                read.book.mark(effect.key, flow.rate, effect.at, effect.level)
-            read.book.marked(effect.key, effect.until, row.id)
+                read.book.rates.count(effect.key, flow.rate, effect.at, effect.level)
+            read.book.rates.marked(effect.key, effect.until, row.id)
         elif isinstance(effect, HoldPlace):
             graph = graphs[effect.version]
             if graph is None or graph.flow is None or not holds_place(graph, statuses.get(row.run, _ENDED)[0]):

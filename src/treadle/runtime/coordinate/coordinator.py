@@ -404,6 +404,8 @@ class Coordinator:
 
     def _answer(self, item: Item, rejection: Rejection | None, run: RunId | None = None) -> None:
         """Answers a command that changes nothing. The answer goes out after everything decided before it is durable."""
+        if isinstance(item.command, c.AdmitRun):
+            self.flow.not_admitted(item.run)
         hot = self._hots.get(item.run)
         if hot is not None:
             hot.unsettled += 1

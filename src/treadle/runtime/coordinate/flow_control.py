@@ -35,10 +35,11 @@ from msgspec.structs import replace
 from treadle.graph.execution_graph import ExecutionGraph, GraphFlow
 from treadle.kernel import objections
 from treadle.kernel.admission import Verdict, arrive, keys_of, priority_of, within_limits
-from treadle.kernel.book import StartBook, counts_until
+from treadle.kernel.book import StartBook
 from treadle.kernel.deciding import Refused
 from treadle.kernel.placing import home_of
 from treadle.kernel.start_place import StartPlace
+from treadle.kernel.start_rates import counts_until
 from treadle.kernel.state import RunState
 from treadle.model import commands as c
 from treadle.model import effects as f
@@ -294,14 +295,20 @@ class FlowControl:
     ) -> tuple[list[f.Effect], Sequence[int]]:
         """A queued run has started, perhaps only to fail: then it does not count for a rate."""
         assert book is not None, "see `may_decide`"
-        place, workflow = book.chosen.pop(state.run), state.graph.workflow_name
+        workflow = state.graph.workflow_name
         if command.refused is not None:
-            return effects, self._left(book, workflow, state.run, place)
-        book.started_at(place, self._clock.now() if state.forked else state.started_at)
+            return effects, self._left(book, workflow, state.run)
+        place = book.admitted(state.run, self._clock.now() if state.forked else state.started_at)
         marked = [*effects, *self._marks(book, place, workflow)]
         if state.status in RUN_ENDED:
             return marked, self._left(book, workflow, state.run, place)
         return marked, () if place.flow.concurrency is not None else place.rows
+
+    def not_admitted(self, run: RunId) -> None:
+        """A chosen run cannot be read, or its start cannot be decided: its rate does not wait for it."""
+        for workflow, book in self._books.items():
+            if book.not_admitted(run) is not None:
+                self._choose(workflow, book)
 
     def _left(
         self, book: StartBook | None, workflow: str, run: RunId, place: StartPlace | None = None
@@ -331,7 +338,7 @@ class FlowControl:
         rate, at = place.flow.rate, place.started
         if rate is None or at is None:
             return []
-        level = book.starts[place.keys.rate].level if rate.burst is not None else None
+        level = book.rates.level(place.keys.rate) if rate.burst is not None else None
         return [f.MarkStart(workflow, place.keys.rate, at, counts_until(rate, at, level), level)]
 
     # Queued runs start
@@ -413,8 +420,8 @@ class FlowControl:
         if book is None:
             self._open(effect.workflow).heard.append(row)
             return
-        book.marked(effect.key, effect.until, row.id)
-        for expired in book.expire(self._clock.now()):
+        book.rates.marked(effect.key, effect.until, row.id)
+        for expired in book.rates.expire(self._clock.now()):
             self._settle(expired)
 
     def again(self, items: list[Item]) -> list[Item]:
