@@ -52,6 +52,29 @@ async def test_a_late_result_of_an_older_attempt_leaves_the_run_busy() -> None:
 
 
 @on_loop
+async def test_a_start_that_was_refused_is_not_decided_again_when_the_answer_of_the_store_is_lost() -> None:
+    class Unseen(FaultyStore):
+        async def commit(self, batch: Batch, *fences: Fence) -> list[OutboxRow]:
+            rows = await super().commit(batch, *fences)
+            if batch.answers and not batch.commits:
+                raise StoreUnavailable("connection lost")
+            return rows
+
+    store, second = Unseen(), RunId("second")
+    async with running(store, {"a": hangs}) as here:
+        first = await here.client.start(one("asks", {"kind": "human"}, concurrency={"limit": 1, "on_limit": "skip"}))
+        request = InboxRequest("q", second, c.StartRun(second), 0, "asks")
+        await store.submit(request)
+        here.core.coordinator.put(Item(second, request.command or c.StartRun(second), "asks", request="q"))
+        await turns()
+        await first.cancel()
+        await here.core.coordinator.wait_quiet()
+        answer = await store.answer(request)
+        assert answer is not None and answer.rejection is not None and answer.rejection.kind == "DUPLICATE"
+        assert await store.history(second) == [], "its sender was told that there is no run"
+
+
+@on_loop
 async def test_a_row_that_starts_a_child_stays_until_the_parent_knows_it_was_refused() -> None:
     store = FaultyStore()
     child = one("child", {"kind": "human"}, input_schema={"type": "object", "required": ["x"]})

@@ -13,18 +13,20 @@ FIXED = range(1_000, 1_060)
 """Enough to notice a broken simulator; the search for the unknown is `./dev sim`, a minute of it in every test run."""
 
 
-def regression_seeds() -> list[int]:
+def regression_seeds() -> list[tuple[int, frozenset[str]]]:
+    """Seeds, and the features and faults without which they failed."""
     lines = Path(__file__).with_name("seeds.txt").read_text("utf-8").splitlines()
-    return [int(line.split()[0]) for line in lines if line and not line.startswith("#")]
+    words = [line.split() for line in lines if line and not line.startswith("#")]
+    return [(int(seed), frozenset(more[1].split(",") if more[0] == "--without" else ())) for seed, *more in words]
 
 
 def explained(outcome: Outcome) -> str:
     return describe(outcome) if outcome.failure is not None else ""
 
 
-@pytest.mark.parametrize("seed", regression_seeds())
-def test_a_seed_that_once_failed_holds(seed: int) -> None:
-    outcome = simulate(seed)
+@pytest.mark.parametrize(("seed", "without"), regression_seeds())
+def test_a_seed_that_once_failed_holds(seed: int, without: frozenset[str]) -> None:
+    outcome = simulate(seed, without)
     assert outcome.failure is None, explained(outcome)
 
 

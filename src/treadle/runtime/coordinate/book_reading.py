@@ -1,12 +1,13 @@
 """Reads the book of a workflow with flow control (6.7) from the store: its places and marks are rows of the outbox.
 
-Owns nothing. The owner of the workflow's home reads its book with `Reading`, which hears of changes meanwhile; any
+Owns nothing. The owner of the workflow's home reads its book with an `Opening`, which hears of changes meanwhile; any
 other process reads a copy to look at.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from msgspec import Struct
 
@@ -19,6 +20,7 @@ from treadle.model.events import RunQueued
 from treadle.model.ids import RunId
 from treadle.model.states import RUN_ENDED, RUN_OPEN, RunStatus
 from treadle.runtime.coordinate.committer import reliably
+from treadle.runtime.coordinate.gathering import Item
 from treadle.runtime.coordinate.library import Library
 from treadle.store.port import OutboxRow, RunQuery, Store
 from treadle.store.rows import shard_of
@@ -31,6 +33,21 @@ Standing = tuple[RunStatus, int]
 """The status of a run, and how many items it has if it is a queued batch."""
 
 
+class Opening(Struct):
+    """What the owner of a book hears while it is read, and who waits for it."""
+
+    items: list[Item] = []
+    """Starts that wait for it."""
+    moved: dict[RunId, Standing] = {}
+    """Runs about which something was decided meanwhile."""
+    reopened: dict[RunId, StartPlace] = {}
+    """Those of them that are live again, by a retry. Their rows may be written after the rows were read."""
+    heard: list[OutboxRow] = []
+    """Rows that were written meanwhile."""
+    is_stale: bool = False
+    """Decisions that it has heard of were not written."""
+
+
 class BookRead(Struct):
     """A book as the store has it."""
 
@@ -39,25 +56,42 @@ class BookRead(Struct):
     """Rows of runs that have ended."""
 
 
+async def read_current(
+    store: Store,
+    library: Library,
+    workflow: str,
+    is_over: Callable[[], bool],
+    opening: Opening,
+    drained: Callable[[], Coroutine[Any, Any, None]],
+) -> BookRead:
+    """Reads the book as the store has it, with what its owner decides meanwhile. Reads again if that was not written.
+    `drained` waits until everything decided so far is written."""
+    while True:
+        opening.moved, opening.reopened, opening.is_stale = {}, {}, False
+        await drained()
+        read = await read_book(store, library, workflow, is_over, opening)
+        if not opening.is_stale:
+            return read
+
+
 async def read_book(
     store: Store,
     library: Library,
     workflow: str,
     is_over: Callable[[], bool] = lambda: False,
-    moved: dict[RunId, Standing] | None = None,
-    heard: list[OutboxRow] | None = None,
+    opening: Opening | None = None,
 ) -> BookRead:
-    """Reads the book. `moved` and `heard` are filled by the caller while this reads: statuses and rows that are newer
-    than what the store says."""
+    """Reads the book. The caller fills the opening while this reads: it is newer than what the store says."""
+    opening = opening or Opening()
     rows = await _rows(store, workflow, is_over)
     statuses = await _statuses(store, workflow, is_over)
-    every = {row.id: row for row in (*rows, *(heard or ()))}
+    every = {row.id: row for row in (*rows, *opening.heard)}
     versions = {row.effect.version for row in every.values() if isinstance(row.effect, HoldPlace)}
     graphs = {v: await reliably(lambda: library.graph(workflow, v), is_over) for v in versions}  # noqa: B023
     newest = await reliably(lambda: library.graph(workflow), is_over)
     if newest is not None and newest.flow is not None and newest.flow.batch is not None:
         await _count_items(store, statuses, is_over)
-    statuses.update(moved or {})
+    statuses.update(opening.moved)
     places: dict[RunId, StartPlace] = {}
     read = BookRead(StartBook(), [])
     for row in sorted(every.values(), key=lambda row: row.id):
@@ -85,8 +119,10 @@ async def read_book(
                 number=known.number if known is not None else row.id,
                 rows=(*(known.rows if known is not None else ()), row.id),
             )
-    for run, place in places.items():
+    for run, place in (opening.reopened | places).items():
         status, items = statuses[run]
+        if status in RUN_ENDED:
+            continue  # it was reopened and has ended again
         if status is RunStatus.QUEUED:
             if place.flow.batch is not None:
                 place.count = items

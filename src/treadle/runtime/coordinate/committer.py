@@ -23,7 +23,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from treadle.errors import StoreConflict, StoreUnavailable
 from treadle.model.codec import pack_events
@@ -32,6 +32,7 @@ from treadle.runtime.coordinate.shards import Shards
 from treadle.runtime.surroundings.logs import logger
 from treadle.runtime.surroundings.outage import OUTAGE
 from treadle.store.port import Batch, Commit, Fence, InboxAnswer, OutboxRow, Store
+from treadle.store.service import ServiceStore
 
 RETRY_FIRST_S, RETRY_LAST_S = 0.05, 5.0
 """Waits between tries to reach a store that is unavailable. A disk that stays full is tried every five seconds."""
@@ -235,7 +236,7 @@ class Committer:
         another node may have made similar decisions, so every decision is compared in full."""
         are_ours = await self._until_reachable(gathered.fences)
         decisions = [commit for commit in gathered.commits if commit.events]
-        if not decisions or self._stopped:
+        if self._stopped or not (decisions or await self._is_answered(gathered)):
             return None
         for commit in decisions[:1] if are_ours else decisions:
             if not await self._is_there(commit, entirely=not are_ours):
@@ -246,6 +247,18 @@ class Committer:
             rows += page
             self._last_row = page[-1].id
         return rows
+
+    async def _is_answered(self, gathered: Gathering) -> bool:
+        """Whether the requests of a batch without decisions have their answers. A refused start must not be decided
+        again once its sender may know of the refusal: meanwhile there may be room for it."""
+        asked = [(one.item.asks_for, one.item.request) for one in gathered.decided if one.item.request and one.answer]
+        for run, request in asked:
+            store = cast(ServiceStore, self.store)
+            known = await reliably(lambda: store.find_request(run, request), lambda: self._stopped)  # noqa: B023
+            if known is None or known.answer is None:
+                return False
+        self._gathering.done += gathered.done if asked else ()  # answered before, perhaps: removing rows twice is safe
+        return bool(asked)
 
     async def _is_there(self, commit: Commit, entirely: bool) -> bool:
         run, seq, count = commit.run, commit.expected_seq, len(commit.events) if entirely else 1

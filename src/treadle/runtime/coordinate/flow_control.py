@@ -29,7 +29,6 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, cast
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.graph.execution_graph import ExecutionGraph, GraphFlow
@@ -46,7 +45,7 @@ from treadle.model import effects as f
 from treadle.model.errors import Rejection
 from treadle.model.ids import RunId
 from treadle.model.states import RUN_ENDED, RunStatus
-from treadle.runtime.coordinate.book_reading import BookRead, Standing, holds_place, read_book
+from treadle.runtime.coordinate.book_reading import Opening, holds_place, read_current
 from treadle.runtime.coordinate.committer import reliably
 from treadle.runtime.coordinate.flow_starts import held_place, input_of, is_live_fork, misplaced
 from treadle.runtime.coordinate.gathering import Item
@@ -60,17 +59,6 @@ Json = Any
 log = logger("treadle.flow_control")
 JOINED_MS = 10_000
 """A start that was looked up is decided well within this time."""
-
-
-class _Opening(Struct):
-    """A book that is being read."""
-
-    items: list[Item] = []
-    """Starts that wait for it."""
-    moved: dict[RunId, Standing] = {}
-    heard: list[OutboxRow] = []
-    is_stale: bool = False
-    """Decisions that it has heard of were not written."""
 
 
 class FlowControl:
@@ -110,7 +98,7 @@ class FlowControl:
         """Reads runs that will be admitted soon, so that nobody waits for that when their turn has come."""
         self._is_over = is_over
         self._books: dict[str, StartBook] = {}
-        self._opening: dict[str, _Opening] = {}
+        self._opening: dict[str, Opening] = {}
         self._alarms: dict[str, tuple[int, Alarm]] = {}
         self._joining: dict[RunId, RunId] = {}
         """Starts on their way to a batch, by the run they had asked for."""
@@ -332,6 +320,8 @@ class FlowControl:
         place = StartPlace(state.run, graph.version, flow, keys_of(graph, flow, value), state.priority)
         if book is not None:
             book.hold(place)
+        elif graph.workflow_name in self._opening:
+            self._opening[graph.workflow_name].reopened[state.run] = place
         return [held_place(graph.workflow_name, place)]
 
     def _marks(self, book: StartBook, place: StartPlace, workflow: str) -> list[f.Effect]:
@@ -456,16 +446,16 @@ class FlowControl:
             if armed is not None:
                 armed[1].cancel()
 
-    def _open(self, workflow: str) -> _Opening:
+    def _open(self, workflow: str) -> Opening:
         opening = self._opening.get(workflow)
         if opening is None:
-            opening = self._opening[workflow] = _Opening()
+            opening = self._opening[workflow] = Opening()
             self._spawn(self._read(workflow, opening))
         return opening
 
-    async def _read(self, workflow: str, opening: _Opening) -> None:
+    async def _read(self, workflow: str, opening: Opening) -> None:
         try:
-            read = await self._current(workflow, opening)
+            read = await read_current(self._store, self._library, workflow, self._is_over, opening, self._drained)
         except Exception as problem:
             log.error("a book cannot be read", workflow=workflow, exc_info=problem)
             del self._opening[workflow]
@@ -489,12 +479,3 @@ class FlowControl:
         for run in book.crowded_out():
             book.leaving(run)
             self._cancel(run, "concurrency", "replaced by a later start")
-
-    async def _current(self, workflow: str, opening: _Opening) -> BookRead:
-        """The book as the store has it, with what was decided meanwhile. Reads again if that was not written."""
-        while True:
-            opening.moved, opening.is_stale = {}, False
-            await self._drained()
-            read = await read_book(self._store, self._library, workflow, self._is_over, opening.moved, opening.heard)
-            if not opening.is_stale:
-                return read

@@ -65,6 +65,11 @@ class Item(Struct):
     """The book of a workflow has made the command. If its decision is not written, the book is read and chooses
     anew."""
 
+    @property
+    def asks_for(self) -> RunId:
+        """The run that its sender has asked for: that of a start which joins a batch is not the batch's."""
+        return self.start.run if self.start is not None else self.run
+
 
 class Decided(Struct):
     """One item that was decided and waits for its transaction."""
