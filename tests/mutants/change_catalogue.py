@@ -50,13 +50,13 @@ CHANGE_MUTANTS = [
     ),
     Mutant(
         "window-of-a-rate-is-half-as-long",
-        "book.py",
-        "starts.times[-rate.limit] + rate.per_ms",
-        "starts.times[-rate.limit] + rate.per_ms // 2",
+        "start_rates.py",
+        "starts.times[-back] + rate.per_ms)",
+        "starts.times[-back] + rate.per_ms // 2)",
     ),
     Mutant(
         "start-that-is-being-written-is-forgotten",
-        "book.py",
+        "start_rates.py",
         "if not starts.counting and starts.until <= now:",
         "if not starts.counting:",
     ),

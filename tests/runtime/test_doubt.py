@@ -17,9 +17,9 @@ from treadle.model import events as e
 from treadle.model.definition import Workflow
 from treadle.model.ids import RunId, TokenId
 from treadle.model.states import RunStatus
-from treadle.runtime.coordinate import committer
 from treadle.runtime.coordinate.gathering import Item
 from treadle.runtime.coordinate.shards import Shards
+from treadle.runtime.surroundings import patience
 from treadle.store.port import Fence
 
 COMPLETED = {RunStatus.COMPLETED}
@@ -150,7 +150,7 @@ async def test_a_report_that_was_under_way_while_somebody_else_had_the_shard_is_
 async def test_a_lone_node_that_loses_its_leases_at_random_executes_everything_once(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(committer, "RETRY_FIRST_S", 0.0)
+    monkeypatch.setattr(patience, "RETRY_FIRST_S", 0.0)
     random = Random(seed)
     labour = Labour(random)
     async with World({"f": labour, "g": labour}) as world:

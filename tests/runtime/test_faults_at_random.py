@@ -21,7 +21,7 @@ from treadle.model.definition import Workflow
 from treadle.model.events import Event
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
-from treadle.runtime.coordinate import committer
+from treadle.runtime.surroundings import patience
 from treadle.store.port import Batch, Fence, OutboxRow
 from treadle.store.rows import SHARD
 
@@ -77,7 +77,7 @@ def mixed() -> Workflow:
 @pytest.mark.parametrize("seed", SEEDS)
 @on_loop
 async def test_everything_is_done_once_whatever_becomes_of_commits(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(committer, "RETRY_FIRST_S", 0.001)
+    monkeypatch.setattr(patience, "RETRY_FIRST_S", 0.001)
     random, ran = Random(seed), Counter[str]()
     store = Moody(random)
 

@@ -24,7 +24,7 @@ from treadle.model.commands import SendSignal
 from treadle.model.definition import Workflow
 from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
-from treadle.runtime.coordinate import committer
+from treadle.runtime.surroundings import patience
 
 SEEDS = range(40)
 RUNS = 12
@@ -199,7 +199,7 @@ async def judge(world: World, labour: Labour, client: Client) -> None:
 async def test_everything_is_done_once_whatever_becomes_of_the_nodes(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(committer, "RETRY_FIRST_S", 0.0)
+    monkeypatch.setattr(patience, "RETRY_FIRST_S", 0.0)
     random = Random(seed)
     labour = Labour(random)
     async with World({"f": labour}, SHARDS) as world:

@@ -79,6 +79,14 @@ def ends_twice() -> Watching:
     return watched.do(c.EndChild(ONE, run, "completed"), twice(e.ChildEnded))
 
 
+def waits_for_the_dead(life: int) -> Watching:
+    """A paused run waits again for a child that has failed and was not reopened."""
+    watched = calling()
+    run = RunId(next(iter(watched.record.children)))
+    watched.do(c.PauseRun()).do(c.EndChild(ONE, run, "failed", error=NO, life=1))
+    return watched.show(e.TokenWaiting(0, AT, ONE, Waiting.SUBWORKFLOW, detail={"child": run, "life": life}))
+
+
 def mistold() -> Watching:
     watched = calling()
     return watched.do(
@@ -225,6 +233,7 @@ ANSWERS = [
 ]
 FAMILY = [
     Forged("children", "ends twice", ends_twice),
+    Forged("children", "waits again for", lambda: waits_for_the_dead(1)),
     Forged("children", "is not cancelled", lambda: calling().do(c.CancelRun(), without_effect(x.CancelChild))),
     Forged("children", "never started", lambda: chain().show(e.ChildEnded(0, AT, ONE, CHILD, "completed"))),
     Forged("children", "ended failed by", mistold),

@@ -105,15 +105,22 @@ class Post:
         except (EngineStopped, StoreUnavailable):
             return  # the sender asks again
         if answer.rejection is None:
-            watched = self._world.auditor.runs.get(letter.run)
+            run = stands_in(letter, answer.result)
+            watched = self._world.auditor.runs.get(run)
             history = watched.events if watched is not None else []
-            self._world.tenures.check_told(letter.run, letter.command, asyncio.get_running_loop(), history)
+            self._world.tenures.check_told(run, letter.command, asyncio.get_running_loop(), history)
         if letter.answered_at is None and not self._world.faults.happens("lost_reply"):
             letter.answered_at = self._world.schedule.now
             letter.rejection = answer.rejection
             if answer.rejection is not None:
                 self._world.coverage.answers[f"{type(letter.command).__name__} {answer.rejection.kind}"] += 1
             letter.result = answer.result if isinstance(letter.command, StartRun) else None
+
+
+def stands_in(letter: Letter, result: object) -> RunId:
+    """The run whose history must show that the letter counts. A start whose key another run has is answered with that
+    run, also if the engine that was asked had decided it before it heard of the other one."""
+    return RunId(result) if isinstance(letter.command, StartRun) and isinstance(result, str) else letter.run
 
 
 async def refreshed(remote: Remote) -> None:

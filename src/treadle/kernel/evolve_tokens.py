@@ -161,6 +161,8 @@ def waiting(state: RunState, event: e.TokenWaiting) -> None:
         wait_for_signal(state, event.token, event.detail)
     elif reason is Waiting.EXTERNAL and token.external is None:
         token.external = ExternalState.OFFERED
+    elif reason is Waiting.SUBWORKFLOW and "life" in event.detail:
+        token.child, token.life = event.detail["child"], event.detail["life"]  # reopened while this run is paused
 
 
 def _drop_spent_scope(state: RunState, arrival: Arrival) -> None:

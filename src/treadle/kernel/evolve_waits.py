@@ -111,6 +111,7 @@ def child_ended(state: RunState, event: e.ChildEnded) -> None:
     token = state.tokens.get(event.token)
     if token is not None and token.child == event.run:
         token.child = None
+        token.life = max(token.life, event.life)
         evolve_budget.forget_child(state, event.run)
         if state.status is RunStatus.PAUSED:
             state.deferred[token.id] = Deferred(

@@ -45,12 +45,22 @@ def end_child(d: Deciding, command: c.EndChild) -> None:
             budget.pass_up(d, None)
     if token is not None and _has_come_back(token, command.child, command.life):
         _reopen(d, token, command.life, command.levels, "operator")  # its end has overtaken that news
+    elif token is not None and _is_withdrawn(d, token, command.child, command.life):
+        reopen.wait_for_child(d, token, command.life)  # the same
     if token is None or not _waits_for(token, command.child, command.life):
         if command.status == RunStatus.COMPLETED and command.compensable:
             on_answer.late_success(d, command.token, None, command.output, command.child)
         return
     output, error, compensable = command.output, command.error, command.compensable
-    d.child_ended(token.id, command.child, command.status, output=output, error=error, compensable=compensable)
+    d.child_ended(
+        token.id,
+        command.child,
+        command.status,
+        output=output,
+        error=error,
+        compensable=compensable,
+        life=command.life,
+    )
     if d.state.status is not RunStatus.PAUSED:
         apply_child_end(d, token, command.child, command.status, output, error, compensable=compensable)
 
@@ -89,6 +99,12 @@ def _has_come_back(token: Token, child: RunId, life: int) -> bool:
     return token.called == child and token.state is TokenState.FAILED and life > token.life
 
 
+def _is_withdrawn(d: Deciding, token: Token, child: RunId, life: int) -> bool:
+    """Whether an end of the child that a pause has kept from being applied is none any more: the child was reopened."""
+    item = d.state.deferred.get(token.id)
+    return item is not None and item.kind == "child" and item.child == child and life > token.life
+
+
 def reopen_call(d: Deciding, command: c.ReopenCall) -> None:
     """Handle the reopening of a failed child (6.2). If its failure has been handled here meanwhile, no visit waits for
     it any more, and it is cancelled."""
@@ -97,6 +113,8 @@ def reopen_call(d: Deciding, command: c.ReopenCall) -> None:
         d.effect(x.CancelChild(command.child))
     elif _has_come_back(token, command.child, command.life):
         _reopen(d, token, command.life, command.levels, command.by)
+    elif _is_withdrawn(d, token, command.child, command.life):
+        reopen.wait_for_child(d, token, command.life)
 
 
 def _reopen(d: Deciding, token: Token, life: int, levels: int, by: str) -> None:

@@ -108,7 +108,19 @@ class WaitRecording(GroupRecording):
         self._record(e.ChildStarted(self.seq, self.now, token, run, workflow, version))
 
     def child_ended(
-        self, token: TokenId, run: RunId, status: str, *, output: Json, error: Error | None, compensable: bool
+        self,
+        token: TokenId,
+        run: RunId,
+        status: str,
+        *,
+        output: Json,
+        error: Error | None,
+        compensable: bool,
+        life: int,
     ) -> None:
         """The child run a visit waits for has ended."""
-        self._record(e.ChildEnded(self.seq, self.now, token, run, status, output, error, compensable))
+        self._record(
+            e.ChildEnded(
+                self.seq, self.now, token, run, status, output=output, error=error, compensable=compensable, life=life
+            )
+        )

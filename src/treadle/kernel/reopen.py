@@ -137,7 +137,7 @@ def carry_out(
     _reopen_joins(d, wanted, by)
     for failure in wanted.failures.values():
         if failure.token and lives is not None and failure.token in lives:
-            _wait_for_child(d, d.state.tokens[failure.token], lives[failure.token])
+            _wait_anew(d, d.state.tokens[failure.token], lives[failure.token])
         elif failure.token and instead is not None and failure.token == instead[0]:
             instead[1]()
         elif failure.token:
@@ -173,9 +173,15 @@ def _restart(d: Deciding, token: Token, by: str) -> None:
     timers.arm(d, d.state.tokens[token.id])
 
 
-def _wait_for_child(d: Deciding, token: Token, life: int) -> None:
+def wait_for_child(d: Deciding, token: Token, life: int) -> None:
+    """Let a call wait for the child it has, which was reopened so often."""
     detail = {"child": token.called, "workflow": token.workflow, "life": life}
     d.token_waiting(token.id, Waiting.SUBWORKFLOW, detail=detail)
+
+
+def _wait_anew(d: Deciding, token: Token, life: int) -> None:
+    """Let a failed call wait for its child again. Its clocks start over."""
+    wait_for_child(d, token, life)
     timers.arm(d, token)
     suspend.deadline(d, token, d.node(token))
 

@@ -140,6 +140,8 @@ class ChildEnded(Event, tag="child.ended"):
     output: Json = None
     error: Error | None = None
     compensable: bool = False
+    life: int = 0
+    """How often the child had been reopened when it ended."""
 
 
 class CallbackReceived(Event, tag="callback.received"):

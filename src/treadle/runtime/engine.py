@@ -36,7 +36,6 @@ from treadle.runtime.command import presence
 from treadle.runtime.command.commander import Commander, Remote
 from treadle.runtime.command.direct import Direct as Direct
 from treadle.runtime.command.direct import Shared, Unopened
-from treadle.runtime.coordinate.committer import reliably
 from treadle.runtime.definitions import kinds_of
 from treadle.runtime.deliver.core import Core
 from treadle.runtime.deliver.courier import WebhookCourier
@@ -50,7 +49,7 @@ from treadle.runtime.scheduler import Scheduler
 from treadle.runtime.service.subscription_sender import SubscriptionSender
 from treadle.runtime.settings import EngineSettings as EngineSettings
 from treadle.runtime.surroundings.clock import SharedClock, SystemClock
-from treadle.runtime.surroundings.patience import until_open
+from treadle.runtime.surroundings.patience import reliably, until_open
 from treadle.runtime.surroundings.ports import Clock, MakeExecutor
 from treadle.runtime.traces.tracing import open_tracing
 from treadle.store.members import Member, Members

@@ -17,12 +17,12 @@ import msgspec
 from treadle.errors import CommandRefused, EngineStopped
 from treadle.model.ids import RunId
 from treadle.model.states import RUN_ENDED, RUN_OPEN, RunStatus
-from treadle.runtime.coordinate.committer import reliably
 from treadle.runtime.coordinate.feed import Feed
 from treadle.runtime.schedule import plan as p
 from treadle.runtime.schedule.definition import KIND, Schedule, hash_of
 from treadle.runtime.schedule.definition import tag_of as tag_of
 from treadle.runtime.surroundings.logs import logger
+from treadle.runtime.surroundings.patience import reliably
 from treadle.runtime.surroundings.ports import Alarm, Clock
 from treadle.store.port import RunQuery, RunRow, Store, StoredDocument
 from treadle.store.rows import shard_of

@@ -72,6 +72,8 @@ def _waiting(record: Record, event: e.TokenWaiting) -> None:
     before = record.visits[event.token].state
     if before in ENDED:
         _wait_again(record, event)
+    elif event.reason == "subworkflow" and "life" in event.detail:
+        _withdraw_end(record, event)
     visit = move(record, event)
     if visit is None:
         return
@@ -99,6 +101,17 @@ def _wait_again(record: Record, event: e.TokenWaiting) -> None:
     if called:
         visit.child = event.detail["child"]
         record.children[event.detail["child"]] = None
+
+
+def _withdraw_end(record: Record, event: e.TokenWaiting) -> None:
+    """The child of a paused run has failed and was reopened before its end was applied."""
+    child = event.detail["child"]
+    ended = record.children.get(child)
+    known = ended is not None and ended.status == "failed" and ended.life < event.detail["life"]
+    paused = record.status == "paused"
+    record.expect(known and paused, "children", f"visit {event.token} waits again for {child}: {ended}")
+    record.visits[event.token].child = child
+    record.children[child] = None
 
 
 def _resumed(record: Record, event: e.TokenResumed) -> None:

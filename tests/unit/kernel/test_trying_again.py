@@ -87,6 +87,46 @@ def test_the_end_of_a_reopened_child_may_overtake_the_news_of_its_reopening() ->
     assert late.events == []
 
 
+def paused() -> Driven:
+    """A paused run that has heard of its child's failure, and has not applied it yet."""
+    graph = graph_of({"nodes": {"call": {"action": {"kind": "workflow_call", "workflow": "kid"}}}})
+    driven = Driven(graph, Shelf(graph, KID))
+    driven.do(c.StartRun(run=RUN))
+    driven.do(c.PauseRun())
+    driven.do(c.EndChild(CALL, CHILD, "failed", error=BOOM))
+    assert CALL in driven.state.deferred
+    return driven
+
+
+def test_a_paused_run_takes_back_the_end_of_a_child_that_is_reopened() -> None:
+    driven = paused()
+    driven.do(c.ReopenCall(CALL, CHILD, 1))
+    token = driven.state.tokens[CALL]
+    assert (token.waiting, token.child, token.life, driven.state.deferred) == (Waiting.SUBWORKFLOW, CHILD, 1, {})
+    assert driven.do(c.ReopenCall(CALL, CHILD, 1)).events == [], "the same news again"
+    resumed = driven.do(c.ResumeRun())
+    assert not any(isinstance(event, e.TokenFailed) for event in resumed.events)
+    driven.do(c.EndChild(CALL, CHILD, "completed", {"v": 1}, life=1))
+    assert driven.state.status is RunStatus.COMPLETED
+
+
+def test_the_end_of_a_child_reopened_during_a_pause_may_overtake_that_news() -> None:
+    driven = paused()
+    driven.do(c.EndChild(CALL, CHILD, "completed", {"v": 1}, life=1))
+    assert driven.do(c.ReopenCall(CALL, CHILD, 1)).events == []
+    driven.do(c.ResumeRun())
+    assert driven.state.status is RunStatus.COMPLETED
+
+
+def test_late_news_of_a_reopening_does_not_take_back_the_end_that_came_after_it() -> None:
+    graph = graph_of({"nodes": {"call": {"action": {"kind": "workflow_call", "workflow": "kid"}}}})
+    driven = Driven(graph, Shelf(graph, KID))
+    driven.do(c.StartRun(run=RUN))
+    driven.do(c.EndChild(CALL, CHILD, "failed", error=BOOM, life=1))  # its first end and its reopening are on the way
+    assert driven.do(c.ReopenCall(CALL, CHILD, 1)).events == []
+    assert driven.state.status is RunStatus.FAILED, "the child has ended, and will not say so again"
+
+
 def test_the_end_of_a_new_child_that_comes_twice_is_not_taken_for_a_late_success_of_the_first() -> None:
     """Both belong to one visit: the first child was cancelled with a failure elsewhere, a retry called the second."""
     call = {"action": {"kind": "workflow_call", "workflow": "kid"}}

@@ -19,9 +19,9 @@ from treadle.model.effects import HoldPlace, MarkStart
 from treadle.model.events import RunQueued
 from treadle.model.ids import RunId
 from treadle.model.states import RUN_ENDED, RUN_OPEN, RunStatus
-from treadle.runtime.coordinate.committer import reliably
 from treadle.runtime.coordinate.gathering import Item
 from treadle.runtime.coordinate.library import Library
+from treadle.runtime.surroundings.patience import reliably
 from treadle.store.port import OutboxRow, RunQuery, Store
 from treadle.store.rows import shard_of
 

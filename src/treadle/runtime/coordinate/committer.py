@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 from typing import TypeVar, cast
 
@@ -29,13 +29,12 @@ from treadle.errors import StoreConflict, StoreUnavailable
 from treadle.model.codec import pack_events
 from treadle.runtime.coordinate.gathering import Decided, Gathering, Item
 from treadle.runtime.coordinate.shards import Shards
+from treadle.runtime.surroundings import patience
 from treadle.runtime.surroundings.logs import logger
 from treadle.runtime.surroundings.outage import OUTAGE
+from treadle.runtime.surroundings.patience import reliably
 from treadle.store.port import Batch, Commit, Fence, InboxAnswer, OutboxRow, Store
 from treadle.store.service import ServiceStore
-
-RETRY_FIRST_S, RETRY_LAST_S = 0.05, 5.0
-"""Waits between tries to reach a store that is unavailable. A disk that stays full is tried every five seconds."""
 
 log = logger("treadle.committer")
 
@@ -216,7 +215,9 @@ class Committer:
                 return None
             log.warning("the store refused a batch: deciding again", error=str(problem))
         elif isinstance(problem, StoreUnavailable):
-            delay = min(RETRY_FIRST_S * 2 ** (self._failures - 1), RETRY_LAST_S) if self._failures else 0
+            delay = (
+                min(patience.RETRY_FIRST_S * 2 ** (self._failures - 1), patience.RETRY_LAST_S) if self._failures else 0
+            )
             self._failures += 1
             OUTAGE.failed("committing", problem)
             await asyncio.sleep(delay)
@@ -293,20 +294,3 @@ class Committer:
             self._lost(self._shards.still_held(conflict, fences))
             return False
         return True
-
-
-async def reliably(ask: Callable[[], Awaitable[T]], is_over: Callable[[], bool]) -> T:
-    """Calls `ask` until the store answers: only for calls that may be repeated. Raises StoreUnavailable if the store
-    has failed for good, or when it fails after `is_over`."""
-    delay = RETRY_FIRST_S
-    while True:
-        try:
-            answer = await ask()
-            OUTAGE.answered()
-            return answer
-        except StoreUnavailable as problem:
-            if is_over() or problem.final:
-                raise
-            OUTAGE.failed("reading", problem)
-            await asyncio.sleep(delay)
-            delay = min(delay * 2, RETRY_LAST_S)

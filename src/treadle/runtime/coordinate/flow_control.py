@@ -46,12 +46,12 @@ from treadle.model.errors import Rejection
 from treadle.model.ids import RunId
 from treadle.model.states import RUN_ENDED, RunStatus
 from treadle.runtime.coordinate.book_reading import Opening, holds_place, read_current
-from treadle.runtime.coordinate.committer import reliably
 from treadle.runtime.coordinate.flow_starts import held_place, input_of, is_live_fork, misplaced
 from treadle.runtime.coordinate.gathering import Item
 from treadle.runtime.coordinate.library import Library
 from treadle.runtime.coordinate.shards import Shards
 from treadle.runtime.surroundings.logs import logger
+from treadle.runtime.surroundings.patience import reliably
 from treadle.runtime.surroundings.ports import Alarm, Clock
 from treadle.store.port import OutboxRow, RunQuery, Store
 

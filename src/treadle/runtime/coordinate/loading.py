@@ -21,12 +21,13 @@ from treadle.model.commands import ForkRun, MigrateRun, StartRun
 from treadle.model.events import ArtifactWritten, Beginning, Event
 from treadle.model.ids import RunId
 from treadle.model.states import RUN_ENDED
-from treadle.runtime.coordinate.committer import Committer, reliably
+from treadle.runtime.coordinate.committer import Committer
 from treadle.runtime.coordinate.folding import fold
 from treadle.runtime.coordinate.gathering import Item
 from treadle.runtime.coordinate.hot import Hots
 from treadle.runtime.coordinate.library import Library, VersionMissing
 from treadle.runtime.surroundings.logs import logger
+from treadle.runtime.surroundings.patience import reliably
 from treadle.store.port import InboxAnswer, RunQuery
 from treadle.store.service import ServiceStore
 

@@ -25,7 +25,6 @@ from treadle.display.numbers import ranges
 from treadle.errors import EngineStopped
 from treadle.model.commands import FireTimer
 from treadle.model.ids import RunId, TimerId, TokenId
-from treadle.runtime.coordinate.committer import reliably
 from treadle.runtime.coordinate.coordinator import Coordinator, Shape
 from treadle.runtime.coordinate.gathering import Decided, Item
 from treadle.runtime.coordinate.library import Library
@@ -41,6 +40,7 @@ from treadle.runtime.deliver.timers import Timers
 from treadle.runtime.execute.attempt_of_run import AttemptMaker
 from treadle.runtime.execute.progress import Progress
 from treadle.runtime.surroundings.logs import logger
+from treadle.runtime.surroundings.patience import reliably
 from treadle.runtime.surroundings.ports import Clock, Courier, MakeExecutor, Tracing
 from treadle.store.port import Fence, InboxAnswer, OutboxRow, Store
 

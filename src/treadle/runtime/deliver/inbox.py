@@ -11,10 +11,10 @@ from collections.abc import Callable
 from functools import partial
 
 from treadle.model.ids import RunId
-from treadle.runtime.coordinate.committer import reliably
 from treadle.runtime.coordinate.coordinator import Coordinator
 from treadle.runtime.coordinate.gathering import Item
 from treadle.runtime.deliver.delivery import Delivery
+from treadle.runtime.surroundings.patience import reliably
 from treadle.store.port import InboxRequest, OutboxRow
 
 PAGE = 1_000

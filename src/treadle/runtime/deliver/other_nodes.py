@@ -28,10 +28,10 @@ from typing import Any
 
 from treadle.model import commands as c
 from treadle.model.ids import RunId
-from treadle.runtime.coordinate.committer import reliably
 from treadle.runtime.coordinate.gathering import Item
 from treadle.runtime.coordinate.shards import Moved, Shards
 from treadle.runtime.surroundings.logs import logger
+from treadle.runtime.surroundings.patience import reliably
 from treadle.runtime.surroundings.ports import Alarm, Clock
 from treadle.store.port import InboxAnswer, InboxRequest, Store
 

@@ -177,6 +177,8 @@ def _waiting(log: VisitLog, event: e.TokenWaiting) -> None:
     visit.attempts += event.tries
     visit.retries += event.tries
     visit.cost += 0 if visit.reported else cost_of(event.output)
+    if event.reason is Waiting.SUBWORKFLOW:
+        visit.answered = False  # its child may have been reopened during a pause
     if event.reason is Waiting.SIBLINGS:
         visit.worked_seq = visit.worked_seq or event.seq - 1
     if back:  # an operator's retry of the failure that took it down

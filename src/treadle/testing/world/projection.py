@@ -230,6 +230,8 @@ def _waiting(run: Projection, event: e.TokenWaiting) -> None:
     visit = run.visits[event.token]
     visit.state = TokenState.WAITING
     visit.waiting = event.reason
+    if event.reason is Waiting.SUBWORKFLOW:
+        visit.answered = False  # its child may have been reopened during a pause
     visit.output = event.output if event.output is not None else visit.output
     visit.attempts += event.tries
 

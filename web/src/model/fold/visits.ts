@@ -123,7 +123,9 @@ const waiting: Fold = (state, event) => {
   } else if (reason === "siblings") {
     move(state, visit, event, "waiting", { waiting: reason, attempts: visit.attempts + ((event["tries"] as number | undefined) ?? 0), until });
   } else {
-    move(state, visit, event, "waiting", { waiting: reason, detail: orNull(event["detail"]), until });
+    const detail = orNull<{ child?: string; life?: number }>(event["detail"]);
+    const back = reason === "subworkflow" && detail?.life !== undefined ? { child: detail.child ?? null } : {};
+    move(state, visit, event, "waiting", { waiting: reason, detail, until, ...back });
   }
 };
 
