@@ -131,9 +131,29 @@ def test_a_body_that_cannot_be_used_is_refused_and_recorded(
         assert asked.answer(DONE).json == {"applied": True}
 
 
+OVER_LARGE = b'{"status": "completed", "output": "' + b"x" * 1_200_000 + b'"}'
+"""A body over the limit of 1 MiB."""
+
+
 def test_the_token_is_judged_before_the_body(connected_sqlite: Connected) -> None:
-    for body in (b"{", b"", b'{"status": 7}'):
-        assert Caller(connected_sqlite.url, None)("POST", "/callbacks/nothing", body).status == 404
+    stranger = Caller(connected_sqlite.url, None)
+    for body in (b"{", b"", b'{"status": 7}', OVER_LARGE):
+        assert stranger("POST", "/callbacks/nothing", body).status == 404
+    for encoding in ("gzip", "br"):
+        assert stranger("POST", "/callbacks/nothing", b"x", {"Content-Encoding": encoding}).status == 404
+    assert stranger("POST", "/callbacks/nothing?x=1", DONE).status == 404
+
+
+def test_a_body_that_cannot_be_read_is_refused_and_recorded(connected_sqlite: Connected) -> None:
+    with Worker() as worker:
+        asked = Asked(connected_sqlite, worker, "callback-unreadable")
+        stranger = Caller(connected_sqlite.url, None)
+        assert asked.answer(OVER_LARGE).status == 413
+        assert stranger("POST", asked.path, b"x", {"Content-Encoding": "gzip"}).status == 400
+        assert stranger("POST", asked.path, b"x", {"Content-Encoding": "br"}).status == 415
+        assert stranger("POST", f"{asked.path}?x=1", DONE).status == 400
+        assert asked.history() == ["callback.refused BAD_REQUEST"] * 4
+        assert asked.answer(DONE).json == {"applied": True}
 
 
 def test_every_token_that_is_good_for_nothing_gets_the_same_answer(connected: Connected) -> None:

@@ -11,14 +11,32 @@ import zlib
 from collections.abc import Awaitable, Coroutine, Generator
 from typing import Any
 
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message, Receive
 
+from treadle.server.one_write import EXTENSION, WholeExchange
 from treadle.server.problems import HttpProblem
+from treadle.server.routes import Route
+from treadle.server.settings import ServerSettings
 
 DISCARDED_MAX = 4 * 1024 * 1024
 """Bytes of a body over its limit that are read and thrown away, so that its sender hears why it is refused: a
 connection that is closed in the middle of sending takes the answer with it."""
+
+
+async def body_of(request: Request, route: Route, settings: ServerSettings) -> bytes:
+    """The body of a request for a route. Raises TOO_LARGE, BAD_REQUEST, MEDIA_TYPE, ClientDisconnect."""
+    limit = settings.artifact_max if route.is_upload else route.body_max or settings.body_max
+    exchange: WholeExchange | None = request.scope.get("extensions", {}).get(EXTENSION)
+    data = exchange.arrived() if exchange is not None else None
+    if data is None:
+        data = await read_bytes(request.receive, limit, settings.body_wait_s)
+    elif len(data) > limit:
+        raise too_large(limit)
+    if not data:
+        return data
+    encoding = request.headers.get("content-encoding")
+    return decompressed(data, encoding.lower(), limit) if encoding is not None else data
 
 
 async def read_bytes(receive: Receive, limit: int, wait_s: float) -> bytes:

@@ -1,8 +1,8 @@
 """Callbacks: where webhook workers answer (5.4).
 
 Owns the form of an answer. Promises that every token this store has not made gets the same answer in about the same
-time, whatever is wrong with it; that the token is judged before the body; and that an answer with a body that cannot be
-used is recorded as refused, too. The kernel decides what an answer means.
+time, whatever is wrong with it; that the token is judged before the body is read; and that an answer with a body that
+cannot be used, one that is too large included, is recorded as refused, too. The kernel decides what an answer means.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from msgspec import Meta, Struct
 from treadle.errors import CommandRefused
 from treadle.model.errors import Error
 from treadle.runtime.service.callbacks import Callback, Callbacks
-from treadle.server.bodies import bad, read_body
+from treadle.server.bodies import bad, read_body, read_query
+from treadle.server.body_bytes import body_of
 from treadle.server.call import HttpAnswer, HttpCall
 from treadle.server.problems import HttpProblem, not_found
 from treadle.server.routes import OPEN, Route
@@ -52,7 +53,7 @@ async def receive(call: HttpCall) -> HttpAnswer:
         raise _unknown()
     await call.service.require_engine()
     try:
-        output, error, spent = _read(call.raw)
+        output, error, spent = await _read(call)
     except HttpProblem as problem:
         await _recorded(callbacks, to, problem)
         raise
@@ -76,7 +77,9 @@ def _unknown() -> HttpProblem:
     return not_found("token with such a name")
 
 
-def _read(raw: bytes) -> tuple[Any, Error | None, Any]:
+async def _read(call: HttpCall) -> tuple[Any, Error | None, Any]:
+    read_query(call.request.query_params.multi_items(), None)
+    raw = await body_of(call.request, call.route, call.service.settings)
     given: CallbackAnswer = read_body(raw, CallbackAnswer)
     told = {"cost": given.cost, "usage": given.usage}
     spent = {name: value for name, value in told.items() if value is not None} or None

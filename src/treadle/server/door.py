@@ -22,10 +22,9 @@ from treadle.errors import CommandRefused, EngineStopped
 from treadle.runtime.surroundings.logs import logger
 from treadle.server.audited import audit_event, is_audited
 from treadle.server.bodies import read_body, read_query
-from treadle.server.body_bytes import decompressed, read_bytes, too_large
+from treadle.server.body_bytes import body_of
 from treadle.server.call import HttpAnswer, HttpCall
 from treadle.server.idempotency import answered_once
-from treadle.server.one_write import EXTENSION, WholeExchange
 from treadle.server.origins import CSRF_HEADER, csrf_token, require_own_page
 from treadle.server.problems import MEDIA_TYPE, HttpProblem, not_found, problem_of
 from treadle.server.replies import Reply
@@ -129,14 +128,17 @@ async def _admitted(service: Service, route: Route, request: Request, request_id
     call = HttpCall(service, route, request, who, path, request_id)
     if who.workflows is not None:
         await _within_patterns(call, who)
-    if route.is_write:
-        call.raw = await _body_bytes(call)
+    if route.is_write and not route.reads_body_itself:
+        call.raw = await body_of(request, route, service.settings)
     return call
 
 
 async def _handled(call: HttpCall) -> HttpAnswer:
     """The handler's answer, once the request was understood."""
     route, request = call.route, call.request
+    if route.reads_body_itself:
+        judged: HttpAnswer = await route.handler(call)
+        return judged
     if not route.takes_any_query and (route.query is not None or request.scope["query_string"]):
         pairs = request.query_params.multi_items() if request.scope["query_string"] else []
         call.query = read_query(pairs, route.query)
@@ -144,7 +146,7 @@ async def _handled(call: HttpCall) -> HttpAnswer:
         _require_media_type(request, route)
     if route.is_write and route.body is None and call.raw.strip() not in (b"", b"{}"):
         raise HttpProblem("BAD_REQUEST", "this takes no body", place="$")
-    if route.is_write and route.body not in (None, bytes) and not route.reads_body_itself:
+    if route.is_write and route.body not in (None, bytes):
         call.body = read_body(call.raw, route.body)
     answer: HttpAnswer = await route.handler(call)
     return answer
@@ -179,22 +181,6 @@ async def _within_patterns(call: HttpCall, who: Who) -> None:
             raise missing from None
         if not who.sees(row.workflow):
             raise missing
-
-
-async def _body_bytes(call: HttpCall) -> bytes:
-    """The body, within its limits of size and time, decompressed."""
-    request, route, settings = call.request, call.route, call.service.settings
-    limit = settings.artifact_max if route.is_upload else route.body_max or settings.body_max
-    exchange: WholeExchange | None = request.scope.get("extensions", {}).get(EXTENSION)
-    data = exchange.arrived() if exchange is not None else None
-    if data is None:
-        data = await read_bytes(request.receive, limit, settings.body_wait_s)
-    elif len(data) > limit:
-        raise too_large(limit)
-    if not data:
-        return data
-    encoding = request.headers.get("content-encoding")
-    return decompressed(data, encoding.lower(), limit) if encoding is not None else data
 
 
 def _require_media_type(request: Request, route: Route) -> None:

@@ -104,7 +104,7 @@ class Route(Struct, frozen=True, kw_only=True, eq=False, dict=True):
     media_types: tuple[str, ...] = ("application/json",)
     """Media types of the request's body; `*/*`: a body of any other is read, too."""
     reads_body_itself: bool = False
-    """The handler reads the body, after checks of its own; `body` only describes it."""
+    """The handler reads the query and the body, after checks of its own; `body` only describes it."""
     answer_type: str = "application/json"
     """Media type of the answers."""
     other_types: tuple[str, ...] = ()
