@@ -6,7 +6,11 @@ import re
 from pathlib import Path
 from uuid import uuid4
 
+from tests.runtime.cores import one
+from tests.runtime.executing import on_loop
 from tests.server.client import Served
+from treadle.runtime.engine import Engine
+from treadle.server.metrics import Measured
 
 ROOT = Path(__file__).parents[2]
 NAP = """
@@ -35,7 +39,6 @@ def value(text: str, name: str, **labels: str) -> float:
 def test_a_run_is_counted_from_its_start_to_its_end(served: Served) -> None:
     name = f"metered-{uuid4().hex[:8]}"
     served.deploy(NAP.format(name=name))
-    scraped(served)  # counting begins
     served.as_("operator").post("/runs?wait_ms=20000", {"workflow": name})
     text = scraped(served)
     assert value(text, "treadle_starts_total", workflow=name) == 1
@@ -43,6 +46,21 @@ def test_a_run_is_counted_from_its_start_to_its_end(served: Served) -> None:
     assert value(text, "treadle_visit_seconds_count", workflow=name, node="nap", phase="working") == 1
     assert value(text, "treadle_http_requests_total", route="/api/v1/runs", status="201") >= 1
     assert value(text, "treadle_commit_seconds_count") >= 1
+
+
+@on_loop
+async def test_the_end_of_a_run_that_began_before_the_service_counts_for_its_workflow(tmp_path: Path) -> None:
+    store = tmp_path / "treadle.db"
+    async with Engine(store) as engine:
+        run = (await engine.start(one("asks", {"kind": "human"}))).id
+    later = Engine(store)
+    measured = Measured(later)
+    later.observe(measured.observe)  # a service begins to measure before its engine is open
+    async with later:
+        await later.run(run).cancel()
+        text = (await measured.text()).decode()
+    assert value(text, "treadle_ends_total", workflow="asks", status="cancelled") == 1
+    assert value(text, "treadle_ends_total", workflow="other") == 0
 
 
 def test_metrics_need_a_key_that_may_read(served: Served) -> None:

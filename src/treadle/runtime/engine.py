@@ -95,6 +95,7 @@ class Engine(Client):
         self._closing: list[Callable[[], Awaitable[None]]] = []
         """Undone in reverse order."""
         self._is_entered = False
+        self._observers: list[Callable[[Sequence[Commit], float], None]] = []
         super().__init__(cast(Commander, Unopened()))
 
     async def __aenter__(self) -> Self:
@@ -151,6 +152,7 @@ class Engine(Client):
         self._core = core = Core(store, clock, execute, courier, self._random, tracing)
         core.library.cel_bytes_max = self.settings.cel_bytes_max
         coordinator = core.coordinator
+        coordinator.observers.append(self._observed)
         heard = NoticesHeard(core, notices, self._look_beside)
         who = (self.name, clock.now())
         if opened.members is not None:
@@ -270,8 +272,13 @@ class Engine(Client):
             await reliably(step, lambda: core.coordinator.stopped is not None)
 
     def observe(self, observed: Callable[[Sequence[Commit], float], None]) -> None:
-        """Calls `observed` with every batch of decisions that was written, and the seconds it took."""
-        self._core.coordinator.observers.append(observed)
+        """Calls `observed` with every batch of decisions that was written, and the seconds it took; also before the
+        engine is open."""
+        self._observers.append(observed)
+
+    def _observed(self, commits: Sequence[Commit], seconds: float) -> None:
+        for observed in self._observers:
+            observed(commits, seconds)
 
     @property
     def shards_owned(self) -> int:

@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from treadle.runtime.client import Client
 from treadle.server.door import enter, new_request_id, refusal
-from treadle.server.metrics import count_request
+from treadle.server.metrics import count_request, measured
 from treadle.server.origins import cors_headers, preflight_headers
 from treadle.server.paths import RouteTree
 from treadle.server.problems import HttpProblem
@@ -44,6 +44,7 @@ class Application:
         service.routes = tuple(routes)
         self._tree = RouteTree(service.routes)
         self._known_hosts: set[str] = set()
+        measured(service)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
