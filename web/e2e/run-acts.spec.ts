@@ -1,6 +1,6 @@
 // What a person does on the run page: retry below a failed join, try now, the keyboard alone, draw and run.
 import { expect, test } from "./fixtures";
-import { claim, HANDS, PANEL, started, statusOf } from "./workflows";
+import { claim, HANDS, PANEL, started, statusOf, UNDOING } from "./workflows";
 
 interface Happened {
   readonly type: string;
@@ -34,6 +34,30 @@ test("22 · retrying below a failed join says what will happen, and that happens
   expect(since.some((event) => event.type === "join.reopened")).toBe(true);
   await server.api("POST", `/tasks/${again?.task}/complete`, { output: {} });
   await expect(page.locator(".run-top")).toContainText("completed");
+});
+
+test("a compensation that failed is tried again, then left out, and undoing goes on", async ({ signedIn: page, server }) => {
+  const run = await started(server, UNDOING, "e2e-undoing");
+  await page.goto(`${server.url}/runs/${run}`);
+  const failure = page.getByRole("region", { name: "Failure" });
+  const undoing = failure.getByRole("region", { name: "Undoing" });
+  await expect(undoing).toContainText("Undoing stopped: 0 of 2 visits undone · 1 failed · 1 not begun");
+  await expect(undoing).toContainText("the money is gone");
+  const before = (await server.api<{ items: Happened[] }>("GET", `/runs/${run}/history?limit=1000`)).items.length;
+  const happened = async (type: string) => (await server.api<{ items: Happened[] }>("GET", `/runs/${run}/history?after=${before}`)).items.filter((event) => event.type === type).length;
+  await failure.getByRole("button", { name: "Retry undoing pay" }).click();
+  const dialog = page.getByRole("dialog");
+  await expect(dialog).toContainText("1 visit is undone after it");
+  await dialog.getByRole("button", { name: "Retry" }).click();
+  await expect.poll(() => happened("compensation.failed")).toBe(1);
+  await undoing.getByRole("button").first().click(); // the visit that undoes it, which offers the same
+  await expect(page.getByRole("button", { name: "Skip…", exact: true })).toBeVisible();
+  await failure.getByRole("button", { name: "Skip undoing pay" }).click();
+  await expect(dialog).toContainText("1 visit is undone next");
+  await dialog.getByRole("button", { name: "Skip it" }).click();
+  await expect(page.locator(".run-top")).toContainText("compensated");
+  await expect(undoing).toContainText("Undoing: 1 of 2 visits undone · 1 skipped");
+  expect(await happened("compensation.skipped")).toBe(1);
 });
 
 test("7 · a visit in its backoff is tried now", async ({ signedIn: page, server }) => {

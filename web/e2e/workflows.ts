@@ -39,6 +39,19 @@ transitions:
   - {from: check, to: gather, synchronization: {sibling_group: parts, strategy: all, on_branch_failure: fail}}
 `;
 
+/** Fails when two visits are done; the later of them cannot be undone. */
+export const UNDOING = `
+workflow: e2e-undoing
+start: book
+nodes:
+  book: {action: {kind: set, values: {}}, compensate: {action: {kind: set, values: {}}}}
+  pay: {action: {kind: set, values: {}}, compensate: {action: {kind: assert, condition: "1 == 2", message: the money is gone}}}
+  ship: {action: {kind: assert, condition: "1 == 2", message: no lorry}}
+transitions:
+  - {from: book, to: pay}
+  - {from: pay, to: ship}
+`;
+
 /** Goes round three times, then ends. */
 export const ROUND = `
 workflow: e2e-round

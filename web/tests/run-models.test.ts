@@ -7,6 +7,7 @@ import { Folding, viewOf, type Event } from "@/model/fold";
 import { columns, edgePath, ranksOf, topologyKey } from "@/model/layout";
 import { densityOf, rowsOf } from "@/model/rows";
 import { spentOf } from "@/model/run-look";
+import { retryUndoEffects, skipUndoEffects, undoingOf, undoingWords } from "@/model/undoing";
 import { neededOf, summarise } from "@/model/summary";
 import { FOLD_PX, foldsOf, idleOf, ticksOf, timeScale } from "@/model/timescale";
 
@@ -160,4 +161,33 @@ test("acts say what will happen in numbers", () => {
   const { newest } = fanOut();
   expect(cancelEffects(newest).map(({ count, words }) => [count, words])).toEqual([[1, "visit is cancelled"], [1, "completed visit stays as it is"]]);
   expect(retryEffects(newest)[0]).toMatchObject({ count: 1, words: "visit tries again" });
+});
+
+describe("undoing", () => {
+  const recorded = (record: number, node: string): Given => ({ at: 1, type: "compensation.recorded", record, token: record, node, path: node });
+  const stopped = (): Folding =>
+    fold(
+      begin, made(1, "book", 0), recorded(1, "book"), made(2, "pay", 1), recorded(2, "pay"),
+      { at: 2, type: "run.compensating", reason: "failed" },
+      { at: 2, type: "compensation.started", record: 2, node: "pay" }, made(3, "pay", 2, { mode: "compensation", record: 2 }),
+      { at: 3, type: "compensation.failed", record: 2, error: { kind: "BOOM", message: "no" } },
+      { at: 3, type: "run.compensation_failed", record: 2 },
+    );
+
+  test("tells how far it has come, and which visit could not be undone", () => {
+    const undoing = undoingOf(stopped().newest);
+    expect(undoing && undoingWords(undoing)).toBe("0 of 2 visits undone · 1 failed · 1 not begun");
+    expect(undoing?.failed.map((one) => [one.record, one.node, one.undoing, one.error?.kind])).toEqual([[2, "pay", 3, "BOOM"]]);
+  });
+
+  test("says what an act will do, in numbers", () => {
+    const { newest } = stopped();
+    const words = (effects: ReturnType<typeof skipUndoEffects>) => effects.map(({ count, words }) => `${count} ${words}`);
+    expect(words(retryUndoEffects(newest))).toEqual(["1 compensation runs again", "1 visit is undone after it"]);
+    expect(words(skipUndoEffects(newest))).toEqual(["1 visit stays as it is, not undone", "1 visit is undone next"]);
+  });
+
+  test("is nothing while a run only could be undone", () => {
+    expect(undoingOf(fold(begin, made(1, "book", 0), recorded(1, "book")).newest)).toBeNull();
+  });
 });

@@ -2,7 +2,7 @@
 import { isLive, type RunState, type Visit } from "./fold";
 
 export interface Effect {
-  readonly tone: "fail" | "stop" | "retry" | "done" | "wait" | "ask" | "active";
+  readonly tone: "fail" | "stop" | "retry" | "done" | "wait" | "ask" | "active" | "undo";
   readonly count: number;
   readonly words: string;
 }

@@ -1,6 +1,6 @@
 // Folding events of the run as a whole: its status, timers, signals, gates, children, compensation, artifacts.
 import { drop, takeBack } from "./groups";
-import { orNull, type Event, type RunError, type RunState } from "./state";
+import { orNull, type Compensation, type Event, type RunError, type RunState } from "./state";
 import { change, type Fold } from "./visits";
 
 const queued: Fold = (state, event) => {
@@ -137,7 +137,11 @@ const answered: Fold = (state, event) => {
   if (state.status === "paused") change(state, event["token"], { deferred: true });
 };
 
-const record = (status: string): Fold => (state, event) => void state.compensations.set(event["record"] as number, status);
+const record = (status: Compensation["status"]): Fold => (state, event) => {
+  const id = event["record"] as number;
+  const before = state.compensations.get(id) ?? { record: id, node: event["node"] as string, path: event["path"] as string, undoing: null };
+  state.compensations.set(id, { ...before, status, error: (event["error"] as RunError | undefined) ?? null });
+};
 const artifact: Fold = (state, event) => void state.artifacts.set(event["name"] as string, event);
 const warned: Fold = (state) => {
   state.warnings += 1;

@@ -150,6 +150,17 @@ export interface Shape {
   readonly edges: ReadonlyMap<string, { readonly source: string; readonly target: string; readonly triggered: boolean; readonly group: string | null }>;
 }
 
+/** A completed visit that can be undone, and how far undoing it has come. */
+export interface Compensation {
+  readonly record: number;
+  readonly status: "recorded" | "running" | "completed" | "failed" | "skipped";
+  readonly node: string;
+  readonly path: string;
+  /** The visit that undoes it, once there is one. */
+  readonly undoing: number | null;
+  readonly error: RunError | null;
+}
+
 export interface RunState {
   run: string;
   workflow: string;
@@ -179,7 +190,7 @@ export interface RunState {
   nodes: Map<string, readonly number[]>;
   counts: Map<string, number>;
   artifacts: Map<string, Event>;
-  compensations: Map<number, string>;
+  compensations: Map<number, Compensation>;
   warnings: number;
   /** Joins that have fired and whose visit is not made yet: its way was counted with its arrivals. */
   fired: Map<string, number>;

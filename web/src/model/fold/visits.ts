@@ -68,7 +68,11 @@ const created: Fold = (state, event) => {
   };
   put(state, undefined, visit);
   state.nodes.set(node, [...(state.nodes.get(node) ?? []), id]);
-  if (visit.compensation) return;
+  if (visit.compensation) {
+    const undone = state.compensations.get(event["record"] as number);
+    if (undone !== undefined) state.compensations.set(undone.record, { ...undone, undoing: id });
+    return;
+  }
   begun(state, visit.frames);
   const fired = state.fired.get(node) ?? 0;
   if (fired > 0) state.fired.set(node, fired - 1);

@@ -1,5 +1,6 @@
 // What failed, at the top of a failed run: how many, which, why, and the one act that helps, with its effects.
 import type { components } from "@/api/schema";
+import { placeOf, retryUndoEffects, undoingOf, undoingWords, type Undoing } from "@/model/undoing";
 import { retryable, retryEffects } from "@/model/acts";
 import type { RunState, Visit } from "@/model/fold";
 import { instant } from "@/model/time";
@@ -33,9 +34,12 @@ export function FailureCard() {
   const { select } = useRunPage();
   const { folding, detail, loaded } = useSeen();
   const state = folding.newest; // it stays while the past is shown, so that nothing below it moves
-  const retry = useRunOffers().find((offer) => offer.icon === "retry");
+  const offers = useRunOffers();
+  const retry = offers.find((offer) => offer.icon === "retry");
+  const skip = offers.find((offer) => offer.icon === "skip");
+  const undoing = undoingOf(state);
   const [dialog, open] = useActDialog();
-  if (state.error === null || !loaded) return null;
+  if ((state.error === null && undoing === null) || !loaded) return null;
   const failed = failedVisits(state);
   const shown = failed.slice(0, 3);
   return (
@@ -48,7 +52,7 @@ export function FailureCard() {
             <li key={visit.id}>
               <button type="button" onClick={() => select({ node: null, visit: visit.id, group: null })}>
                 <span className="tone" data-tone="fail"><Glyph name="fail" small /></span>
-                <span className="mono clip run-err-path">{visit.path}</span>
+                <span className="mono clip run-err-path">{visit.path === "root" ? visit.node : visit.path}</span>
                 <span className="clip"><b>{visit.error?.kind}</b> {visit.error?.message}</span>
                 <span className="push c2 t1 nowrap">{visit.attempts === 1 ? "1 try" : `${visit.attempts} tries`}</span>
               </button>
@@ -56,7 +60,15 @@ export function FailureCard() {
           ))}
         </ul>
         {failed.length > 3 && <p className="t1"><button type="button" className="link t1" onClick={() => select({ node: failed[0]?.node ?? null, visit: null, group: null })}>+{failed.length - 3} more</button> <span className="c2">{rest(failed.slice(3))}</span></p>}
+        {undoing !== null && <UndoingPart undoing={undoing} />}
       </div>
+      {undoing !== null && undoing.failed.length > 0 && retry !== undefined && skip !== undefined && (
+        <div className="run-err-act">
+          <Button kind="primary" size="lg" icon="retry" onClick={() => open(retry.act)}>{retry.name}</Button>
+          <Button icon="skip" onClick={() => open(skip.act)}>{skip.name}</Button>
+          <Effects effects={retryUndoEffects(state)} />
+        </div>
+      )}
       {retry !== undefined && retryable(state).length > 0 && (
         <div className="run-err-act">
           <Button kind="primary" size="lg" icon="retry" onClick={() => open(retry.act)}>{retry.name}</Button>
@@ -64,6 +76,28 @@ export function FailureCard() {
         </div>
       )}
       {dialog}
+    </section>
+  );
+}
+
+/** How far undoing has come, and what could not be undone. */
+function UndoingPart({ undoing }: { undoing: Undoing }) {
+  const { select } = useRunPage();
+  return (
+    <section className="run-undo" aria-label="Undoing">
+      <h3 className="t2 row row-4"><span className="tone" data-tone={undoing.failed.length > 0 ? "fail" : "undo"}><Glyph name={undoing.failed.length > 0 ? "fail" : "undo"} small /></span>{undoing.failed.length > 0 ? "Undoing stopped: " : "Undoing: "}{undoingWords(undoing)}</h3>
+      <ul className="run-err-list">
+        {undoing.failed.slice(0, 3).map((one) => (
+          <li key={one.record}>
+            <button type="button" disabled={one.undoing === null} onClick={() => select({ node: null, visit: one.undoing, group: null })}>
+              <span className="tone" data-tone="undo"><Glyph name="undo" small /></span>
+              <span className="mono clip run-err-path">{placeOf(one)}</span>
+              <span className="clip"><b>{one.error?.kind}</b> {one.error?.message}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {undoing.failed.length > 3 && <p className="t1 c2">+{undoing.failed.length - 3} more, in the menu of the run</p>}
     </section>
   );
 }

@@ -2,7 +2,8 @@
 import { lazy, Suspense, useState, type ReactNode } from "react";
 import { api } from "@/api/client";
 import { cancelEffects, pauseEffects, retryable, retryEffects, type Effect } from "@/model/acts";
-import { isLive, type RunState, type Visit } from "@/model/fold";
+import { isLive, type Compensation, type RunState, type Visit } from "@/model/fold";
+import { placeOf, retryUndoEffects, skipUndoEffects, undoingOf } from "@/model/undoing";
 import { useRunPage, useSeen } from "../context";
 import { isOver } from "../graph/summaries";
 import type { Act } from "./dialog";
@@ -49,6 +50,7 @@ function runOffers(run: string, state: RunState, waitsForTime: boolean, budget: 
   }
   const failed = retryable(state);
   if (state.status === "failed" && failed.length > 0) add(failed.length === 1 ? "Retry" : `Retry ${failed.length} failures`, "retry", { title: failed.length === 1 ? "Retry what has failed?" : `Retry ${failed.length} failed visits?`, about: "The run opens again. Actions of these visits run once more, with their side effects.", effects: () => retryEffects(state), confirm: "Retry", run: () => api.POST("/api/v1/runs/{run}/retry", { params }) });
+  if (state.status === "compensation_failed") for (const one of undoingOf(state)?.failed ?? []) offers.push(...undoOffers(run, state, one));
   if (!over && !isQueued) {
     add("Send a signal…", "mail", { title: "Send a signal", about: "Visits that wait for it go on; if none does, it is kept.", effects: none, confirm: "Send", form: signalForm, run: (values) => api.POST("/api/v1/runs/{run}/signals", { params, body: signalOf(values) }) });
   }
@@ -60,6 +62,15 @@ function runOffers(run: string, state: RunState, waitsForTime: boolean, budget: 
   if (MIGRATABLE.has(state.status)) add("Move to another version…", "diff", { change: "migrate" });
   if (budget === "there" && !over) add("Raise budget…", "plus", { change: "budget" });
   return offers;
+}
+
+/** A compensation that failed is tried again, or its visit stays as it is; either way undoing goes on. */
+export function undoOffers(run: string, state: RunState, undone: Compensation): Offer[] {
+  const [params, place] = [{ path: { run, record: String(undone.record) } }, placeOf(undone)];
+  return [
+    { name: `Retry undoing ${place}`, icon: "retry", act: { title: `Undo ${place} again?`, about: "Its compensation runs once more, with its side effects. If it succeeds, undoing goes on.", effects: () => retryUndoEffects(state), confirm: "Retry", run: () => api.POST("/api/v1/runs/{run}/compensations/{record}/retry", { params }) } },
+    { name: `Skip undoing ${place}…`, icon: "skip", act: { title: `Skip undoing ${place}?`, about: "What this visit has done is not undone. Undoing goes on with the visits before it. This cannot be taken back.", effects: () => skipUndoEffects(state), confirm: "Skip it", danger: true, run: () => api.POST("/api/v1/runs/{run}/compensations/{record}/skip", { params }) } },
+  ];
 }
 
 function signalOf(values: Record<string, string>) {
@@ -112,7 +123,9 @@ export function visitOffers(run: string, state: RunState, visit: Visit): Offer[]
     offers.push({ name: "Jump…", icon: "move", act: { change: "jump", visit: visit.id } }, { name: "Set its input…", icon: "braces", act: { change: "input", visit: visit.id } });
     if (visit.frames.length > 0) offers.push({ name: "Edit the data of its branch…", icon: "braces", act: { change: "edit", visit: visit.id } });
   }
-  return visit.compensation ? offers : [...offers, forkOffer(visit)];
+  if (!visit.compensation) return [...offers, forkOffer(visit)];
+  const failed = state.status !== "compensation_failed" ? undefined : undoingOf(state)?.failed.find((one) => one.undoing === visit.id);
+  return failed === undefined ? offers : [...offers, ...undoOffers(run, state, failed).map((offer, index) => ({ ...offer, name: index === 0 ? "Retry" : "Skip…" }))];
 }
 
 export function groupOffers(run: string, state: RunState, id: number): Offer[] {
