@@ -164,13 +164,7 @@ class Engine(Client):
         self._scheduler = Scheduler(store, clock, self, coordinator.feed, coordinator.spawn, core.shards.owns)
         rules = KeepRules(self.settings.keep, self.settings.keep_of)
         self._retention = Retention(
-            store,
-            core.shards,
-            clock,
-            coordinator.feed,
-            rules,
-            workflows=core.library.names,
-            spawn=coordinator.spawn,
+            store, core.shards, clock, coordinator.feed, rules, workflows=core.library.names, spawn=coordinator.spawn
         )
         self._senders = SubscriptionSender(coordinator, courier, self.sealing, core.shards.owns)
         self.on_subscribed = self._senders.attached(core.delivery)
