@@ -44,7 +44,7 @@ CHECK = [
     Stage("tidy", [*PYTEST, "tests/arch"]),
 ]
 
-SEED = "TREADLE_SEED"
+SEED = "TREADLE_TEST_SEED"
 """Where random tests begin, for children of `test`: the same place each time for one commit, another for the next."""
 
 # 200 fixed seeds and two minutes of torture on every run of CI; the regression seeds are part of the tests. The

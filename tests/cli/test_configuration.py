@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from treadle.cli.frame.exits import INVALID, code_of
 from treadle.cli.frame.opening import engine_settings
 from treadle.cli.upkeep.config import masked
 from treadle.errors import SettingsInvalid
-from treadle.project.settings import SETTINGS, Configuration, find_file
+from treadle.project.settings import SETTINGS, Configuration, _is_stray, find_file
 
 
 def test_each_place_wins_over_the_next_and_says_so(tmp_path: Path) -> None:
@@ -115,3 +116,13 @@ def test_a_variable_nobody_reads_is_a_mistake_like_a_name_in_the_file(tmp_path: 
     assert "TREADLE_XYZZY: there is no such setting" in str(refused.value)
     others = ("SECRET_OPENAI", "PYTHON", "NATIVE", "DEBUG", "TEST_POSTGRES", "SERVICE_HOST", "PORT_8787_TCP")
     assert Configuration({}, {f"TREADLE_{name}": "1" for name in others}, tmp_path)["output"] == "text"
+
+
+def test_variables_of_our_tools_are_no_typing_errors(tmp_path: Path) -> None:
+    """Tools hand their variables on to every process they start, the command line included."""
+    root = Path(__file__).parents[2]
+    sources = [*(root / "tools").glob("*.py"), *(root / "web" / "e2e").glob("*.ts"), root / "tests" / "seed.py"]
+    named = {name for file in sources for name in re.findall(r"TREADLE_[A-Z_]+", file.read_text("utf-8"))}
+    assert {"TREADLE_TEST_SEED", "TREADLE_DEV_PACKAGE"} <= named
+    strays = sorted(name for name in named if _is_stray(name))
+    assert not strays, "rename them so that they begin with a prefix of NO_SETTINGS"

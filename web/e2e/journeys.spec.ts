@@ -51,7 +51,7 @@ test("somebody who waits for the user stands at the node, and travels on when th
 });
 
 test("more than five are one mark that opens the list; a journey goes over many runs", async ({ signedIn: page, server }) => {
-  const workflow = await deployed(server, "e2e-many");
+  const workflow = await deployed(server, "e2e-journey-many");
   for (let at = 0; at < 6; at += 1) await travel(server, workflow, `m${at}`, `Person ${at}`);
   const gone = await travel(server, workflow, "m9", "<img src=x onerror=alert(1)>", false);
   await answer(server, gone);
@@ -74,7 +74,7 @@ test("more than five are one mark that opens the list; a journey goes over many 
 });
 
 test("somebody is moved by the keyboard, with a reason that stands on the journey", async ({ signedIn: page, server }) => {
-  const workflow = await deployed(server, "e2e-keys");
+  const workflow = await deployed(server, "e2e-journey-keys");
   await travel(server, workflow, "k1", "Mei Chen");
   await page.goto(`${server.url}/journeys/${workflow}`);
   await dot(page, "k1").focus();

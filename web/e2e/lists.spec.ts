@@ -64,11 +64,11 @@ test("27 · a filter by time says how many live runs it hides", async ({ signedI
 });
 
 test("25 · rows hold still: new runs are counted, and come in when asked for", async ({ signedIn: page, server }) => {
-  const first = await started(server, ASKING("e2e-still"), "e2e-still");
-  await page.goto(`${server.url}/runs?workflow=e2e-still`);
+  const first = await started(server, ASKING("e2e-list-still"), "e2e-list-still");
+  await page.goto(`${server.url}/runs?workflow=e2e-list-still`);
   await expect(page.locator("tbody tr")).toHaveCount(1);
   await expect(page.locator(".live")).toHaveText("live");
-  await start(server, "e2e-still");
+  await start(server, "e2e-list-still");
   await expect(page.getByRole("button", { name: /1 new run/ })).toBeVisible();
   await expect(page.locator("tbody a.runs-link")).toHaveCount(1);
   await server.api("POST", `/runs/${first}/cancel`, {});
@@ -78,7 +78,7 @@ test("25 · rows hold still: new runs are counted, and come in when asked for", 
 });
 
 test("23 · an act on many says first what will happen to each, then what did", async ({ signedIn: page, server }) => {
-  const name = "e2e-many";
+  const name = "e2e-list-many";
   const failed = await started(server, FAILING(name), name);
   await failOne(server, false);
   await expect.poll(statusOf(server, failed)).toBe("failed");

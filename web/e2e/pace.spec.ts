@@ -3,7 +3,7 @@ import { writeFileSync, mkdirSync } from "node:fs";
 import { expect, test, type Server } from "./fixtures";
 import { paceOf, type Pace } from "./pace";
 
-test.skip(process.env["TREADLE_PACE"] === undefined, "measures, so it wants a quiet machine: TREADLE_PACE=1 ./dev web browse e2e/pace.spec.ts");
+test.skip(process.env["TREADLE_TEST_PACE"] === undefined, "measures, so it wants a quiet machine: TREADLE_TEST_PACE=1 ./dev web browse e2e/pace.spec.ts");
 test.use({ trace: "off", screenshot: "off" }); // both look at the whole page while it is measured
 
 const [CHAINS, LONG, TOKENS] = [20, 25, 100];

@@ -46,7 +46,7 @@ export async function paceOf(page: Page, during: () => Promise<void>): Promise<P
   await session.send("Tracing.end");
   await over;
   await session.detach();
-  if (process.env["TREADLE_TRACE"] !== undefined) writeFileSync(process.env["TREADLE_TRACE"], JSON.stringify(events)); // for the performance panel
+  if (process.env["TREADLE_TEST_TRACE"] !== undefined) writeFileSync(process.env["TREADLE_TEST_TRACE"], JSON.stringify(events)); // for the performance panel
   return read(events);
 }
 

@@ -169,7 +169,9 @@ NO_SETTINGS = (
 )
 """Prefixes of variables that are no settings: secrets, variables of our tests and tools, and those that Kubernetes sets
 in every pod beside a service called `treadle`."""
-TOOLS = frozenset({"TREADLE_CHROMIUM", "TREADLE_DEBUG", "TREADLE_KEY", "TREADLE_NATIVE", "TREADLE_PYTHON"})
+TOOLS = frozenset(
+    {"TREADLE_CHROMIUM", "TREADLE_DEBUG", "TREADLE_KEY", "TREADLE_NATIVE", "TREADLE_PYTHON", "TREADLE_URLS"}
+)
 """Variables of the command line itself, of the installation, and of `./dev`."""
 VARIABLES = {one.variable: one for one in SETTINGS}
 
