@@ -1,7 +1,7 @@
 """Where tests that draw at random begin.
 
-`./dev test` sets TREADLE_TEST_SEED out of the hash of the commit: every commit is tried with draws of its own, and a commit
-that has passed passes again. Without the variable every run draws anew.
+`./dev test` sets TREADLE_TEST_SEED out of the hash of the commit: every commit is tried with draws of its own, and a
+commit that has passed passes again. Without the variable every run draws anew.
 """
 
 from __future__ import annotations
