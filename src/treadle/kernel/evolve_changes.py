@@ -12,6 +12,7 @@ from treadle.kernel.evolve_failures import revive, stand
 from treadle.kernel.evolve_tokens import carried_on, close_outside, remember_stopping
 from treadle.kernel.lifecycle import LIVE, move_token
 from treadle.kernel.members import PENDING
+from treadle.kernel.scope import unpacked
 from treadle.kernel.state import RunState, Token
 from treadle.model import events as e
 from treadle.model.ids import TokenId
@@ -45,6 +46,10 @@ def skipped(state: RunState, event: e.TokenSkipped) -> None:
 
 def jumped(state: RunState, event: e.TokenJumped) -> None:
     _live_again(state, event.token, "token.jumped")
+    for frame in state.tokens[event.token].frames:
+        spent = state.spent_scopes.pop(frame, None)
+        if spent is not None:
+            state.scopes[frame] = unpacked(spent)
 
 
 def _live_again(state: RunState, identity: TokenId, cause: str) -> Token | None:

@@ -104,6 +104,7 @@ def forget_group(state: RunState, identity: GroupId) -> None:
     if group.isolating:
         for branch in range(group.total):
             state.scopes.pop((identity, branch), None)
+            state.spent_scopes.pop((identity, branch), None)
 
 
 def drop_timers(state: RunState, token: Token, *, triggers: bool = True) -> None:

@@ -150,7 +150,7 @@ def waiting(state: RunState, event: e.TokenWaiting) -> None:
         token.input = None  # its work is done and recorded: only its presence is still needed
         token.attempts += event.tries
         for arrival in token.arrivals:
-            _drop_spent_scope(state, state.arrivals[arrival])
+            _pack_spent_scope(state, state.arrivals[arrival])
         return
     if is_passive(state, token, reason):
         state.passive += 1
@@ -165,9 +165,9 @@ def waiting(state: RunState, event: e.TokenWaiting) -> None:
         token.child, token.life = event.detail["child"], event.detail["life"]  # reopened while this run is paused
 
 
-def _drop_spent_scope(state: RunState, arrival: Arrival) -> None:
-    """Drop the overlay of a branch whose only unit has arrived: its contribution is taken, and nothing reads the
-    overlay any more."""
+def _pack_spent_scope(state: RunState, arrival: Arrival) -> None:
+    """Pack the overlay of a branch whose only unit has arrived: its contribution is taken, and nothing reads the
+    overlay any more, unless an operator lets the visit jump."""
     if arrival.group is None or arrival.frames[-1][0] != arrival.group:
         return
     frame = arrival.frames[-1]
@@ -177,7 +177,7 @@ def _drop_spent_scope(state: RunState, arrival: Arrival) -> None:
     group = state.groups[arrival.group]
     site = state.graph.sites[standing.site_of(group, arrival.target).index]
     if site.merge_source is not None and isinstance(group.members.get(frame[1]), int):
-        del state.scopes[frame]
+        state.spent_scopes[frame] = state.scopes.pop(frame).packed()
 
 
 def resumed(state: RunState, event: e.TokenResumed) -> None:

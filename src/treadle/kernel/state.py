@@ -245,6 +245,8 @@ class RunState:
     arrivals: dict[ArrivalId, Arrival] = field(default_factory=dict)
     node_joins: dict[tuple[str, Frame | None], NodeJoinState] = field(default_factory=dict)
     scopes: dict[Frame | None, Scope] = field(default_factory=dict)
+    spent_scopes: dict[Frame, bytes] = field(default_factory=dict)
+    """Overlays of branches that only wait at a join, packed. A jump leads back into such a branch (6.4)."""
     writers: dict[tuple[Frame | None, Path], Frame] = field(default_factory=dict)
     """The branch of a group without a join that last wrote a path around it; a sibling's other value is a conflict."""
     timers: dict[TimerId, Timer] = field(default_factory=dict)
