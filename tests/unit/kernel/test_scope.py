@@ -8,7 +8,7 @@ import pytest
 
 from treadle.errors import EvaluationError
 from treadle.expression.paths import MISSING
-from treadle.kernel.scope import Scope, read
+from treadle.kernel.scope import Scope, read, unpacked
 
 Writes = list[tuple[tuple[str | int, ...], Any]]
 
@@ -65,6 +65,13 @@ READS: list[tuple[str, Writes, Writes, tuple[str | int, ...], Any]] = [
 @pytest.mark.parametrize(("why", "inner", "outer", "path", "seen"), READS, ids=[row[0] for row in READS])
 def test_reading(why: str, inner: Writes, outer: Writes, path: tuple[str | int, ...], seen: Any) -> None:
     assert read(chain(inner, outer), path) == seen
+
+
+@pytest.mark.parametrize("writes", [row[1] for row in READS], ids=[row[0] for row in READS])
+def test_a_packed_overlay_comes_back_as_it_was(writes: Writes) -> None:
+    packed = scope([*writes, (("output", "z"), {"deep": [1, 2.5, None]})], overlay=True)
+    again = unpacked(packed.packed())
+    assert again == packed and list(again.leaves()) == list(packed.leaves()), "interiors stay transparent"
 
 
 def test_a_branch_that_writes_leaves_the_run_alone() -> None:
