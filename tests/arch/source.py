@@ -17,7 +17,7 @@ PACKAGE = "treadle"
 # What git ignores or keeps for itself. A walk instead of `git ls-files`: a tarball has no git.
 UNTRACKED_FOLDERS = {
     ".git", ".venv", ".dev", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".hypothesis",
-    "__pycache__", "node_modules", "dist", "build",
+    "__pycache__", "node_modules", "dist", "build", "test-results", "artefacts", ".schemathesis",
 }  # fmt: skip
 UNTRACKED_SUFFIXES = {".pyc", ".db", ".so"}
 UNTRACKED_FILES = {"uv.lock", ".git"}  # of a linked work tree `.git` is a file

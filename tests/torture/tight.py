@@ -69,14 +69,21 @@ async def fill_and_free(place: Path, fill: Callable[[], None], free: Callable[[]
     store = await SqliteStore.open(place / DATABASE)
     loop = asyncio.get_running_loop()
 
+    planned: list[asyncio.TimerHandle] = []
+
     def begin() -> None:
         at = 0.0
         for seconds in FULL_S:
-            loop.call_later(at, fill)
-            loop.call_later(at + seconds, free)
+            planned.extend((loop.call_later(at, fill), loop.call_later(at + seconds, free)))
             at += 2 * seconds
 
-    return judge(await play(place, store, seed, actors=3, begin=begin, end=free))
+    def end() -> None:
+        """A quick crowd has finished before the disk was full for the last time."""
+        for one in planned:
+            one.cancel()
+        free()
+
+    return judge(await play(place, store, seed, actors=3, begin=begin, end=end))
 
 
 class Ballast:

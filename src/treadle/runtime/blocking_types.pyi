@@ -740,7 +740,8 @@ class Engine(Client):
     def close(self) -> None:
         """Lets work in hand end for `grace_ms`, then stops; what is left goes on when an engine opens the store."""
     def observe(self, observed: Callable[[Sequence[Commit], float], None]) -> None:
-        """Calls `observed` with every batch of decisions that was written, and the seconds it took."""
+        """Calls `observed` with every batch of decisions that was written, and the seconds it took; also before the
+        engine is open."""
     @property
     def shards_owned(self) -> int:
         """How many shards of the runs this engine decides for."""

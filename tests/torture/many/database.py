@@ -108,6 +108,9 @@ class Hands:
         for one in await asyncio.gather(*opened, return_exceptions=True):
             if not isinstance(one, BaseException):
                 self._hold(one, seconds)
+        with suppress(asyncpg.TooManyConnectionsError):  # a busy machine has let some of them wait for too long
+            for _ in range(FLOOD_MAX):
+                self._hold(await asyncpg.connect(self._server().address(), timeout=SAY_S), seconds)
 
     async def _terminate(self, connection: asyncpg.Connection, _seconds: float) -> None:
         await connection.execute(
