@@ -3,6 +3,7 @@ an hour is paused; replays begin again."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -26,17 +27,23 @@ FLOW = {"workflow": "w", "nodes": {"a": {"action": {"kind": "emit", "type": "new
 class Endpoint:
     """Remembers what it accepted, or refuses as told."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: VirtualClock) -> None:
         self.got: list[tuple[str, str]] = []
         self.bodies: list[Any] = []
         self.secrets: set[str | None] = set()
         self.refuses: Callable[[str], bool] = lambda _id: False
         self.tries = 0
+        self.takes_ms = 0
+        self._clock = clock
 
     async def post(self, url: str, secret: str | None, id: str, body: Any) -> None:
         assert url == URL
         self.tries += 1
         await turns(1)
+        if self.takes_ms:
+            is_over = asyncio.Event()
+            self._clock.call_at(self._clock.now() + self.takes_ms, is_over.set)
+            await is_over.wait()
         if self.refuses(id):
             raise OSError("503")
         self.secrets.add(secret)
@@ -52,7 +59,7 @@ class World:
 
     def __init__(self, here: Any, clock: VirtualClock) -> None:
         self.here, self.clock = here, clock
-        self.endpoint = Endpoint()
+        self.endpoint = Endpoint(clock)
         self.seals = Sealing(b"k" * 32)
         client = here.client
         client.address_gate, client.sealing = AddressGate(NetPolicy()), self.sealing
@@ -153,6 +160,55 @@ async def test_an_endpoint_that_fails_for_an_hour_is_paused_until_somebody_puts_
         await w.subscribe("run.*")
         await turns(60)
         assert w.endpoint.of(run) == ["run.started", "run.completed"], "nothing was lost"
+
+
+@on_loop
+async def test_an_event_that_failed_late_is_sent_after_a_pause_too() -> None:
+    async with world() as w:
+        await w.subscribe("run.*")
+        w.endpoint.takes_ms, w.endpoint.refuses = 10_000, lambda _id: True
+        run = await w.run()
+        await w.clock.advance(3_900_000)
+        assert (await w.subscriptions.find("s")).progress.paused is not None
+        w.endpoint.takes_ms, w.endpoint.refuses = 0, lambda _id: False
+        await w.subscribe("run.*")
+        await turns(60)
+        assert w.endpoint.of(run) == ["run.started", "run.completed"]
+
+
+@on_loop
+async def test_how_long_an_endpoint_has_failed_outlasts_its_sender() -> None:
+    async with world() as w:
+        await w.subscribe("run.*")
+        w.endpoint.refuses = lambda _id: True
+        await w.run()
+        since = (await w.subscriptions.find("s")).progress.failing_since
+        assert since is not None
+        for advance, is_paused in ((1_800_000, False), (1_900_000, True)):
+            await w.sender.close()
+            w.sender = w.new_sender()
+            await w.sender.refresh()
+            await w.here.core.recover()
+            await w.clock.advance(advance)
+            progress = (await w.subscriptions.find("s")).progress
+            assert (progress.failing_since, progress.paused is not None) == (since, is_paused)
+
+
+@on_loop
+async def test_an_endpoint_that_works_again_is_said_so_by_the_next_sender() -> None:
+    async with world() as w:
+        await w.subscribe("run.*")
+        w.endpoint.refuses = lambda _id: True
+        run = await w.run()
+        await w.sender.close()
+        w.endpoint.refuses = lambda _id: False
+        w.sender = w.new_sender()
+        await w.sender.refresh()
+        await w.here.core.recover()
+        await turns(60)
+        assert w.endpoint.of(run) == ["run.started", "run.completed"]
+        progress = (await w.subscriptions.find("s")).progress
+        assert (progress.failing_since, progress.error) == (None, None)
 
 
 @on_loop

@@ -178,6 +178,22 @@ def test_cancelled_work_is_refused(shift: Shift) -> None:
     assert shift.report(task, "heartbeat", {"lease_ms": 5_000}).status == 410
 
 
+@pytest.mark.parametrize("ending", ["timed out", "failed", "waits to be tried again"])
+def test_a_heartbeat_for_work_that_is_over_is_refused(served: Served, ending: str) -> None:
+    retry = "\n    retry: {max_attempts: 2, initial_delay_ms: 3600000}" if ending == "waits to be tried again" else ""
+    timeout = "\n    timeout_ms: 300" if ending == "timed out" else ""
+    shift = Shift(served, retry + timeout)
+    run = shift.start(colour="red")
+    (task,) = shift.claim()
+    if ending != "timed out":
+        error = {"message": "broken", "retryable": bool(retry)}
+        assert shift.report(task, "fail", {"error": error}).status == 200
+    if not retry:
+        shift.ended(run)
+    reply = shift.report(task, "heartbeat", {"lease_ms": 5_000})
+    assert (reply.status, reply.json.get("code")) == (410, "LATE_RESULT")
+
+
 def test_only_wanted_kinds_are_given_out(shift: Shift) -> None:
     shift.start(colour="red")
     assert shift.claim(kinds=["python"], wait_ms=0) == []

@@ -250,6 +250,8 @@ class Tasks:
             return False
         if token.state is TokenState.DISPATCHED:
             return token.lost == id.holder
+        if token.state is not TokenState.EXECUTING:  # it has failed or timed out, or waits for its next attempt
+            return False
         return token.worker == id.holder and token.id not in (state.deferred if state is not None else ())
 
     async def _row(self, id: TaskId) -> RunRow | None:

@@ -54,7 +54,6 @@ from treadle.runtime.surroundings.ports import Undeliverable
 from treadle.store.port import OutboxRow, RunQuery, RunRow
 
 Json = Any
-PAUSE_AFTER_MS = 3_600_000
 RETRY = Retry(max_attempts=1, backoff="exponential", initial_delay_ms=1_000, max_delay_ms=60_000)
 PAGE = 200
 KEPT_MS = 7 * 24 * 3_600_000
@@ -90,8 +89,6 @@ class SubscriptionSender:
         self._replays = replays
         """Whether this node carries out replays of what has this name."""
         self._known: dict[str, SubscriptionState] = {}
-        self._failing: dict[str, int] = {}
-        """Since when endpoints fail, as this node knows."""
         self._lines: dict[Line, deque[OutboxRow]] = {}
         self._tasks: dict[asyncio.Task[None], RunId | None] = {}
         self._replaying: dict[str, asyncio.Task[None]] = {}
@@ -182,7 +179,11 @@ class SubscriptionSender:
             tries = 0
             while True:
                 state = self._known.get(name)
-                if state is None or state.progress.paused is not None:
+                if state is None:
+                    return False
+                if state.progress.paused is not None:
+                    if event.at < state.progress.missed_since(event.at + 1):
+                        await self._update(name, partial(SubscriptionProgress.left_out, at=event.at))
                     return False
                 if not state.record.takes(event.type, workflow):
                     break
@@ -207,38 +208,35 @@ class SubscriptionSender:
 
     async def _accepted(self, name: str, run: RunId, event: Event) -> None:
         self._note(name, {**about(run, event), "result": "sent"})
-        if self._failing.pop(name, None) is not None:
-            await self._update(name, lambda known: replace(known, failing_since=None, tries=0, error=None))
+        state = self._known.get(name)
+        if state is not None and state.progress.failing_since is not None:
+            await self._update(name, SubscriptionProgress.accepted)
 
     async def _failed(self, name: str, run: RunId, event: Event, reason: str, tries: int) -> None:
         now = self._clock.now()
-        since = self._failing.setdefault(name, now)
         self._note(name, {**about(run, event), "result": "failed", "detail": reason})
-        is_over = now - since >= PAUSE_AFTER_MS
-        if is_over:
+        after = await self._update(name, lambda known: known.failed(event.at, reason, tries, now))
+        if after is not None and after.paused == now:
             self._note(name, {"result": "paused", "detail": reason})
-            self._failing.pop(name, None)
             log.warning("a subscription is paused: its endpoint has failed for an hour", subscription=name)
-        paused = now if is_over else None
-        await self._update(
-            name, lambda known: replace(known, failing_since=since, tries=tries, error=reason, paused=paused)
-        )
 
-    async def _update(self, name: str, changed: Callable[[SubscriptionProgress], SubscriptionProgress]) -> None:
-        """Writes down how a subscription fares; somebody else may do so at the same moment."""
+    async def _update(
+        self, name: str, changed: Callable[[SubscriptionProgress], SubscriptionProgress]
+    ) -> SubscriptionProgress | None:
+        """Writes down how a subscription fares; somebody else may do so at the same moment. None: it is gone."""
         while True:
             kept = await self._records.find(PROGRESS, name)
             if kept is None:
-                return
+                return None
             body = msgspec.to_builtins(changed(msgspec.convert(kept.body, SubscriptionProgress)))
             try:
                 await self._records.write(Changes(documents=[change(PROGRESS, name, body, kept.version)]))
             except StoreConflict:
                 continue
-            state = self._known.get(name)
+            state, progress = self._known.get(name), msgspec.convert(body, SubscriptionProgress)
             if state is not None:
-                self._known[name] = SubscriptionState(state.record, msgspec.convert(body, SubscriptionProgress))
-            return
+                self._known[name] = SubscriptionState(state.record, progress)
+            return progress
 
     def _note(self, name: str, body: Json) -> None:
         """Puts a line into the log of deliveries. Many are written together."""

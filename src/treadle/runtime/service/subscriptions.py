@@ -29,6 +29,8 @@ Json = Any
 KIND, PROGRESS = "_subscription", "_subscription_progress"
 LOG = "delivery:subscription"
 SECRET_BYTES = range(24, 65)
+PAUSE_AFTER_MS = 3_600_000
+"""How long an endpoint may fail before it is paused."""
 
 
 class SubscriptionRecord(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -66,11 +68,33 @@ class SubscriptionProgress(Struct, frozen=True, kw_only=True, omit_defaults=True
     """How a subscription fares."""
 
     failing_since: int | None = None
+    """When it failed for the first time since it has last accepted something, at whatever node."""
+    unsent_since: int | None = None
+    """The instant of the oldest event that it has not accepted meanwhile. What it missed while it was paused begins
+    there: an event is older than its failure."""
     tries: int = 0
     error: str | None = None
     paused: int | None = None
     """When it was paused, because its endpoint had failed for too long."""
     replay: SubscriptionReplay | None = None
+
+    def accepted(self) -> SubscriptionProgress:
+        """Afterwards, when its endpoint has accepted an event."""
+        return replace(self, failing_since=None, unsent_since=None, tries=0, error=None)
+
+    def failed(self, at: int, reason: str, tries: int, now: int) -> SubscriptionProgress:
+        """Afterwards, when its endpoint has not accepted an event of the instant `at`."""
+        since = self.failing_since if self.failing_since is not None else now
+        paused = now if self.paused is None and now - since >= PAUSE_AFTER_MS else self.paused
+        return replace(self.left_out(at), failing_since=since, tries=tries, error=reason, paused=paused)
+
+    def left_out(self, at: int) -> SubscriptionProgress:
+        """Afterwards, when an event of the instant `at` is not sent for now."""
+        return replace(self, unsent_since=at if self.unsent_since is None else min(at, self.unsent_since))
+
+    def missed_since(self, now: int) -> int:
+        """Since when it has missed events."""
+        return min(at if at is not None else now for at in (self.failing_since, self.unsent_since))
 
 
 class SubscriptionState(Struct, frozen=True):
@@ -117,7 +141,7 @@ class Subscriptions:
         known = msgspec.convert(progress.body if progress is not None and before else {}, SubscriptionProgress)
         begun = SubscriptionProgress(replay=known.replay)
         if known.paused is not None:
-            begun = SubscriptionProgress(replay=SubscriptionReplay(since=known.failing_since or now, until=now))
+            begun = SubscriptionProgress(replay=SubscriptionReplay(since=known.missed_since(now), until=now))
         changes = [
             change(KIND, record.name, msgspec.to_builtins(record), document.version if document is not None else 0),
             change(PROGRESS, record.name, _kept(begun)),  # not compared: a sender may write it at any moment
