@@ -238,7 +238,7 @@ LONG_FILES: dict[str, tuple[int, str]] = {
     "src/treadle/testing/recorded/steps.py": (325, "one short reader per event, read as a list"),
     "src/treadle/kernel/state.py": (350, "the shapes of one state; split, its parts would only import each other"),
     "src/treadle/model/definition.py": (360, "one struct per part of the language; to look things up in"),
-    "src/treadle/runtime/command/commander.py": (305, "a port and the commander of a process that does not coordinate"),
+    "src/treadle/runtime/command/commander.py": (310, "a port and the commander of a process that does not coordinate"),
     "src/treadle/store/memory.py": (330, "the verbs of the port, each a few lines; read as a list"),
     "src/treadle/store/memory_parts.py": (310, "small tables of one store, each a few lines"),
     "src/treadle/cli/watch/overview.py": (315, "one short reader per event, read as a list"),

@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.served import ServedShell
 from tests.cli.shell import Shell, hear
-from tests.cli.test_engine_verbs import KEEPING, REVIEW, SIGNALLED, started
+from tests.cli.test_engine_verbs import FAILING, KEEPING, REVIEW, SIGNALLED, started
 
 
 @pytest.fixture
@@ -51,15 +51,39 @@ def test_the_sender_of_a_kept_request_can_learn_that_it_was_refused(shell: Shell
     said = shell("runs", "pause", run, "--by", "ana", code=5).stderr
     request = said.split("treadle requests show ")[1].split("`")[0]
     assert "waiting" in shell("requests", "show", request, code=5).stdout
-    with shell.going("engine", until="coordinates"):
-        shell("runs", "watch", run)
-    shown = shell("requests", "show", request, code=1).stdout
-    assert "refused" in shown and "is completed" in shown
+    engine = shell.begin("engine")
+    try:
+        heard = hear(engine, "a kept request is refused")
+        assert f"treadle requests show {request}" in heard and "is completed" in heard
+    finally:
+        engine.terminate()
+        engine.communicate(timeout=60)
+    shown = shell("requests", "show", f"…{request[-12:]}", code=1).stdout  # as a narrow table has it
+    assert request in shown and "refused" in shown and "is completed" in shown
     assert [row["status"] for row in shell.json("requests")] == ["refused", "done"]
     assert [row["id"] for row in shell.json("requests", "--refused")] == [request]
     assert "refused: pause run by ana" in shell("runs", "show", run).stdout
     assert "1 was refused" in shell("doctor").stdout
     assert "there is no request" in shell("requests", "show", "kept-1", code=4).stderr
+
+
+def test_an_ended_run_refuses_at_once_although_no_engine_runs(shell: Shell) -> None:
+    file = shell.write("keeping.yaml", KEEPING)
+    shell("run", file)
+    [row] = shell.json("runs")
+    assert "had ended before: it is completed" in shell("runs", "cancel", row["run"], code=4).stderr
+    assert "is completed" in shell("runs", "pause", row["run"], code=4).stderr
+    assert "is completed" in shell("runs", "retry", row["run"], code=4).stderr
+    assert shell.json("requests") == []
+
+
+def test_a_command_to_a_failed_run_is_kept_behind_the_retry_that_opens_it(shell: Shell) -> None:
+    file = shell.write("failing.yaml", FAILING)
+    shell("run", file, code=1)
+    [row] = shell.json("runs")
+    assert "is kept" in shell("runs", "retry", row["run"], code=5).stderr
+    assert "is kept" in shell("runs", "cancel", row["run"], code=5).stderr
+    assert [one["command"] for one in shell.json("requests")] == ["cancel_run", "retry_run"]
 
 
 def test_a_start_that_is_refused_later_is_told_to_who_asks_for_its_run(shell: Shell) -> None:

@@ -15,7 +15,7 @@ import pytest
 from tests.cli.shell import COMMAND, Shell
 from treadle.cli.nodes import nodes
 from treadle.cli.nodes.nodes import ranges
-from treadle.cli.runs import gates, runs
+from treadle.cli.runs import gates, requests, runs
 from treadle.cli.screen.tables import Gives, lay_out, lines
 
 RUN = "01a1e34e-9106-7641-b453-1cc11c8940fc"
@@ -37,6 +37,15 @@ RUN_ROW = {
     "started_at": "2026-11-16 07:42:19",
     "took": "12 min 10 s",
     "tags": "customer-4711, urgent, europe",
+}
+REQUEST_ROW = {
+    "request": f"kept-{RUN}",
+    "run": RUN,
+    "asks": "skip compensation",
+    "asked_at": "2026-11-16 07:42:19",
+    "by": "operator",
+    "status": "refused",
+    "reason": "gate of visit 1 was answered by somebody at 2026-11-16T07:42:44.194Z with what she had found out",
 }
 FRAGMENTED = ranges(tuple(range(0, 64, 2)))
 NODE_ROW = {
@@ -61,10 +70,11 @@ def test_what_one_must_type_is_never_cut_off(width: int) -> None:
         (gates.COLUMNS, GATE_ROW, gates.GIVES, "c8940fc/32"),
         (runs.COLUMNS, RUN_ROW, runs.GIVES, "1cc11c8940fc"),
         (nodes.COLUMNS, NODE_ROW, nodes.GIVES, ":27216"),
+        (requests.COLUMNS, REQUEST_ROW, requests.GIVES, "1cc11c8940fc"),
     ):
-        head, body = drawn(columns, row, width, gives)
-        assert typed in body
-        assert max(len(head), len(body)) <= width
+        table = drawn(columns, row, width, gives)
+        assert typed in table[1]
+        assert max(map(len, table)) <= width
 
 
 def test_fragmented_shards_shrink_and_nothing_else_does() -> None:

@@ -18,7 +18,7 @@ from treadle.model.ids import ArrivalId, GroupId, TokenId
 from treadle.model.states import RunStatus, TokenState
 
 FAILED = (TokenState.FAILED, TokenState.TIMED_OUT)
-FORK = "fork it instead"
+FORK = "fork it instead (`treadle runs fork`)"
 """The remedy for a run that no retry can bring back."""
 
 

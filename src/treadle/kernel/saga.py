@@ -143,9 +143,10 @@ def record_failed(d: Deciding, record: RecordId, error: Error) -> None:
 def cannot_retry(d: Deciding, what: str, done: str = "retried") -> str:
     """The message for a retry that cannot be: why, and what can be done instead."""
     run, status = d.state.run, d.state.status
+    text = f"{what} cannot be {done}: {'it' if what == f'run {run}' else f'run {run}'} is {status}"
     if d.state.cause is None:
-        return f"{what} cannot be {done}: run {run} is {status}"
-    text = f"{what} cannot be {done}: run {run} is {status}, its compensation has begun"
+        return text
+    text += ", its compensation has begun"
     if status is not RunStatus.COMPENSATION_FAILED:
         return text
     return f"{text}; `treadle runs compensations {run}` shows what failed, with --retry or --skip it goes on"

@@ -23,6 +23,7 @@ app = App(
 GIVES: tuple[Gives, ...] = (("front", "run"), ("wrap", "reason"))
 
 
+@app.default
 @app.command(name="list")
 def list_(*, limit: LimitOption = 100, store: StoreOption = None, output: OutputOption = None) -> int:
     """List dead letters, each with the reason."""

@@ -25,6 +25,8 @@ GIVES: tuple[Gives, ...] = (
     ("front", "request"),
     ("front", "run"),
     ("leave", "by"),
+    ("leave", "asked_at"),
+    ("cut", "asks"),
 )
 CODES = {"done": OK, "refused": NO, "waiting": STORE}
 
@@ -53,7 +55,9 @@ def list_(
 
 @app.command
 def show(
-    request: Annotated[str, Parameter(help="The id, as the verb that left the request printed it.")],
+    request: Annotated[
+        str, Parameter(help="The id that the verb printed which left the request, or its last six or more characters.")
+    ],
     /,
     *,
     store: StoreOption = None,

@@ -20,6 +20,7 @@ from treadle.model.commands import Command, CompleteGate, ForkRun, StartRun
 from treadle.model.errors import Rejection
 from treadle.model.events import Event
 from treadle.model.ids import RunId
+from treadle.runtime.command.foretelling import foretold
 from treadle.runtime.command.known import known_request
 from treadle.runtime.command.presence import Presence
 from treadle.runtime.command.work_bell import WorkBell
@@ -160,6 +161,10 @@ class Remote:
         if refused is not None:
             return InboxAnswer("", refused)
         id = request or await self._new_request()
+        if id.startswith(KEPT) and not isinstance(command, StartRun):
+            foreseen = await foretold(self.store, run, command, self.clock.now(), self.library, self.state)
+            if foreseen is not None:
+                return foreseen
         return await self._asked(InboxRequest(id, run, command, self.clock.now(), workflow, fingerprint=fingerprint))
 
     async def revive(self, letter: OutboxRow) -> None:

@@ -16,6 +16,11 @@ from treadle.model.ids import RunId
 from treadle.store.port import KeptRequest, Store
 from treadle.store.service import ServiceStore
 
+ENDING_MIN = 6
+"""Least number of characters that name a request, as of runs."""
+SEARCHED_MAX = 1_000
+"""Newest requests that are searched for the end of an id."""
+
 
 class RequestRow(Struct, frozen=True):
     """A kept request, as `treadle requests` lists it."""
@@ -42,7 +47,13 @@ async def requests(store: Store, run: RunId | None, limit: int) -> list[RequestR
 
 async def one_request(store: Store, id: str) -> RequestRow:
     """See `Client.request`."""
-    found = await cast(ServiceStore, store).kept(request=id)
+    ending = id.removeprefix("…")  # as a table shortens it
+    found = await cast(ServiceStore, store).kept(request=ending)
+    if not found and len(ending) >= ENDING_MIN:
+        newest = await cast(ServiceStore, store).kept(limit=SEARCHED_MAX)
+        found = [kept for kept in newest if kept[0].id.endswith(ending)]
+    if len(found) > 1:
+        raise CommandRefused("NOT_FOUND", f"several requests end in {id!r}: {', '.join(kept[0].id for kept in found)}")
     if not found:
         raise CommandRefused("NOT_FOUND", f"there is no request {id!r}: `treadle requests` lists those that were kept")
     return _row(found[0])

@@ -438,6 +438,7 @@ class Coordinator:
         for observed in self.observers if gathered.commits else ():
             observed(gathered.commits, self._loop.time() - gathered.sent)
         if gathered.answers:
+            self._refusals.tell_kept(gathered.answers)
             self._around.answered([answer.run for answer in gathered.answers if answer.run is not None])
         if self._background.waiting:
             self._wake()  # the turn checks whether the coordinator is quiet

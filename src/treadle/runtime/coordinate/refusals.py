@@ -7,12 +7,13 @@ whose result cannot be written fails. Promises that other commands are not affec
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from treadle.model import commands as c
 from treadle.model.errors import Error, Rejection
 from treadle.runtime.coordinate.gathering import Item
 from treadle.runtime.surroundings.logs import logger
+from treadle.store.port import KEPT, InboxAnswer
 
 TRIES_MAX = 2
 
@@ -61,6 +62,14 @@ class Refusals:
             failed = c.FailAttempt(command.token, command.attempt, Error("SCHEMA", text), command.tries, command.worker)
             self._put(Item(item.run, failed))
         self._give_up(item, Rejection("BAD_REQUEST", text))
+
+    @staticmethod
+    def tell_kept(answers: Iterable[InboxAnswer]) -> None:
+        """Logs refusals of requests that were kept while no engine ran: their senders do not wait for an answer."""
+        for answer in answers:
+            if answer.rejection is not None and answer.request.startswith(KEPT):
+                reason, look = answer.rejection.message, f"treadle requests show {answer.request}"
+                log.warning("a kept request is refused", run=answer.run, reason=reason, look=look)
 
     def _give_up(self, item: Item, rejection: Rejection) -> None:
         if item.row:
