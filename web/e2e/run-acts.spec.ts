@@ -90,7 +90,7 @@ test("36 · a run is followed, inspected and answered by keyboard alone", async 
   await press("ArrowRight", 4);
   await press("Enter");
   await expect(page.getByRole("region", { name: "approve" })).toBeFocused();
-  const link = page.getByRole("link", { name: "Answer" });
+  const link = page.getByRole("region", { name: "approve" }).getByRole("link", { name: "Answer" });
   for (let step = 0; step < 20 && !(await link.evaluate((element) => element === document.activeElement)); step++) await press("Tab");
   await press("Enter");
   await expect(page).toHaveURL(new RegExp(`/gates/${run}/`));
@@ -118,7 +118,7 @@ test("9.1 · a workflow is drawn, deployed, run, watched and answered", async ({
   await expect(page.getByRole("region", { name: "Waiting" })).toContainText("ask");
   const run = new URL(page.url()).pathname.split("/").at(-1) as string;
   await page.locator('[data-node="ask"]').click();
-  await page.getByRole("link", { name: "Answer" }).click();
+  await page.getByRole("region", { name: "Waiting" }).getByRole("link", { name: "Answer" }).click();
   await page.getByRole("button", { name: "Answer", exact: true }).click();
   await expect.poll(statusOf(server, run)).toBe("completed");
   await page.goto(`${server.url}/runs/${run}`);

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { buckets, failsMost, median } from "@/model/overview";
+import { buckets, durations, failsMost, median } from "@/model/overview";
 import type { RunItem } from "@/model/run-filter";
 
 const row = (over: Partial<RunItem>): RunItem => ({ run: "r", workflow: "w", version: 1, status: "completed", seq: 1, started: 0, changed: 0, ended: 0, key: null, entity: null, tags: [], parent: null, fields: {}, number: 1, ...over });
@@ -15,3 +15,9 @@ it("ranks workflows by their failures and names the newest failed run", () => {
 });
 
 it("knows the middle of odd and even counts, and of none", () => expect([median([3, 1, 2]), median([1, 2, 3, 10]), median([])]).toEqual([2, 2.5, null]));
+
+it("tells how long completed runs took by when they ended, and leaves out parts without any", () => {
+  const took = (started: number, ended: number | null, status = "completed") => row({ started, ended, status });
+  const parts = durations([took(0, 10), took(0, 30), took(5, 35), took(0, 70, "failed"), took(60, null, "running"), took(90, 100)], 0, 100, 2);
+  expect(parts).toEqual([{ from: 0, ended: 3, p50: 30, p95: 30 }, { from: 50, ended: 1, p50: 10, p95: 10 }]);
+});

@@ -17,6 +17,7 @@ describe("the name of a run", () => {
   test("is else its key, if a person gave it, whom it is about, or the end of its id", () => {
     expect(nameOf({ ...row, key: "order-7" })).toBe("order-7");
     expect(nameOf({ ...row, key: "9b2f3c1e-aaaa-4bbb-8ccc-1234567890ab", entity: "lead/4" })).toBe("lead/4");
+    expect(nameOf({ ...row, key: "schedule:reports:1795012200000" })).toMatch(/^reports, /);
     expect(nameOf(row)).toBe("456789ab-cdef".slice(-12));
     expect(nameOf({ ...row, key: "k" }, "Order 7")).toBe("Order 7");
   });

@@ -1,5 +1,6 @@
 // One line about an event, for the history. Pure.
 import type { Event, RunState } from "./fold";
+import { visitName } from "./run-look";
 import { largeOf, sizeWords } from "./large";
 import type { Look } from "./states";
 import { duration, instant } from "./time";
@@ -17,10 +18,13 @@ const TONES: [RegExp, Look["glyph"]][] = [
 
 export const eventGlyph = (type: string): Look["glyph"] => TONES.find(([fits]) => fits.test(type))?.[1] ?? "idle";
 
-/** The path of the visit or the join that an event is about. */
+/** The visit or the join that an event is about. */
 export function subjectOf(event: Event, state: RunState): string {
   const token = event["token"];
-  if (typeof token === "number" && token > 0) return state.visits.get(token)?.path ?? (event["path"] as string | undefined) ?? `visit ${token}`;
+  if (typeof token === "number" && token > 0) {
+    const visit = state.visits.get(token);
+    return visit === undefined ? ((event["node"] as string | undefined) ?? `visit ${token}`) : visitName(visit);
+  }
   if (typeof event["target"] === "string") return `join ${event["target"]}`;
   if (typeof event["group"] === "number") return `group ${event["group"]}`;
   return "";

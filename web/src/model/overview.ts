@@ -22,6 +22,28 @@ export function buckets(rows: readonly RunItem[], from: number, to: number, coun
   return found;
 }
 
+export interface Took {
+  readonly from: number;
+  readonly ended: number;
+  readonly p50: number;
+  readonly p95: number;
+}
+
+/** How long completed runs took, by when they ended, in equal parts of a span; parts without any are left out. */
+export function durations(rows: readonly RunItem[], from: number, to: number, count: number): Took[] {
+  const width = (to - from) / count;
+  const found = new Map<number, number[]>();
+  for (const row of rows) {
+    if (row.status !== "completed" || row.ended === null || row.ended < from || row.ended > to) continue;
+    const at = Math.min(count - 1, Math.floor((row.ended - from) / width));
+    found.set(at, [...(found.get(at) ?? []), row.ended - row.started]);
+  }
+  return [...found].sort(([a], [b]) => a - b).map(([at, took]) => {
+    const sorted = took.sort((a, b) => a - b);
+    return { from: from + at * width, ended: sorted.length, p50: median(sorted) ?? 0, p95: sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * 0.95))] ?? 0 };
+  });
+}
+
 export interface Failing {
   readonly workflow: string;
   readonly version: number;

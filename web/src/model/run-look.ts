@@ -13,12 +13,16 @@ export function lookOf(visit: Visit): Look {
 /** `[5][112]`: the branches around a visit, outermost first. */
 export const branchesOf = (visit: Visit): string => visit.frames.map(([, branch]) => `[${branch}]`).join("");
 
-const WAITS: Record<string, string> = {
+/** What a person calls a visit: its node and the branches it stands in, `judge[5][112]`. */
+export const visitName = (visit: Visit): string => `${visit.node}${branchesOf(visit)}`;
+
+/** `waits for a person`: by the reason of a wait. */
+export const WAITS: Record<string, string> = {
   siblings: "for its siblings",
   human: "for a person",
   timer: "for a time",
   signal: "for a signal",
-  subworkflow: "for a run",
+  subworkflow: "for a run it called",
   external: "for an answer",
   queue: "in a queue",
   mutex: "for its turn",

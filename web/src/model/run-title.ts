@@ -1,9 +1,14 @@
 // What a person calls a run: by the template of its workflow's drawing (`canvas: {title: "Order {id} of {customer}"}`),
 // else by its key, entity or id. Pure.
 
+import { soon } from "./time";
+
 const HOLE = /\{([^{}]+)\}/g;
 /** A key that a program made up, so that a repeated request has one effect: it names nothing. */
 const MADE_UP = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+/** The key of a run that a schedule started: its name and the time it was due. */
+const SCHEDULED = /^schedule:(.+):(\d{13})$/;
 
 const inputPath = (name: string): string => (name.startsWith("input.") ? name : `input.${name}`);
 
@@ -52,6 +57,8 @@ interface Named {
 
 /** A run by what it has: its title, its key, whom it is about, else the end of its id. */
 export function nameOf(row: Named, title: string | null = null): string {
+  const scheduled = SCHEDULED.exec(row.key ?? "");
+  if (title === null && scheduled !== null) return `${scheduled[1]}, ${soon(Number(scheduled[2]))}`;
   return title ?? (row.key !== null && !MADE_UP.test(row.key) ? row.key : null) ?? row.entity ?? row.run.slice(-12);
 }
 

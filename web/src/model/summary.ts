@@ -193,7 +193,7 @@ function lineOf(visits: readonly Visit[], join: JoinSummary | null, given: NodeG
   const waiting = visits.findLast((visit) => visit.status === "waiting");
   if (waiting !== undefined && isAtWork(waiting)) return waitWords(waiting, now);
   const failed = visits.findLast((visit) => visit.status === "failed" || visit.status === "timed_out");
-  if (failed !== undefined && visits.length === 1) return failed.error?.kind ?? "failed";
+  if (failed !== undefined && visits.length === 1) return failed.error?.message ?? failed.error?.kind ?? "failed";
   return visits.length > 1 && given.words !== "" ? `${given.words} · ${visits.length} visits` : given.words;
 }
 

@@ -31,6 +31,11 @@ const minuteZoned = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute
 const weekday = new Intl.DateTimeFormat(undefined, { weekday: "short" });
 const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
 
+const minutes = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+
+/** `12:04`, for the ticks of an axis. */
+export const dayTime = (ms: number): string => minutes.format(new Date(ms));
+
 /** `12:04:10 CET`, whatever the day. */
 export const timeOfDay = (ms: number): string => zoned.format(new Date(ms));
 

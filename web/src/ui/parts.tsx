@@ -2,7 +2,7 @@
 import { useEffect, useState, type ButtonHTMLAttributes, type ReactNode } from "react";
 import { problemOf } from "@/api/problem";
 import { runLook, visitLook, type Look } from "@/model/states";
-import { duration, instant, iso, relative } from "@/model/time";
+import { duration, instant, iso, relative, soon } from "@/model/time";
 import { Glyph, Icon } from "./icon";
 
 interface ButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
@@ -55,11 +55,11 @@ export function useNow(everyMs = 1_000): number {
 }
 
 /** An instant: local time with its zone; UTC and how long ago on hover; ISO 8601 when copied. */
-export function Time({ at, as = "instant" }: { at: number; as?: "instant" | "relative" }) {
+export function Time({ at, as = "instant" }: { at: number; as?: "instant" | "relative" | "short" }) {
   const now = useNow(as === "relative" ? 1_000 : 60_000);
   return (
     <time dateTime={iso(at)} title={`${iso(at)} · ${relative(at, now)}`}>
-      {as === "relative" ? relative(at, now) : instant(at, now)}
+      {as === "relative" ? relative(at, now) : as === "short" ? soon(at, now) : instant(at, now)}
     </time>
   );
 }
@@ -94,6 +94,11 @@ export function Copy({ text, shown, label, on }: { text: string; shown?: ReactNo
   );
 }
 
+/** A sentence of the service: what stands between backticks is shown as code. */
+export function Words({ text }: { text: string }) {
+  return text.split(/`([^`]+)`/).map((part, at) => (at % 2 === 1 ? <code key={at} className="mono">{part}</code> : part));
+}
+
 /** What went wrong, in the service's own words, where it went wrong. */
 export function Trouble({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
   const problem = problemOf(error);
@@ -101,9 +106,9 @@ export function Trouble({ error, onRetry }: { error: unknown; onRetry?: () => vo
     <div className="note" data-tone="fail" role="alert">
       <Glyph name="fail" />
       <div className="grow">
-        <span className="b">{problem.message}</span>
-        {(problem.document.problems ?? []).slice(0, 5).map((one, at) => <div key={at}>{(one as { message?: string }).message}</div>)}
-        {problem.remedy !== undefined && <div className="c2">{problem.remedy}</div>}
+        <span className="b"><Words text={problem.message} /></span>
+        {(problem.document.problems ?? []).slice(0, 5).map((one, at) => <div key={at}><Words text={(one as { message?: string }).message ?? ""} /></div>)}
+        {problem.remedy !== undefined && <div className="c2"><Words text={problem.remedy} /></div>}
       </div>
       {onRetry !== undefined && <Button size="sm" icon="retry" onClick={onRetry}>Try again</Button>}
     </div>

@@ -1,5 +1,6 @@
 // What is wrong with the draft: the same problems as at the lines and on the nodes.
 import { Icon } from "@/ui/icon";
+import { Words } from "@/ui/parts";
 import { subjectOf, useEditing, useShown } from "./context";
 import type { Finding } from "./load";
 import type { Checked } from "./use-check";
@@ -41,9 +42,9 @@ function Row({ finding }: { finding: Finding }) {
       <span className="tone"><Icon name={finding.error ? "err" : "info"} /></span>
       <span>
         <b className="mono tone">{finding.code}</b>
-        <span className="ed-problem-line">{finding.message}</span>
-        {finding.hint !== null && <span className="ed-problem-line c2">{finding.hint}</span>}
-        <span className="ed-problem-line c2 t1">{[finding.place?.replaceAll(".", " › "), finding.line === null ? null : `line ${finding.line}`].filter(Boolean).join(" · ")}</span>
+        <span className="ed-problem-line"><Words text={finding.message} /></span>
+        {finding.hint !== null && <span className="ed-problem-line c2"><Words text={finding.hint} /></span>}
+        <span className="ed-problem-line c2 t1">{[finding.place?.replace(/\.(?![^[]*\])/g, " › "), finding.line === null ? null : `line ${finding.line}`].filter(Boolean).join(" · ")}</span>
       </span>
     </button>
   );

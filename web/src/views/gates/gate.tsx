@@ -5,6 +5,7 @@ import { api, given } from "@/api/client";
 import { follow } from "@/api/live";
 import { fieldsOf } from "@/model/form";
 import { isAsked, peopleOf, rightsOf, type Asker, type GateView } from "@/model/gates";
+import { nameOf } from "@/model/run-title";
 import { relative } from "@/model/time";
 import { useAsk } from "@/ui/ask";
 import { Icon } from "@/ui/icon";
@@ -104,14 +105,14 @@ function About({ gate }: { gate: GateView }) {
   const run = useAsk(gate.run, (signal) => given(api.GET("/api/v1/runs/{run}", { params: { path: { run: gate.run } }, signal })));
   const escalate = gate.escalate as { at?: number; to?: unknown } | null;
   const parts: ReactNode[] = [
-    <Link key="run" className="link" href={`/runs/${encodeURIComponent(gate.run)}`}>{run.data?.key ?? run.data?.entity ?? gate.run.slice(-12)}</Link>,
+    <Link key="run" className="link" href={`/runs/${encodeURIComponent(gate.run)}`}>{run.data === undefined ? gate.run.slice(-12) : nameOf(run.data)}</Link>,
     <span key="node"><Copy text={gate.gate} shown={`${gate.node || "run"}[${gate.visit}]`} label="the gate's id" /> of {gate.workflow}{run.data === undefined ? "" : ` v${run.data.version}`}</span>,
-    <span key="asked">asked <Time at={gate.opened} /></span>,
+    <span key="asked">asked <Time at={gate.opened} as="short" /></span>,
   ];
   if (peopleOf(gate.assign).length > 0) parts.push(<span key="of">of {named(gate.assign)}</span>);
   if (gate.escalated !== null) parts.push(<span key="up">escalated to {named(gate.escalated)}</span>);
-  if (gate.due !== null) parts.push(<b key="due" className={gate.due < now ? "gates-late" : "gates-when"}>{gate.due < now ? "was due" : "due"} <Time at={gate.due} />, {relative(gate.due, now)}</b>);
-  if (gate.escalated === null && escalate?.at !== undefined) parts.push(<span key="then">goes to {named(escalate.to)} too <Time at={escalate.at} /></span>);
+  if (gate.due !== null) parts.push(<b key="due" className={gate.due < now ? "gates-late" : "gates-when"}>{gate.due < now ? "was due" : "due"} <Time at={gate.due} as="short" />, {relative(gate.due, now)}</b>);
+  if (gate.escalated === null && escalate?.at !== undefined) parts.push(<span key="then">goes to {named(escalate.to)} too <Time at={escalate.at} as="short" /></span>);
   if (gate.reminded > 0) parts.push(<span key="remind">reminded {gate.reminded === 1 ? "once" : `${gate.reminded} times`}{gate.reminders.length > 0 && <>, last <Time at={gate.reminders.at(-1)!} /></>}</span>);
   return <p className="c2 t2 gates-about">{parts.map((part, at) => <span key={at}>{at > 0 && <span aria-hidden="true"> · </span>}{part}</span>)}</p>;
 }

@@ -1,6 +1,7 @@
 // Who may come in: keys (shown once), secrets (written, never read), and the audit of what was done.
 import { useState } from "react";
 import { api, given } from "@/api/client";
+import { actionWords, outcomeWords } from "@/model/audit-words";
 import type { components } from "@/api/schema";
 import { useAsk } from "@/ui/ask";
 import { Dialog } from "@/ui/dialog";
@@ -152,9 +153,9 @@ export function Audit() {
         columns={[
           { head: "At", width: "190px", cell: (row) => <Time at={row.at} /> },
           { head: "Who", cell: (row) => row.user || row.name || row.who },
-          { head: "What", width: "30%", cell: (row) => <span className="mono" title={row.path}>{row.action}</span> },
+          { head: "What", width: "30%", cell: (row) => <span title={`${row.action}\n${row.path}`}>{actionWords(row.action)}</span> },
           { head: "About", cell: (row) => row.about ?? "" },
-          { head: "Outcome", cell: (row) => <State look={row.status < 400 ? { tone: "done", word: String(row.status), glyph: "done" } : { tone: "fail", word: `${row.status} ${row.code ?? ""}`, glyph: "fail" }} /> },
+          { head: "Outcome", width: "20%", cell: (row) => <span title={`${row.status} ${row.code ?? ""}`.trim()}><State look={{ tone: row.status < 400 ? "done" : "fail", word: outcomeWords(row.status, row.code), glyph: row.status < 400 ? "done" : "fail" }} /></span> },
           { head: "From", cell: (row) => row.address },
         ]}
       />

@@ -95,7 +95,7 @@ export function Nodes() {
       empty="No node coordinates or executes: nothing moves until one is started (treadle serve, treadle engine)."
       columns={[
         { head: "Node", cell: (row) => <b>{row.node}</b> },
-        { head: "Does", cell: (row) => (row.coordinates ? "coordinates and executes" : "executes") },
+        { head: "Does", width: "18%", cell: (row) => (row.coordinates ? "coordinates and executes" : "executes") },
         { head: "Queues", cell: (row) => (row.queues === null ? "all" : row.queues.join(", ") || "none") },
         { head: "Shards", num: true, cell: (row) => row.shards.length },
         { head: "Requests waiting", num: true, cell: (row) => row.requests },

@@ -1,37 +1,52 @@
 // The overview: what runs, what waits for people, what is stuck, what fails most, and who does the work. Every number
 // leads to the list behind it. It is read when the page opens and again at most every five seconds while events come.
+import { useState } from "react";
 import { Link } from "wouter";
 import { FAILED, LIVE } from "@/model/run-filter";
-import { failsMost, median } from "@/model/overview";
+import { failsMost, median, type Failing } from "@/model/overview";
 import { duration } from "@/model/time";
 import { Glyph } from "@/ui/icon";
 import { LiveChip } from "@/ui/live-chip";
-import { Loading, Page, RunState, Time, Trouble } from "@/ui/parts";
-import { Bars } from "./bars";
+import { Loading, Page, Time, Trouble, Words } from "@/ui/parts";
+import { useAsk } from "@/ui/ask";
+import { api, given } from "@/api/client";
+import { nameOf } from "@/model/run-title";
+import { FirstMinute } from "../runs/first";
+import { Bars, Durations } from "./bars";
 import { useOverview, type Overview } from "./reading";
 import "./overview.css";
 
 const HOUR = 3_600_000;
+const SPANS: readonly (readonly [ms: number, name: string, short: string])[] = [[HOUR, "Last hour", "1 h"], [6 * HOUR, "Last 6 hours", "6 h"], [24 * HOUR, "Last 24 hours", "24 h"]];
 const statuses = (names: readonly string[]) => names.map((name) => `status=${name}`).join("&");
 
 export default function OverviewPage() {
   const { data, error, again } = useOverview();
+  const [chosen, setChosen] = useState<number | null>(null);
+  const isEmpty = data !== undefined && data.workflows === 0 && data.live.length === 0 && data.recent.length === 0;
+  const oldest = data?.recent.at(-1)?.started;
+  const span = chosen ?? SPANS.find(([ms]) => data !== undefined && oldest !== undefined && !data.recentMore && oldest >= data.at - ms)?.[0] ?? 24 * HOUR; // the shortest that shows all
   return (
-    <Page title="Overview" badge={<LiveChip />} className="overview scroll">
+    <Page
+      title="Overview" badge={<LiveChip />} className="overview scroll"
+      actions={data !== undefined && !isEmpty && <select className="select overview-span" aria-label="Time" value={span} onChange={(event) => setChosen(+event.target.value)}>{SPANS.map(([ms, name]) => <option key={ms} value={ms}>{name}</option>)}</select>}
+    >
       {error !== undefined && <Trouble error={error} onRetry={again} />}
-      {data === undefined ? error === undefined && <Loading what="the overview" /> : <Content data={data} />}
+      {data === undefined ? error === undefined && <Loading what="the overview" /> : isEmpty ? <FirstMinute title="Welcome to Treadle" /> : <Content data={data} span={span} />}
     </Page>
   );
 }
 
-function Content({ data }: { data: Overview }) {
+function Content({ data, span }: { data: Overview; span: number }) {
+  const within = SPANS.find(([ms]) => ms === span)?.[2] ?? "";
+  const recent = data.recent.filter((row) => row.started >= data.at - span);
   const orphans = data.queues.filter((queue) => queue.waiting > 0 && queue.workers.length + queue.outside.length === 0);
   const stuck = data.live.filter((row) => row.changed < data.at - HOUR);
-  const failing = failsMost(data.recent);
-  const failed = data.recent.filter((row) => (FAILED as readonly string[]).includes(row.status)).length;
+  const failing = failsMost(recent);
+  const failed = recent.filter((row) => (FAILED as readonly string[]).includes(row.status)).length;
   const people = data.gates.reduce((sum, gate) => sum + gate.count, 0);
   const late = data.gates.reduce((sum, gate) => sum + (gate.overdue ?? 0), 0);
-  const typical = median(data.recent.flatMap((row) => (row.status === "completed" && row.ended !== null ? [row.ended - row.started] : [])));
+  const typical = median(recent.flatMap((row) => (row.status === "completed" && row.ended !== null ? [row.ended - row.started] : [])));
   return (
     <>
       {data.nodes.length === 0 && <Alarm title="No engine runs.">Nothing moves until one is started: <code className="mono">treadle serve</code> or <code className="mono">treadle engine</code>.</Alarm>}
@@ -40,19 +55,20 @@ function Content({ data }: { data: Overview }) {
         <Number name="Running" value={`${data.live.length}${data.liveMore ? "+" : ""}`} href={`/runs?${statuses(LIVE)}`} note={`${data.workflows} workflows`} />
         <Number name="Wait for people" glyph="ask" value={people} href="/gates" note={late > 0 ? `${late} late` : "none late"} isBad={late > 0} />
         <Number name="Stuck" glyph="wait" value={stuck.length} href={`/runs?stuck=${HOUR}`} note="no progress for an hour" />
-        <Number name="Failed, 24 h" glyph="fail" value={failed} href={`/runs?${statuses(FAILED)}&started=${24 * HOUR}`} note={data.recent.length === 0 ? "nothing started" : `${((100 * failed) / data.recent.length).toFixed(1)} % of ${data.recent.length.toLocaleString()}${data.recentMore ? ", the newest" : ""}`} />
-        <Number name="Median duration" value={typical === null ? "–" : duration(typical)} href="/runs?status=completed" note="of completed runs, 24 h" />
+        <Number name={`Failed, ${within}`} glyph="fail" value={failed} href={`/runs?${statuses(FAILED)}&started=${span}`} note={recent.length === 0 ? "nothing started" : `${((100 * failed) / recent.length).toFixed(1)} % of ${recent.length.toLocaleString()}${data.recentMore ? ", the newest" : ""}`} />
+        <Number name="Median duration" value={typical === null ? "–" : duration(typical)} href="/runs?status=completed" note={`of completed runs, ${within}`} />
       </section>
       <div className="overview-grid">
-        <Card title="Started" about={`per half hour, 24 h${data.recentMore ? ", the newest 1,000" : ""}`} wide><Bars rows={data.recent} now={data.at} /></Card>
-        <Card title="Waits for people" more="/gates">
+        <Card title="Throughput" about={`runs started per ${duration(span / 48)}${data.recentMore ? ", the newest 1,000" : ""}`} half><Bars rows={recent} now={data.at} span={span} /></Card>
+        <Card title="Duration" about="of completed runs: half, and 95 of 100" half><Durations rows={data.recent} now={data.at} span={span} /></Card>
+        <Card title="Waits for people" more="/gates" half>
           <Rows empty="Nobody is asked anything." rows={data.gates.slice(0, 6).map((gate) => ({ key: `${gate.workflow}/${gate.node}`, href: `/gates?workflow=${encodeURIComponent(gate.workflow)}&node=${encodeURIComponent(gate.node)}`, left: <><b>{gate.node}</b> <span className="c2">{gate.workflow}</span></>, right: <>{gate.count}{(gate.overdue ?? 0) > 0 && <span className="overview-late"> {gate.overdue} late</span>}</> }))} />
         </Card>
-        <Card title="Fails most" about="by workflow, 24 h" wide more={`/runs?${statuses(FAILED)}&started=${24 * HOUR}`}>
-          <Rows empty="Nothing has failed." rows={failing.slice(0, 6).map((one) => ({ key: one.workflow, href: `/runs/${encodeURIComponent(one.last.run)}`, left: <><b>{one.workflow}</b> <span className="c2">v{one.version}</span> <RunState status={one.last.status} /></>, right: <><b>{one.failed}</b> of {one.ended} · <Time at={one.last.changed} as="relative" /></> }))} />
+        <Card title="Fails most" about={`by workflow, ${within}`} wide more={`/runs?${statuses(FAILED)}&started=${span}`}>
+          <Rows empty="Nothing has failed." rows={failing.slice(0, 6).map((one) => ({ key: one.workflow, href: `/runs/${encodeURIComponent(one.last.run)}`, left: <Failed one={one} />, right: <><b>{one.failed}</b> of {one.ended} · <Time at={one.last.changed} as="relative" /></> }))} />
         </Card>
         <Card title="Stuck" about="no progress for an hour" more={`/runs?stuck=${HOUR}`}>
-          <Rows empty="Everything moves." rows={stuck.slice(0, 6).map((row) => ({ key: row.run, href: `/runs/${encodeURIComponent(row.run)}`, left: <><b>{row.key ?? row.run.slice(-8)}</b> <span className="c2">{row.workflow}</span></>, right: <Time at={row.changed} as="relative" /> }))} />
+          <Rows empty="Everything moves." rows={stuck.slice(0, 6).map((row) => ({ key: row.run, href: `/runs/${encodeURIComponent(row.run)}`, left: <><b>{nameOf(row)}</b> <span className="c2">{row.workflow}</span></>, right: <Time at={row.changed} as="relative" /> }))} />
         </Card>
         <Card title="Queues" more="/operate/queues">
           <Rows empty="No queue has work." rows={data.queues.slice(0, 6).map((queue) => ({ key: queue.queue, href: "/operate/queues", left: <b className="mono">{queue.queue}</b>, right: <>{queue.waiting} waiting · {queue.workers.length + queue.outside.length === 0 ? <span className="overview-late">nobody</span> : `${queue.workers.length + queue.outside.length} workers`}</> }))} />
@@ -85,9 +101,16 @@ function Number({ name, value, href, note, glyph, isBad = false }: { name: strin
   );
 }
 
-function Card({ title, about, more, wide = false, children }: { title: string; about?: string; more?: string; wide?: boolean; children: React.ReactNode }) {
+/** A workflow that fails, with the error of its newest failed run. */
+function Failed({ one }: { one: Failing }) {
+  const { data } = useAsk(`failed ${one.last.run}`, () => given(api.GET("/api/v1/runs/{run}", { params: { path: { run: one.last.run }, query: { value_max: 1_000 } } })));
+  const error = data?.error as { node?: string | null; message?: string } | null | undefined;
+  return <><b>{one.workflow}</b> <span className="c2">v{one.version}</span> {error != null && <span className="overview-why">{error.node != null && error.node !== "" && <><b className="mono">{error.node}</b> </>}<Words text={error.message ?? ""} /></span>}</>;
+}
+
+function Card({ title, about, more, wide = false, half = false, children }: { title: string; about?: string; more?: string; wide?: boolean; half?: boolean; children: React.ReactNode }) {
   return (
-    <section className={wide ? "card overview-card overview-wide" : "card overview-card"} aria-label={title}>
+    <section className={wide ? "card overview-card overview-wide" : half ? "card overview-card overview-half" : "card overview-card"} aria-label={title}>
       <header className="row"><h2 className="t3 b">{title}</h2>{about !== undefined && <span className="t1 c2">{about}</span>}{more !== undefined && <Link className="link t1 push" href={more} aria-label={`All of ${title}`}>All</Link>}</header>
       {children}
     </section>

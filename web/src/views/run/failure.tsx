@@ -3,8 +3,9 @@ import type { components } from "@/api/schema";
 import { placeOf, retryUndoEffects, undoingOf, undoingWords, type Undoing } from "@/model/undoing";
 import { retryable, retryEffects } from "@/model/acts";
 import type { RunState, Visit } from "@/model/fold";
+import { visitName } from "@/model/run-look";
 import { instant } from "@/model/time";
-import { Button } from "@/ui/parts";
+import { Button, Words } from "@/ui/parts";
 import { Glyph } from "@/ui/icon";
 import { Effects } from "./acts/effects";
 import { useActDialog, useRunOffers } from "./acts/use-acts";
@@ -46,15 +47,15 @@ export function FailureCard() {
     <section className="card run-err" aria-label="Failure">
       <div className="run-err-main">
         <h2 className="t4 b row"><span className="tone" data-tone="fail"><Glyph name="fail" /></span>{titleOf(state, failed)}</h2>
-        <p className="c2 t2 run-err-words">{wordsOf(state, detail?.causes ?? [])}</p>
-        <ul className="run-err-list">
+        <p className="c2 t2 run-err-words"><Words text={wordsOf(state, detail?.causes ?? [], failed)} /></p>
+        <ul className={failed.length === 1 ? "run-err-list is-one" : "run-err-list"}>
           {shown.map((visit) => (
             <li key={visit.id}>
               <button type="button" onClick={() => select({ node: null, visit: visit.id, group: null })}>
                 <span className="tone" data-tone="fail"><Glyph name="fail" small /></span>
-                <span className="mono clip run-err-path">{visit.path === "root" ? visit.node : visit.path}</span>
-                <span className="clip"><b>{visit.error?.kind}</b> {visit.error?.message}</span>
-                <span className="push c2 t1 nowrap">{visit.attempts === 1 ? "1 try" : `${visit.attempts} tries`}</span>
+                {failed.length > 1 && <span className="mono clip run-err-path">{visitName(visit)}</span>}
+                <span className="clip"><Words text={visit.error?.message ?? "failed"} /></span>
+                <span className="push c2 t1 nowrap"><span className="mono">{visit.error?.kind}</span> · {visit.attempts === 1 ? "1 try" : `${visit.attempts} tries`}</span>
               </button>
             </li>
           ))}
@@ -102,9 +103,10 @@ function UndoingPart({ undoing }: { undoing: Undoing }) {
   );
 }
 
-function wordsOf(state: RunState, causes: readonly Cause[]): string {
+/** Why and when the run ended. An error that the list below has word for word is not said twice. */
+function wordsOf(state: RunState, causes: readonly Cause[], failed: readonly Visit[]): string {
   const join = causes.find((cause) => cause.join != null);
-  const when = state.ended === null ? "" : ` at ${instant(state.ended)}`;
-  if (join !== undefined) return `${join.join}: ${join.message}${when}`;
-  return `${state.error?.kind}: ${state.error?.message}${when}`;
+  const when = state.ended === null ? "" : instant(state.ended);
+  const told = join !== undefined ? `${join.join}: ${join.message}` : failed.some((visit) => visit.error?.message === state.error?.message) ? "" : (state.error?.message ?? "");
+  return [when, told].filter(Boolean).join(" · ");
 }

@@ -1,19 +1,25 @@
-// The waiting line: one sentence for each token that waits, gathered where several wait for the same. Each selects it.
-import { lazy, useRef } from "react";
+// The line below the heading: one sentence for each token that waits, gathered where several wait for the same; each
+// selects it, and a question can be answered from here. It is always there, so that nothing below it moves: while nothing
+// waits it says what is at work, at the end how the run ended and how to go on, in the past which moment is seen.
+import { lazy, Suspense, useRef, useState, type ReactNode } from "react";
+import { Link } from "wouter";
 import { api, given } from "@/api/client";
+import { useMay } from "@/api/session";
 import type { components } from "@/api/schema";
 import type { RunState } from "@/model/fold";
 import { queuedWords, type Queued } from "@/model/queue";
-import { visitLook } from "@/model/states";
-import { duration, instant, soon } from "@/model/time";
+import { isLive } from "@/model/fold";
+import { runLook, visitLook } from "@/model/states";
+import { duration, instant, soon, timeOfDay } from "@/model/time";
 import { useAsk } from "@/ui/ask";
-import { useNow } from "@/ui/parts";
+import { Button, useNow } from "@/ui/parts";
 import { Glyph } from "@/ui/icon";
 import { Later } from "@/ui/later";
 import { useRunPage, useSeen } from "./context";
 
 const loadMore = () => import("./waiting-more");
 const WaitingMore = lazy(loadMore);
+const StartRun = lazy(() => import("../runs/start").then((found) => ({ default: found.StartRun })));
 
 const LINE_MS = 5_000; // places in the line have no events of their own
 
@@ -25,6 +31,8 @@ export interface Sentence {
   readonly words: string;
   readonly visits: readonly number[];
   readonly title: string;
+  /** The gate that can be answered. */
+  readonly gate: number | null;
 }
 
 /** `quorum needs 13 more of 36`. */
@@ -39,12 +47,12 @@ function wordsOf(wait: Wait, count: number, now: number, again: boolean): string
   const title = (wait.detail as { title?: unknown } | null)?.title;
   if (wait.visit === 0 && typeof title === "string") return `${title} since ${soon(wait.since, now)}`;
   const who = ends?.by === "answer" && ends.who != null ? String(Array.isArray(ends.who) ? ends.who.join(", ") : typeof ends.who === "string" ? ends.who : JSON.stringify(ends.who)) : null;
-  if (wait.for === "human") return `${what} on ${who ?? "anybody"} since ${soon(wait.since, now)}`;
+  if (wait.for === "human") return `${typeof title === "string" && title !== "" && count === 1 ? `${title} · ` : ""}${what} ${count > 1 ? "ask" : "asks"} ${who ?? "anybody"} since ${soon(wait.since, now)}`;
   if (wait.for === "siblings" && joinWords(ends) !== null) return joinWords(ends) as string;
   if (wait.for === "siblings") return ends?.words !== undefined ? `${what}: ${ends.words}` : `${what} for siblings`;
   if (again && wait.until != null) return `${what} tries again ${instant(wait.until, now)}`;
   if (wait.until !== null && wait.until !== undefined) return `${what} until ${soon(wait.until, now)}`;
-  if (wait.for === "queue") return `${what} in ${ends?.queue ?? "a queue"} for ${duration(now - wait.since)}`;
+  if (wait.for === "queue") return `${what} waits in the queue${ends?.queue == null ? "" : ` ${ends.queue}`} for ${duration(now - wait.since)}`;
   return `${what}: ${ends?.words ?? wait.for}`;
 }
 
@@ -62,13 +70,13 @@ export function sentencesOf(waits: readonly Wait[], now: number, state: RunState
     const wait = list[0] as Wait;
     return {
       key, tone: visitLook("waiting", backsOff(wait, state) ? "backoff" : wait.for), words: wordsOf(wait, list.length, now, backsOff(wait, state)), visits: list.map((one) => one.visit),
-      title: wait.ends_by.map((one) => one.words).join("; or "),
+      title: wait.ends_by.map((one) => one.words).join("; or "), gate: wait.for === "human" && wait.visit !== 0 ? wait.visit : null,
     };
   });
 }
 
 const overBudget = (part: string): Sentence => ({
-  key: "budget", tone: visitLook("waiting", "human"), words: `the run is over its budget (${part.replace("elapsed_ms", "time")}): somebody raises it or aborts the run`, visits: [], title: "",
+  key: "budget", tone: visitLook("waiting", "human"), words: `the run is over its budget (${part.replace("elapsed_ms", "time")}): somebody raises it or aborts the run`, visits: [], title: "", gate: null,
 });
 
 export function Waiting() {
@@ -77,7 +85,10 @@ export function Waiting() {
   const now = useNow(5_000);
   if (detail !== null && cursor === null && detail.status === "queued") return <InLine workflow={detail.workflow} />;
   const spent = detail?.budget?.exceeded ?? null;
-  if (detail === null || cursor !== null || (detail.waiting.length === 0 && spent === null)) return null;
+  if (detail === null) return <section className="run-waiting" aria-label="Waiting" />;
+  if (cursor !== null) return <Replayed />;
+  if (state.ended !== null) return <Ended />;
+  if (detail.waiting.length === 0 && spent === null) return <AtWork />;
   const sentences = [...(spent === null || detail.waiting.some((wait) => wait.visit === 0) ? [] : [overBudget(spent)]), ...sentencesOf(detail.waiting, now, state)];
   const shown = sentences.slice(0, 3);
   const rest = sentences.slice(3);
@@ -116,10 +127,60 @@ function InLine({ workflow }: { workflow: string }) {
 }
 
 function Item({ sentence, onChoose }: { sentence: Sentence; onChoose: () => void }) {
+  const { store } = useRunPage();
+  const mayAnswer = useMay("approver");
   return (
-    <button type="button" className="run-wait" data-tone={sentence.tone.tone} onClick={onChoose} title={sentence.title}>
-      <span className="tone"><Glyph name={sentence.tone.glyph} small /></span>
-      <span className="clip">{sentence.words}</span>
-    </button>
+    <span className="run-wait-item">
+      <button type="button" className="run-wait" data-tone={sentence.tone.tone} onClick={onChoose} title={sentence.title}>
+        <span className="tone"><Glyph name={sentence.tone.glyph} small /></span>
+        <span className="clip">{sentence.words}</span>
+      </button>
+      {sentence.gate !== null && mayAnswer && <Link className="btn btn-sm btn-primary" href={`/gates/${encodeURIComponent(store.run)}/${sentence.gate}`}>Answer</Link>}
+    </span>
   );
+}
+
+function Said({ name, tone, glyph, children }: { name: string; tone: string; glyph: Parameters<typeof Glyph>[0]["name"]; children: ReactNode }) {
+  return (
+    <section className="run-waiting" aria-label={name}>
+      <span className="run-wait" data-tone={tone}><span className="tone"><Glyph name={glyph} small /></span></span>
+      {children}
+    </section>
+  );
+}
+
+/** Nothing waits: what is done right now. */
+function AtWork() {
+  const { state } = useSeen();
+  const nodes = new Map<string, number>();
+  for (const visit of state.visits.values()) if (isLive(visit) && !visit.held) nodes.set(visit.node, (nodes.get(visit.node) ?? 0) + 1);
+  const words = [...nodes].slice(0, 3).map(([node, count]) => (count > 1 ? `${count} × ${node}` : node)).join(", ");
+  const look = runLook(state.status);
+  return <Said name="At work" tone={look.tone} glyph={look.glyph}><span className="clip">{words === "" ? "Nothing waits" : `At work: ${words}${nodes.size > 3 ? ` and ${nodes.size - 3} more` : ""}`}</span></Said>;
+}
+
+/** The run is over: how, and what one may want to do next. */
+function Ended() {
+  const { detail, state } = useSeen();
+  const mayStart = useMay("operator");
+  const mayEdit = useMay("author");
+  const [starting, setStarting] = useState(false);
+  const look = runLook(detail?.status ?? state.status);
+  if (detail === null) return null;
+  return (
+    <Said name="Ended" tone={look.tone} glyph={look.glyph}>
+      <span className="clip"><b>{look.word[0]?.toUpperCase()}{look.word.slice(1)}</b> after {duration((state.ended ?? state.at) - state.started)}, at {soon(state.ended ?? state.at)}</span>
+      <span className="push">
+        {mayStart && <Button size="sm" icon="play" onClick={() => setStarting(true)}>Run again…</Button>}
+        <Link className="btn btn-sm" href={`/workflows/${encodeURIComponent(detail.workflow)}`}>{mayEdit ? "Edit the workflow" : "See the workflow"}</Link>
+      </span>
+      {starting && <Suspense><StartRun workflow={detail.workflow} {...(detail.shortened ? {} : { input: detail.input })} onClose={() => setStarting(false)} /></Suspense>}
+    </Said>
+  );
+}
+
+function Replayed() {
+  const { store } = useRunPage();
+  const { state, head } = useSeen();
+  return <Said name="The past" tone="active" glyph="active"><span className="clip">The run as it was at {timeOfDay(state.at)}, after event {state.seq.toLocaleString()} of {head.toLocaleString()}</span><Button size="sm" className="push" onClick={() => store.seek(null)}>Back to now</Button></Said>;
 }

@@ -5,6 +5,7 @@ import { api, given } from "@/api/client";
 import { useMay } from "@/api/session";
 import { EXAMPLES, type Example } from "@/examples";
 import { Button, Copy, Trouble } from "@/ui/parts";
+import { Sketch } from "./sketch";
 import "./runs.css";
 
 /** Deploys an example; the same text again changes nothing. */
@@ -47,12 +48,13 @@ export function FirstMinute({ title = "Nothing has run here yet" }: { title?: st
       <ul className="first-list">
         {EXAMPLES.map((example) => (
           <li key={example.workflow} className="card first-one">
+            <Sketch of={example.workflow} />
             <h3 className="t4 b">{example.title}</h3>
             <p className="c2">{example.about}</p>
             <p className="t1 c2">{example.meta}</p>
             {mayDeploy && (
               <div className="row">
-                {mayRun && <Button kind="primary" icon="play" onClick={() => void run(example)}>Run</Button>}
+                {mayRun && <Button kind={example === EXAMPLES[0] ? "primary" : "plain"} icon="play" onClick={() => void run(example)}>Run</Button>}
                 <Button kind="ghost" onClick={() => void open(example)}>Open in editor</Button>
               </div>
             )}

@@ -20,15 +20,15 @@ export function sampleOf(schema: unknown): unknown {
   return type === "string" ? "" : type === "integer" || type === "number" ? 0 : type === "boolean" ? false : {};
 }
 
-/** `about`: whom the run is about; an empty address is asked for. */
-export function StartRun({ workflow, about, onClose }: { workflow?: string; about?: { type: string; id: string; name?: string | null }; onClose: () => void }) {
+/** `input`: what it begins with, else an example of what the workflow asks for. `about`: whom the run is about; an empty address is asked for. */
+export function StartRun({ workflow, input: proposed, about, onClose }: { workflow?: string; input?: unknown; about?: { type: string; id: string; name?: string | null }; onClose: () => void }) {
   const [, navigate] = useLocation();
   const names = useAsk("workflows", async () => (await given(api.GET("/api/v1/workflows", { params: { query: { limit: 1_000 } } }))).items.map((one) => one.workflow));
   const [chosen, setChosen] = useState(workflow ?? "");
   const name = chosen || (names.data?.[0] ?? "");
   const definition = useAsk(name === "" ? null : name, async () => given(api.GET("/api/v1/workflows/{name}", { params: { path: { name } } })));
-  const [text, setText] = useState("{}");
-  const [touched, setTouched] = useState(false);
+  const [text, setText] = useState(proposed === undefined ? "{}" : JSON.stringify(proposed, null, 2));
+  const [touched, setTouched] = useState(proposed !== undefined);
   const [key, setKey] = useState("");
   const [entity, setEntity] = useState({ address: about === undefined || about.type === "" ? "" : `${about.type}/${about.id}`, name: "" });
   const [error, setError] = useState<unknown>(null);

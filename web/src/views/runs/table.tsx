@@ -2,7 +2,8 @@
 import { Link } from "wouter";
 import type { RunItem } from "@/model/run-filter";
 import { Icon, Glyph } from "@/ui/icon";
-import { RunState, Time, Took } from "@/ui/parts";
+import { runLook, type Look } from "@/model/states";
+import { State, Time, Took } from "@/ui/parts";
 import { nameOf, titled } from "@/model/run-title";
 import { columnName, type Columns } from "./columns";
 import type { Sentence } from "./waiting";
@@ -61,7 +62,7 @@ export function Table({ columns, rows, waiting, fresh, onFresh, selected, onSele
                   <input className="check" type="checkbox" checked={selected.has(row.run)} onChange={() => toggle(row.run)} aria-label={`Select ${nameOf(row)}`} />
                 </td>
               )}
-              <td><RunState status={row.status} /></td>
+              <td><State look={lookOf(row, waiting.get(row.run) ?? null)} /></td>
               <td>
                 <Link className="runs-link" href={`/runs/${encodeURIComponent(row.run)}`}>
                   <span className="two b">{rowName(row, columns)}</span>
@@ -72,7 +73,7 @@ export function Table({ columns, rows, waiting, fresh, onFresh, selected, onSele
               <td>{row.entity === null ? <span className="c2">–</span> : <span className="row"><span className="avatar avatar-sm">{row.entity.split("/").at(-1)?.[0]?.toUpperCase()}</span><span className="clip">{row.entity}</span></span>}</td>
               <td><span className="row row-4">{row.tags.length === 0 && <span className="c2 runs-none">–</span>}{row.tags.slice(0, 3).map((tag) => <span key={tag} className="tag">{tag}</span>)}{row.tags.length > 3 && <span className="c2">+{row.tags.length - 3}</span>}</span></td>
               <td><Waits sentence={waiting.get(row.run) ?? null} isLive={row.ended === null} /></td>
-              <td className="num"><Time at={row.started} /></td>
+              <td className="num"><Time at={row.started} as="short" /></td>
               <td className="num"><Took from={row.started} to={row.ended} /></td>
             </tr>
           ))}
@@ -80,6 +81,12 @@ export function Table({ columns, rows, waiting, fresh, onFresh, selected, onSele
       </table>
     </div>
   );
+}
+
+/** The status of a run; one that does nothing but wait says so, in the tone of what it waits for. */
+function lookOf(row: RunItem, sentence: Sentence | null): Look {
+  if (row.status !== "running" || sentence === null || !sentence.isAll) return runLook(row.status);
+  return { ...sentence.look, word: sentence.look.tone === "retry" ? "retrying" : "waiting" };
 }
 
 const shown = (value: unknown): string => (value === undefined || value === null ? "" : typeof value === "object" ? JSON.stringify(value) : String(value));

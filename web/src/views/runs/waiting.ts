@@ -5,25 +5,40 @@ import { api, given } from "@/api/client";
 import type { components } from "@/api/schema";
 import { ENDED, type RunItem } from "@/model/run-filter";
 import { queuedWords, type Queued } from "@/model/queue";
+import { WAITS } from "@/model/run-look";
 import { runLook, visitLook, type Look } from "@/model/states";
-import { instant } from "@/model/time";
+import { soon } from "@/model/time";
 
 type Detail = components["schemas"]["RunDetail"];
 export interface Sentence {
   readonly look: Look;
   readonly text: string;
+  /** Nothing of the run is at work: waiting is all it does. */
+  readonly isAll: boolean;
 }
 
 const AT_ONCE = 4;
 const SETTLE_MS = 800;
 
-export function sentenceOf(detail: Pick<Detail, "waiting">): Sentence | null {
+export function sentenceOf(detail: Pick<Detail, "waiting" | "counts">): Sentence | null {
   const [first] = detail.waiting;
   if (first === undefined) return null;
-  const until = first.until == null ? "" : `, until ${instant(first.until)}`;
+  const until = first.until == null ? "" : `, until ${soon(first.until)}`;
   const more = detail.waiting.length > 1 ? `, and ${detail.waiting.length - 1} more` : "";
   const look = visitLook("waiting", first.for);
-  return { look, text: `${first.node}: ${look.word === "waiting" ? `waits for ${first.for}` : look.word}${until}${more}` };
+  return { look, text: `${first.node}: ${waitingWords(first)}${until}${more}`, isAll: (detail.counts["executing"] ?? 0) + (detail.counts["pending"] ?? 0) === 0 };
+}
+
+type Wait = Detail["waiting"][number];
+
+/** Whom or what a visit waits for, with its name where it has one. */
+function waitingWords(wait: Wait): string {
+  const ends = wait.ends_by[0];
+  const detail = (wait.detail ?? {}) as { title?: unknown; signal?: unknown };
+  if (wait.for === "human" && typeof detail.title === "string" && detail.title !== "") return detail.title;
+  if (wait.for === "signal" && typeof detail.signal === "string") return `waits for the signal ${detail.signal}`;
+  if (wait.for === "queue" && ends?.queue != null) return `waits in the queue ${ends.queue}`;
+  return `waits ${WAITS[wait.for] ?? `for ${wait.for}`}`;
 }
 
 /** The line of a workflow, asked once for all of its rows. */
@@ -52,7 +67,7 @@ export function useWaiting(rows: readonly RunItem[]): ReadonlyMap<string, Senten
             if (row.status === "queued") {
               const line = await lineOf(row.workflow, lines);
               const mine = line.find((one) => one.run === run);
-              if (!over && mine !== undefined) setKnown((before) => new Map(before).set(run, { look: runLook("queued"), text: queuedWords(mine, Date.now()) }));
+              if (!over && mine !== undefined) setKnown((before) => new Map(before).set(run, { look: runLook("queued"), text: queuedWords(mine, Date.now()), isAll: false }));
               continue;
             }
             const detail = await given(api.GET("/api/v1/runs/{run}", { params: { path: { run } } }));

@@ -24,6 +24,9 @@ const NOWHERE: Places = {};
 const NONE: readonly Mark[] = [];
 type Drawn = Node<StepData> | Node<MarkData>;
 const MARK = "mark ";
+/** Room for the tools at the top and the bottom, so that they cover no node; the small map comes with larger graphs. */
+const FEW = 8;
+const fitOf = (count: number) => ({ padding: { top: "60px", right: "32px", bottom: count > FEW ? "100px" : "56px", left: "44px" }, maxZoom: 1, minZoom: 0.35 }) as const;
 
 function drawnNodes(flow: Flow, groups: readonly Group[], places: Places): Drawn[] {
   const stacks = new Map([...groups].reverse().flatMap(({ members, count }) => members.map((ref) => [ref, count] as const)));
@@ -92,7 +95,7 @@ function Pane({ flow, places, marks }: { flow: Flow; places: Places; marks: read
   return (
     <>
       <ReactFlow
-        nodes={nodes} edges={edges} nodeTypes={NODES} edgeTypes={EDGES} fitView fitViewOptions={{ padding: 0.16, maxZoom: 1, minZoom: 0.35 }} minZoom={0.15} maxZoom={2}
+        nodes={nodes} edges={edges} nodeTypes={NODES} edgeTypes={EDGES} fitView fitViewOptions={fitOf(nodes.length)} minZoom={0.15} maxZoom={2}
         onNodesChange={change} onNodeDragStop={(_event, node) => dropped(node)}
         onConnect={({ source, target }) => connectNodes(draft, source, target)} onNodeClick={(_event, node) => press(node.id)} onPaneClick={() => select(null)}
         nodesDraggable={!fixed} nodesConnectable={!fixed} elementsSelectable={false} nodesFocusable={false} edgesFocusable={false} disableKeyboardA11y deleteKeyCode={null}
@@ -100,8 +103,9 @@ function Pane({ flow, places, marks }: { flow: Flow; places: Places; marks: read
       >
         <Background gap={20} size={1} />
         <Bands bands={bands} />
-        <MiniMap className="ed-minimap float" pannable zoomable nodeStrokeWidth={0} ariaLabel="Overview of the graph" />
+        {nodes.length > FEW && <MiniMap className="ed-minimap float" pannable zoomable nodeStrokeWidth={0} ariaLabel="Overview of the graph" />}
       </ReactFlow>
+      {flow.nodes.length === 0 && !fixed && <p className="ed-empty c2">Nothing is drawn yet. Choose a node at the left, or press <span className="kbd">A</span> and type its kind.</p>}
       <Zoom count={flow.nodes.length} />
     </>
   );
@@ -113,16 +117,16 @@ function Zoom({ count }: { count: number }) {
   const before = useRef(count);
   useEffect(() => {
     // The first nodes of an empty draft are brought into view; afterwards the view is the person's.
-    if (before.current < 2 && count > 0) void fitView({ padding: 0.3, maxZoom: 1 });
+    if (before.current < 2 && count > 0) void fitView(fitOf(count));
     before.current = count;
   }, [count]);
   return (
-    <div className="ed-zoom float" role="group" aria-label="Zoom">
+    <div className={count > FEW ? "ed-zoom float" : "ed-zoom float is-alone"} role="group" aria-label="Zoom">
       <Button kind="ghost" size="sm" icon="minus" aria-label="Zoom out" onClick={() => void zoomOut()} />
       <span className="t1">{Math.round(zoom * 100)} %</span>
       <Button kind="ghost" size="sm" icon="plus" aria-label="Zoom in" onClick={() => void zoomIn()} />
       <span className="vr" />
-      <Button kind="ghost" size="sm" icon="fit" aria-label="Show all" onClick={() => void fitView({ padding: 0.16, maxZoom: 1 })} />
+      <Button kind="ghost" size="sm" icon="fit" aria-label="Show all" onClick={() => void fitView(fitOf(count))} />
     </div>
   );
 }

@@ -3,6 +3,7 @@ import { lazy, Suspense, useState, type ReactNode } from "react";
 import { api } from "@/api/client";
 import { cancelEffects, pauseEffects, retryable, retryEffects, type Effect } from "@/model/acts";
 import { isLive, type Compensation, type RunState, type Visit } from "@/model/fold";
+import { visitName } from "@/model/run-look";
 import { placeOf, retryUndoEffects, skipUndoEffects, undoingOf } from "@/model/undoing";
 import { useRunPage, useSeen } from "../context";
 import { isOver } from "../graph/summaries";
@@ -108,15 +109,15 @@ export function visitOffers(run: string, state: RunState, visit: Visit): Offer[]
   const isStill = STILL.has(state.status);
   const isOpen = !visit.compensation && !visit.held && (isLive(visit) || (visit.failure !== 0 && state.failures.has(visit.failure)));
   if (visit.failure !== 0 && state.failures.has(visit.failure)) {
-    offers.push({ name: "Retry", icon: "retry", act: { title: `Retry ${visit.path}?`, about: "Its action runs once more, with its side effects.", effects: () => retryEffects(state, visit.id), confirm: "Retry", run: () => api.POST("/api/v1/runs/{run}/visits/{visit}/retry", { params }) } });
+    offers.push({ name: "Retry", icon: "retry", act: { title: `Retry ${visitName(visit)}?`, about: "Its action runs once more, with its side effects.", effects: () => retryEffects(state, visit.id), confirm: "Retry", run: () => api.POST("/api/v1/runs/{run}/visits/{visit}/retry", { params }) } });
   }
   if (visit.status === "waiting" && visit.waiting === "timer" && visit.error !== null && state.status === "running") {
-    offers.push({ name: "Try now", icon: "retry", act: { title: `Try ${visit.path} now?`, about: "It waits for its next attempt. The attempt begins at once, and counts as it would have.", effects: () => [{ tone: "retry", count: 1, words: "visit tries again now" }], confirm: "Try now", run: () => api.POST("/api/v1/runs/{run}/visits/{visit}/retry", { params }) } });
+    offers.push({ name: "Try now", icon: "retry", act: { title: `Try ${visitName(visit)} now?`, about: "It waits for its next attempt. The attempt begins at once, and counts as it would have.", effects: () => [{ tone: "retry", count: 1, words: "visit tries again now" }], confirm: "Try now", run: () => api.POST("/api/v1/runs/{run}/visits/{visit}/retry", { params }) } });
   }
   if (isLive(visit)) {
     const only = (one: Visit) => one.id === visit.id;
     const effects = () => cancelEffects(state, only).filter((one) => one.tone !== "done");
-    offers.push({ name: "Cancel…", icon: "stop", danger: true, act: { title: `Cancel ${visit.path}?`, about: "The token ends here. Joins that wait for it count it as missing.", effects, confirm: "Cancel the visit", danger: true, reason: true, run: (values) => api.POST("/api/v1/runs/{run}/visits/{visit}/cancel", { params, body: why(values) }) } });
+    offers.push({ name: "Cancel…", icon: "stop", danger: true, act: { title: `Cancel ${visitName(visit)}?`, about: "The token ends here. Joins that wait for it count it as missing.", effects, confirm: "Cancel the visit", danger: true, reason: true, run: (values) => api.POST("/api/v1/runs/{run}/visits/{visit}/cancel", { params, body: why(values) }) } });
   }
   if (isOpen && (isStill || state.status === "running")) offers.push({ name: "Skip…", icon: "skip", act: { change: "skip", visit: visit.id } });
   if (isOpen && isStill) {

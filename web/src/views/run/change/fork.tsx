@@ -7,6 +7,7 @@ import { rootOf } from "@/model/fold/scope";
 import type { Event, Folding, Visit } from "@/model/fold";
 import { foretold, repeatsAfter } from "@/model/foretold";
 import { largeOf } from "@/model/large";
+import { visitName } from "@/model/run-look";
 import { instant } from "@/model/time";
 import { placesOf, readJson, readRows, type WriteRow } from "@/model/writes";
 import { useAsk } from "@/ui/ask";
@@ -58,7 +59,7 @@ export function ForkChange({ at, visit, onClose }: { at: number | null; visit: V
   const when = instant(folding.events[point - 1]?.at ?? past.at);
   return (
     <ChangeFrame
-      title={visit === undefined ? `Fork from event ${point.toLocaleString()}` : `Fork before ${visit.path}`} confirm="Fork" body={body} reason={false} wide onClose={onClose}
+      title={visit === undefined ? `Fork from event ${point.toLocaleString()}` : `Fork before ${visitName(visit)}`} confirm="Fork" body={body} reason={false} wide onClose={onClose}
       about={visit === undefined ? `A new run has the past of this one up to ${when}, and goes on from there. This run stays as it is.` : `A new run has the past of this one up to the moment at which this visit was made (${when}), so its work is done again. This run stays as it is.`}
       foretell={async (asked) => foretold(((await send(asked, true)) as { events: Event[] }).events, past)} perform={perform}
       more={<Repeats seq={point} />}

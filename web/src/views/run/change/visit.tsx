@@ -4,6 +4,7 @@ import { api, given } from "@/api/client";
 import type { Event, Visit } from "@/model/fold";
 import { foretold } from "@/model/foretold";
 import { LARGE, largeOf } from "@/model/large";
+import { visitName } from "@/model/run-look";
 import { readJson } from "@/model/writes";
 import { useAsk } from "@/ui/ask";
 import { Loading } from "@/ui/parts";
@@ -26,7 +27,7 @@ export function SkipChange({ visit, onClose }: { visit: Visit; onClose: () => vo
   const [text, setText] = useState("{}");
   const { value, problem } = readJson(text);
   return (
-    <ChangeFrame title={`Skip ${visit.path}`} confirm="Skip it" body={problem === null ? { output: value } : null} onClose={onClose} {...change}
+    <ChangeFrame title={`Skip ${visitName(visit)}`} confirm="Skip it" body={problem === null ? { output: value } : null} onClose={onClose} {...change}
       about="The visit completes with the output that you give; its own work is told to stop and is not done.">
       <JsonField label="Output, as JSON" text={text} onChange={setText} hint="What its mapping and the steps behind it read instead." />
     </ChangeFrame>
@@ -38,7 +39,7 @@ export function JumpChange({ visit, onClose }: { visit: Visit; onClose: () => vo
   const change = useChange("/api/v1/runs/{run}/visits/{visit}/jump", visit);
   const [to, setTo] = useState("");
   return (
-    <ChangeFrame title={`Let ${visit.path} go on elsewhere`} confirm="Jump" body={to === "" ? null : { to }} onClose={onClose} {...change}
+    <ChangeFrame title={`Let ${visitName(visit)} go on elsewhere`} confirm="Jump" body={to === "" ? null : { to }} onClose={onClose} {...change}
       about="The visit ends here as cancelled, and a token is made at the node that you choose, in the same branches.">
       <label className="field">
         <span className="label">Node</span>
@@ -59,7 +60,7 @@ export function InputChange({ visit, onClose }: { visit: Visit; onClose: () => v
   const text = typed ?? (asked.data === undefined || largeOf(asked.data.input) !== null ? "{}" : pretty(asked.data.input));
   const { value, problem } = readJson(text);
   return (
-    <ChangeFrame title={`Set the input of ${visit.path}`} confirm="Set it" body={problem !== null || asked.busy ? null : { input: value }} onClose={onClose} {...change}
+    <ChangeFrame title={`Set the input of ${visitName(visit)}`} confirm="Set it" body={problem !== null || asked.busy ? null : { input: value }} onClose={onClose} {...change}
       about="The next attempt of this visit is given exactly this, instead of what its mapping says. Nothing begins by it: retry the visit, or resume the run.">
       {asked.busy && asked.data === undefined ? <Loading what="its last input" /> : <JsonField label="Input, as JSON" text={text} onChange={setText} hint="It begins with what the last attempt was given." rows={10} />}
     </ChangeFrame>

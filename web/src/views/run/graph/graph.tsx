@@ -21,6 +21,8 @@ import { useWays, WaysProvider } from "./ways";
 
 const LARGE = 150; // nodes: from here on only those in sight exist, and far away they show their name alone
 const FAR = 0.5;
+/** Room at the top and the bottom: the tools there cover no node. */
+const FIT = { padding: { top: "48px", right: "40px", bottom: "52px", left: "40px" }, maxZoom: 1, minZoom: 0.3 } as const;
 const NODES = { step: Step };
 const EDGES = { way: Way };
 
@@ -98,7 +100,7 @@ function Pane({ drawing, summaries }: { drawing: Drawing; summaries: Summaries }
             <div className={isFar ? "graph run-graph is-far" : "graph run-graph"} role="group" aria-label="Graph">
               <Heads />
               <ReactFlow
-                nodes={flowNodes} edges={edges} nodeTypes={NODES} edgeTypes={EDGES} fitView fitViewOptions={{ padding: 0.06, maxZoom: 1, minZoom: 0.3 }} minZoom={0.15} maxZoom={2}
+                nodes={flowNodes} edges={edges} nodeTypes={NODES} edgeTypes={EDGES} fitView fitViewOptions={FIT} minZoom={0.15} maxZoom={2}
                 nodesDraggable={false} nodesConnectable={false} elementsSelectable={false} nodesFocusable={false} edgesFocusable={false} disableKeyboardA11y zoomOnDoubleClick={false} onlyRenderVisibleElements={isLarge}
                 proOptions={{ hideAttribution: true }} onPaneClick={() => select({ node: null, visit: null, group: null })}
               >
@@ -140,7 +142,7 @@ function Zoom() {
       <span className="t1">{Math.round(zoom * 100)} %</span>
       <Button kind="ghost" size="sm" icon="plus" aria-label="Zoom in" onClick={() => void zoomIn()} />
       <span className="vr" />
-      <Button kind="ghost" size="sm" icon="fit" aria-label="Show all" onClick={() => void fitView({ padding: 0.06, maxZoom: 1 })} />
+      <Button kind="ghost" size="sm" icon="fit" aria-label="Show all" onClick={() => void fitView(FIT)} />
     </div>
   );
 }

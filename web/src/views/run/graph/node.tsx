@@ -52,7 +52,7 @@ export const Step = memo(function Step({ data }: NodeProps) {
         <Glyph name={summary.glyph} />
         <span className="node-name clip" title={ref}>{ref}</span>
         {summary.stacked && <span className="run-times">×{(summary.visits + summary.pending).toLocaleString()}</span>}
-        <span className="node-val">{valueParts(summary)}</span>
+        {!future && <span className="node-val">{valueParts(summary)}</span>}
         <span className="sr">{spoken(summary)}</span>
       </div>
       <Body summary={summary} icon={iconOf(kind, words)} />
@@ -83,10 +83,11 @@ function Body({ summary, icon }: { summary: NodeSummary; icon: string }) {
     );
   }
   const foot = footOf(summary, Date.now());
+  const line = summary.visits === 0 && summary.join === null && summary.value !== "" ? summary.value : summary.line; // "not reached" needs the whole width
   return (
     <>
-      {summary.line !== "" && (
-        <div className="node-sub"><Icon name={summary.join !== null ? "join" : icon} size={14} /><span className="clip">{summary.line}</span></div>
+      {line !== "" && (
+        <div className="node-sub"><Icon name={summary.join !== null ? "join" : icon} size={14} /><span className="clip">{line}</span></div>
       )}
       {summary.join !== null && <JoinBar summary={summary} />}
       {summary.gates.length > 0 && (
@@ -102,7 +103,8 @@ function Body({ summary, icon }: { summary: NodeSummary; icon: string }) {
 /** Durations in the middle, at the 95th of a hundred and at most; each once. */
 function Times({ times: [middle, high, most] }: { times: NonNullable<NodeSummary["times"]> }) {
   if (middle === most) return <div className="run-axis"><span>each {most}</span></div>;
-  return <div className="run-axis"><span>p50 {middle}</span>{high !== most && <span>p95 {high}</span>}<span>max {most}</span></div>;
+  const fits = `${middle}${high}${most}`.length <= 14; // three of `906 ms` would run into each other
+  return <div className="run-axis"><span>p50 {middle}</span>{high !== most && fits && <span>p95 {high}</span>}<span>max {most}</span></div>;
 }
 
 function spoken(summary: NodeSummary): string {

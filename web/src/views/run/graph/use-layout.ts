@@ -14,11 +14,11 @@ export function sizesOf(graph: DrawnGraph): LayoutNode[] {
   const stacked = new Set(graph.transitions.filter((edge) => edge.replicates).map((edge) => edge.target));
   const meeting = new Set(graph.meetings.map((one) => one.node));
   return graph.nodes.map((node) => {
-    const wide = Math.min(240, Math.max(150, 80 + node.ref.length * 7.4));
-    if (stacked.has(node.ref) && !meeting.has(node.ref)) return { id: node.ref, width: Math.min(300, Math.max(196, 124 + node.ref.length * 7.6)), height: 138 };
-    if (meeting.has(node.ref)) return { id: node.ref, width: Math.max(188, wide), height: 114 };
+    const wide = Math.min(260, Math.max(164, 104 + node.ref.length * 8));
+    if (stacked.has(node.ref) && !meeting.has(node.ref)) return { id: node.ref, width: Math.min(320, Math.max(204, 148 + node.ref.length * 8)), height: 138 };
+    if (meeting.has(node.ref)) return { id: node.ref, width: Math.min(300, Math.max(188, 128 + node.ref.length * 8)), height: 114 };
     if (node.kind === "human") return { id: node.ref, width: Math.max(172, wide), height: 112 };
-    return { id: node.ref, width: Math.max(node.kind === "waits" ? 176 : 144, wide), height: 56 };
+    return { id: node.ref, width: Math.max(node.kind === "waits" ? 176 : 164, wide), height: 56 };
   });
 }
 

@@ -4,7 +4,7 @@ import { Link } from "wouter";
 import { apiBase } from "@/api/base";
 import type { RunError, Visit } from "@/model/fold";
 import { eventGlyph, eventWords } from "@/model/event-words";
-import { people, waitWords } from "@/model/run-look";
+import { people, visitName, waitWords } from "@/model/run-look";
 import { duration, instant, soon, timeOfDay } from "@/model/time";
 import { Loading } from "@/ui/parts";
 import { Glyph } from "@/ui/icon";
@@ -34,12 +34,16 @@ function Whole({ visit, value, name }: { visit: Visit; value: unknown; name: str
 
 function Waits({ visit, detail }: { visit: Visit; detail: VisitDetail }) {
   if (visit.status !== "waiting" || detail.waiting == null) return null;
+  const title = visit.asked?.["title"];
+  const asks = visit.waiting === "human";
   return (
     <div className="note" data-tone={visit.gate === "open" ? "ask" : "wait"}>
       <Glyph name={visit.gate === "open" ? "ask" : "wait"} />
       <div className="grow">
-        <b>Waits {visit.waiting === "human" ? `for ${people(visit) ?? "anybody"}` : waitWords(visit, Date.now())}</b> <span className="c2">since {soon(detail.waiting.since)}</span>
-        <ul className="run-ends">{detail.waiting.ends_by.map((one) => <li key={one.words} className="c2">{one.words}{one.at != null ? ` (${instant(one.at)})` : ""}</li>)}</ul>
+        {asks && typeof title === "string" && title !== "" && <p className="t3 b">{title}</p>}
+        <p>{asks ? `Asks ${people(visit) ?? "anybody"}` : <b>Waits {waitWords(visit, Date.now())}</b>} <span className="c2">since {soon(detail.waiting.since)}</span></p>
+        {detail.waiting.ends_by.length > 0 && <p className="c2 run-ends">What ends it:</p>}
+        <ul>{detail.waiting.ends_by.map((one) => <li key={one.words} className="c2">– {one.words}{one.at != null ? ` (${instant(one.at)})` : ""}</li>)}</ul>
       </div>
     </div>
   );
@@ -155,7 +159,7 @@ function Why({ visit, detail }: { visit: Visit; detail: VisitDetail }) {
       <dl className="kv run-h">
         {detail.why.transition != null && <><dt>Transition</dt><dd className="mono">{detail.why.transition}</dd></>}
         {detail.why.condition != null && <><dt>Condition</dt><dd className="mono">{detail.why.condition}</dd></>}
-        {origin !== undefined && <><dt>From</dt><dd><button type="button" className="link mono" onClick={() => select({ node: null, visit: origin.id, group: null })}>{origin.path}</button></dd></>}
+        {origin !== undefined && <><dt>From</dt><dd><button type="button" className="link mono" onClick={() => select({ node: null, visit: origin.id, group: null })}>{visitName(origin)}</button></dd></>}
         <dt>Made</dt><dd>{instant(visit.created)}, event {visit.createdSeq}</dd>
         {detail.branches.length > 0 && <><dt>Branches</dt><dd className="mono">{detail.branches.map(([group, branch]) => `group ${group}, branch ${branch}`).join("; ")}</dd></>}
       </dl>
