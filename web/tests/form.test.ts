@@ -60,6 +60,8 @@ describe("fields", () => {
 
 describe("data", () => {
   it("is made of entries, without what was left empty", () => {
+    const given = { decision: "refund", amounts: [1.5, 2], address: { city: "Ulm" } };
+    expect(dataOf(fields, entriesOf(fields, given as never))).toMatchObject(given); // what was answered before comes back into its fields
     const entries = { ...entriesOf(fields), decision: "refund", note: " ", tags: ["a", "", "b "], amounts: ["1.5", "x"], "address/city": "Ulm", ways: ["mail"], parts_back: "false", free: '[{"a": 1}]' };
     expect(dataOf(fields, entries)).toEqual({
       decision: "refund", share: 100, parts_back: false, tags: ["a", "b"], amounts: [1.5, "x"], ways: ["mail"], address: { city: "Ulm" }, secret: "kept", free: [{ a: 1 }],

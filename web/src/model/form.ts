@@ -167,16 +167,20 @@ function limitsOf(schema: Schema): Field["limits"] {
 /** Every field that has an entry: those inside of groups, too. */
 export const leaves = (fields: readonly Field[]): Field[] => fields.flatMap((field) => (field.widget === "group" ? leaves(field.fields) : [field]));
 
-/** The entries that a form begins with: the defaults of its schema. */
-export function entriesOf(fields: readonly Field[]): Entries {
+/** The entries that a form begins with: of data that is given, else the defaults of its schema. */
+export function entriesOf(fields: readonly Field[], data?: Json): Entries {
   const found: Record<string, string | string[]> = {};
   for (const field of leaves(fields)) {
-    if (field.default === undefined) continue;
-    const several = Array.isArray(field.default) && (field.widget === "list" || field.widget === "checkboxes");
-    found[field.name] = several ? (field.default as Json[]).map(textOf) : textOf(field.default);
+    const value = data === undefined ? field.default : valueAt(data, field.path);
+    if (value === undefined) continue;
+    const several = Array.isArray(value) && (field.widget === "list" || field.widget === "checkboxes");
+    found[field.name] = several ? (value as Json[]).map(textOf) : textOf(value);
   }
   return found;
 }
+
+const valueAt = (data: Json, path: readonly string[]): Json | undefined =>
+  path.reduce<Json | undefined>((here, key) => (typeof here === "object" && here !== null && Object.hasOwn(here, key) ? (here as { [key: string]: Json })[key] : undefined), data);
 
 const textOf = (value: Json): string => (typeof value === "string" ? value : JSON.stringify(value));
 

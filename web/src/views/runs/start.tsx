@@ -1,10 +1,13 @@
-// Starting a run: which workflow, its input as a form or as JSON, a key. What was typed survives a refusal.
-import { useEffect, useState } from "react";
+// Starting a run: which workflow, its input as a form where the workflow has a schema, else as JSON; a key. What was typed survives a refusal.
+import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 import { useLocation } from "wouter";
 import { api, given } from "@/api/client";
 import { useAsk } from "@/ui/ask";
 import { Dialog } from "@/ui/dialog";
-import { Button, Trouble } from "@/ui/parts";
+import { Button, Loading, Trouble } from "@/ui/parts";
+import { fieldsOf, leaves } from "@/model/form";
+
+const InputForm = lazy(() => import("./input-form"));
 
 /** An example of what a schema asks for, so that nobody begins with an empty page. */
 export function sampleOf(schema: unknown): unknown {
@@ -33,9 +36,12 @@ export function StartRun({ workflow, input: proposed, about, onClose }: { workfl
   const [entity, setEntity] = useState({ address: about === undefined || about.type === "" ? "" : `${about.type}/${about.id}`, name: "" });
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
+  const schema = (definition.data as { definition?: { input_schema?: unknown } } | undefined)?.definition?.input_schema;
+  const fields = useMemo(() => fieldsOf(schema), [schema]);
+  const canForm = definition.data !== undefined && leaves(fields).some((field) => field.widget !== "json");
+  const [asJson, setAsJson] = useState(false);
   useEffect(() => {
-    if (touched || definition.data === undefined) return;
-    const schema = (definition.data as { definition?: { input_schema?: unknown } }).definition?.input_schema;
+    if (touched || definition.data === undefined || (canForm && !asJson)) return;
     setText(JSON.stringify(schema == null ? {} : sampleOf(schema), null, 2));
   }, [definition.data, touched]);
   let input: unknown;
@@ -68,11 +74,18 @@ export function StartRun({ workflow, input: proposed, about, onClose }: { workfl
         <span className="label">Workflow</span>
         <select className="select" value={name} onChange={(event) => { setChosen(event.target.value); setTouched(false); }}>{(names.data ?? []).map((one) => <option key={one}>{one}</option>)}</select>
       </label>
-      <label className="field">
-        <span className="label">Input, as JSON</span>
-        <textarea className={broken === null ? "textarea mono" : "textarea mono is-invalid"} rows={8} spellCheck={false} value={text} onChange={(event) => { setText(event.target.value); setTouched(true); }} />
+      {canForm && !asJson ? (
+        <section aria-label="Input">
+          <div className="row start-head"><h3 className="section-title">Input</h3><button type="button" className="link t1 push" onClick={() => { setAsJson(true); setTouched(true); }}>As JSON</button></div>
+          <Suspense fallback={<Loading what="the form" />}><InputForm key={name} schema={schema} fields={fields} input={touched ? input : undefined} onChange={(data) => setText(JSON.stringify(data, null, 2))} /></Suspense>
+        </section>
+      ) : (
+      <div className="field">
+        <span className="row"><label className="label" htmlFor="start-input">Input, as JSON</label>{canForm && <button type="button" className="link t1 push" disabled={broken !== null} onClick={() => { setTouched(true); setAsJson(false); }}>As a form</button>}</span>
+        <textarea id="start-input" className={broken === null ? "textarea mono" : "textarea mono is-invalid"} rows={8} spellCheck={false} value={text} onChange={(event) => { setText(event.target.value); setTouched(true); }} />
         {broken !== null && <span className="field-error" role="alert">{broken}</span>}
-      </label>
+      </div>
+      )}
       <label className="field">
         <span className="label">About</span>
         <input className="input" placeholder="lead/4711" readOnly={about !== undefined && about.type !== ""} value={entity.address} onChange={(event) => setEntity({ ...entity, address: event.target.value })} />

@@ -25,7 +25,7 @@ const NONE: readonly Mark[] = [];
 type Drawn = Node<StepData> | Node<MarkData>;
 const MARK = "mark ";
 /** Room for the tools at the top and the bottom, so that they cover no node; the small map comes with larger graphs. */
-const FEW = 8;
+const FEW = 20;
 const fitOf = (count: number) => ({ padding: { top: "60px", right: "32px", bottom: count > FEW ? "100px" : "56px", left: "44px" }, maxZoom: 1, minZoom: 0.35 }) as const;
 
 function drawnNodes(flow: Flow, groups: readonly Group[], places: Places): Drawn[] {

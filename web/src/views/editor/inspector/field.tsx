@@ -1,4 +1,5 @@
 // One field of the inspector: its label, its control by what the schema says, its help, and what is wrong with it.
+import { Words } from "@/ui/parts";
 import { useEffect, useId, useState } from "react";
 import { parse, stringify } from "yaml";
 import { setField } from "@/model/flow-edit";
@@ -63,14 +64,14 @@ const numberOf = (text: string): unknown => (text.trim() === "" ? undefined : /^
 function Help({ id, help, wrong }: { id: string; help: string; wrong: Finding | undefined }) {
   return (
     <>
-      <span id={`${id}-help`} className="hint">{help}</span>
+      <span id={`${id}-help`} className="hint"><Words text={help} /></span>
       {wrong !== undefined && <Wrong finding={wrong} />}
     </>
   );
 }
 
 /** What is wrong at a field, or might be. */
-export const Wrong = ({ finding }: { finding: Finding }) => <span className={finding.error ? "field-error" : "ed-field-warning"}>{finding.message}</span>;
+export const Wrong = ({ finding }: { finding: Finding }) => <span className={finding.error ? "field-error" : "ed-field-warning"}><Words text={finding.message} /></span>;
 
 const WIDE = 38;
 

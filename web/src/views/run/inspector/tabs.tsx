@@ -6,7 +6,7 @@ import type { RunError, Visit } from "@/model/fold";
 import { eventGlyph, eventWords } from "@/model/event-words";
 import { people, visitName, waitWords } from "@/model/run-look";
 import { duration, instant, soon, timeOfDay } from "@/model/time";
-import { Loading } from "@/ui/parts";
+import { Loading, Words } from "@/ui/parts";
 import { Glyph } from "@/ui/icon";
 import { useRunPage, useSeen } from "../context";
 import { short } from "../short";
@@ -118,7 +118,7 @@ function FailureTab({ visit, detail }: { visit: Visit; detail: VisitDetail | und
   return (
     <>
       <h3 className="section-title">Error</h3>
-      <div className="note run-h8" data-tone="fail"><Glyph name="fail" /><div><b>{error.kind}</b><div className="run-pre">{error.message}</div></div></div>
+      <div className="note run-h8" data-tone="fail"><Glyph name="fail" /><div><div className="run-pre b"><Words text={error.message} /></div><div className="mono t1">{error.kind}</div></div></div>
       <dl className="run-err-kv t1"><div><dt>tries</dt><dd className="mono">{error.attempts ?? visit.attempts}</dd></div><div><dt>retryable</dt><dd className="mono">{String(error.retryable ?? true)}</dd></div></dl>
       <h3 className="section-title run-h">Tries</h3>
       {detail === undefined ? <Loading what="the tries" /> : <Attempts detail={detail} />}
