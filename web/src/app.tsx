@@ -28,7 +28,7 @@ const RAIL: [path: string, icon: string, name: string][] = [
   ["/gates", "gates", "Gates"],
   ["/journeys", "journeys", "Journeys"],
   ["/workflows", "editor", "Editor"],
-  ["/operate", "tool", "Operate"],
+  ["/operate", "operate", "Operate"],
 ];
 
 export function App() {

@@ -151,12 +151,27 @@ def _signed_in(call: HttpCall, who: Who) -> str:
 
 
 STYLE = """
-:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
-main { max-width: 26rem; margin: 4rem auto; padding: 0 1rem; }
-label, input { display: block; width: 100%; box-sizing: border-box; }
-input { font: inherit; padding: .5rem; margin: .25rem 0 .75rem; }
-button { font: inherit; padding: .5rem 1rem; }
-[role=alert] { border-left: 3px solid #c33; padding-left: .75rem; }
+:root { color-scheme: light dark; --canvas: #F6F7F9; --card: #FFFFFF; --line: #C9D0D9; --text: #1A1F27;
+  --text-2: #56606E; --focus: #1D4ED8; --on-ink: #FFFFFF; --fail: #B3201F; --fail-tint: #FDE6E4; }
+@media (prefers-color-scheme: dark) { :root { --canvas: #0E1116; --card: #161B22; --line: #3A4452; --text: #E6EAF0;
+  --text-2: #9AA5B3; --focus: #86ADFF; --on-ink: #12161C; --fail: #FF9189; --fail-tint: #3D1A19; } }
+* { box-sizing: border-box; }
+body { display: grid; place-items: center; min-height: 100vh; margin: 0; padding: 16px; background: var(--canvas);
+  color: var(--text); font: 14px/20px Inter, system-ui, -apple-system, "Segoe UI", Roboto, Arial, sans-serif; }
+main { width: min(380px, 100%); padding: 24px; border: 1px solid var(--line); border-radius: 10px;
+  background: var(--card); overflow-wrap: anywhere; }
+h1 { margin: 0 0 16px; font-size: 20px; line-height: 28px; }
+label, input, button { display: block; width: 100%; font: inherit; }
+input { height: 36px; margin: 6px 0 12px; padding: 0 10px; border: 1px solid var(--line); border-radius: 6px;
+  background: var(--card); color: inherit; }
+button { height: 36px; border: 0; border-radius: 6px; background: var(--text); color: var(--on-ink); font-weight: 600;
+  cursor: pointer; }
+:focus-visible { outline: 2px solid var(--focus); outline-offset: 2px; }
+a { color: var(--focus); }
+p:last-child { margin-bottom: 0; }
+small { color: var(--text-2); font-size: 12px; line-height: 16px; }
+[role=alert] { margin: 0 0 16px; padding: 10px 12px; border-radius: 6px; background: var(--fail-tint);
+  color: var(--fail); }
 """
 
 ROUTES = (
