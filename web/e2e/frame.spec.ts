@@ -30,3 +30,20 @@ for (const path of SCREENS) {
     expect(await seriousOn(page)).toEqual([]);
   });
 }
+
+test("a screen that cannot be fetched says so, and opens when the service is back", async ({ signedIn: page, server, watch }) => {
+  watch.allow(/ERR_FAILED|dynamically imported module/);
+  await page.goto(`${server.url}/operate`);
+  await page.getByRole("heading", { name: "Operate" }).waitFor();
+  const away = [/\/assets\//, /\/icon\.svg/];
+  for (const part of away) await page.route(part, (route) => route.abort());
+  const rail = page.getByRole("navigation", { name: "Main" });
+  await rail.getByRole("link", { name: "Journeys" }).click();
+  await expect(page.getByRole("alert")).toContainText("the service does not answer");
+  await rail.getByRole("link", { name: "Operate" }).click(); // what is there already still opens
+  await expect(page.getByRole("heading", { name: "Operate" })).toBeVisible();
+  await rail.getByRole("link", { name: "Journeys" }).click();
+  await expect(page.getByRole("alert")).toContainText("the service does not answer");
+  for (const part of away) await page.unroute(part);
+  await expect(page.getByRole("heading", { name: /Journeys|Nobody travels here yet/ }).first()).toBeVisible();
+});

@@ -1,6 +1,6 @@
 // Names, titles, inputs, keys, tags and comments that are markup: every screen shows them as text and runs nothing.
 import type { Page } from "@playwright/test";
-import { expect, test, type Server } from "./fixtures";
+import { expect, Server, signIn, test, Watch } from "./fixtures";
 
 const ATTACKS = [
   "<script>window.broken=1</script>", "\"><img src=x onerror=window.broken=1>", "<svg/onload=window.broken=1>", "[x](javascript:window.broken=1)", "[x](JaVaScRiPt:window.broken=1)",
@@ -39,8 +39,12 @@ async function isHarmless(page: Page): Promise<void> {
   expect(await page.locator("img[src='x'], iframe, [onerror], [onload], [onfocus], script:not([src]), a[href^='javascript' i], a[href^='data:text' i]").count()).toBe(0);
 }
 
-test("nothing that somebody named or wrote is more than text, on any screen", async ({ signedIn: page, server }) => {
+test("nothing that somebody named or wrote is more than text, on any screen", async ({ page }) => {
   test.setTimeout(150_000);
+  const server = new Server(); // of its own: lists that show the first few rows show these
+  await server.start();
+  const watch = new Watch(page, server.url);
+  await signIn(page, server);
   const { run, visit, workflow } = await made(server);
   const places: [path: string, shows: string][] = [
     ["/", workflow], ["/runs", ATTACKS[1] as string], [`/gates/${run}/${visit}`, ATTACKS[2] as string], ["/workflows", workflow], [`/workflows/${workflow}`, ATTACKS[0] as string],
@@ -62,4 +66,7 @@ test("nothing that somebody named or wrote is more than text, on any screen", as
   await edge.focus();
   await expect(page.getByRole("tooltip")).toBeVisible();
   await isHarmless(page);
+  expect(watch.verdict()).toEqual([]);
+  await server.kill();
+  server.close();
 });

@@ -151,3 +151,47 @@ test("40 · of 20 MB a preview is shown, and the whole is a download", async ({ 
   await page.getByRole("link", { name: "Download output" }).click();
   expect((await download).suggestedFilename()).toBe("output.json");
 });
+
+const fanOut = (count: number) => `
+workflow: e2e-fan-${count}
+limits: {max_tokens_per_run: 30000, max_spawn_count: 20000}
+nodes:
+  seed: {action: {kind: set, values: {items: ${JSON.stringify(Array.from({ length: count }, (_, item) => item))}}}, output_mapping: {state.items: $.items}}
+  each: {}
+  end: {}
+transitions:
+  - {id: all, from: seed, to: each, foreach: {collection: state.items, item_var: item}}
+  - {from: each, to: end, synchronization: {sibling_group: all, strategy: all}}
+`;
+
+test("11 · a fan-out of 10,000 has at most 60 elements more than one of ten", async ({ signedIn: page, server }) => {
+  const elements = async (count: number): Promise<number> => {
+    const run = await started(server, fanOut(count), `e2e-fan-${count}`);
+    await expect.poll(statusOf(server, run), { timeout: 90_000 }).toBe("completed");
+    await page.goto(`${server.url}/runs/${run}`);
+    await expect(page.locator(".run-live")).toContainText(/^all /, { timeout: 90_000 });
+    await expect(page.locator('[data-node="each"]')).toContainText(`×${count.toLocaleString("en")}`);
+    await expect(page.locator('[data-node="end"]')).toContainText(`${count} of ${count}`);
+    return page.locator("*").count();
+  };
+  const few = await elements(10);
+  expect((await elements(10_000)) - few).toBeLessThanOrEqual(60);
+});
+
+test("18 · what is selected in the timeline is selected in the graph and stands in the address a frame later", async ({ signedIn: page, server }) => {
+  const run = await started(server, "workflow: e2e-step\nnodes:\n  first: {action: {kind: set, values: {}}}\n  second: {action: {kind: set, values: {}}}\ntransitions:\n  - {from: first, to: second}\n", "e2e-step");
+  await expect.poll(statusOf(server, run)).toBe("completed");
+  await page.goto(`${server.url}/runs/${run}?node=first`); // the inspector is there
+  await expect(page.locator('[data-node="first"]')).toHaveAttribute("aria-pressed", "true");
+  const name = page.locator(".run-tl-name", { hasText: "second" });
+  await expect(name).toBeVisible();
+  const seen = await name.evaluate(async (element: HTMLElement) => {
+    element.click();
+    await new Promise(requestAnimationFrame);
+    const pressed = [...document.querySelectorAll('[data-node][aria-pressed="true"]')].map((node) => node.getAttribute("data-node"));
+    return { pressed, row: element.getAttribute("aria-pressed"), address: location.search };
+  });
+  expect(seen.pressed).toEqual(["second"]);
+  expect(seen.row).toBe("true");
+  expect(seen.address).toMatch(/visit=|node=second/);
+});

@@ -5,6 +5,7 @@ import { base } from "./api/base";
 import { useSession } from "./api/session";
 import { Account } from "./ui/account";
 import { useOpenGates } from "./ui/gate-count";
+import { Guard } from "./ui/guard";
 import { Icon } from "./ui/icon";
 import { Loading, Trouble } from "./ui/parts";
 import { SignIn } from "./views/sign-in";
@@ -40,20 +41,30 @@ export function App() {
     <Router base={base.replace(/\/$/, "")}>
       <div className="app">
         <Rail />
-        <Suspense fallback={<Loading what="this screen" />}>
-          <Switch>
-            {SCREENS.map(([path, Screen]) => (
-              <Route key={path} path={path}>
-                <Screen />
-              </Route>
-            ))}
-            <Route>
-              <Redirect to="/" replace />
-            </Route>
-          </Switch>
-        </Suspense>
+        <Screens />
       </div>
     </Router>
+  );
+}
+
+/** The screen that the address names. One that cannot be shown leaves the rail, and the way to another one. */
+function Screens() {
+  const [place] = useLocation();
+  return (
+    <Guard key={place.split("/")[1]}>
+      <Suspense fallback={<Loading what="this screen" />}>
+        <Switch>
+          {SCREENS.map(([path, Screen]) => (
+            <Route key={path} path={path}>
+              <Screen />
+            </Route>
+          ))}
+          <Route>
+            <Redirect to="/" replace />
+          </Route>
+        </Switch>
+      </Suspense>
+    </Guard>
   );
 }
 

@@ -81,9 +81,9 @@ export function Listing<Row>({ read, columns, id, empty, acts = [], turn = 0, ev
             <tbody>
               {rows.map((row) => (
                 <tr key={id(row)}>
-                  {columns.map((column) => <td key={column.head} className={column.num ? "num" : ""}>{column.cell(row)}</td>)}
+                  {columns.map((column) => <td key={column.head} className={column.num ? "num" : ""} data-head={column.head}>{column.cell(row)}</td>)}
                   {acts.length > 0 && (
-                    <td className="num">
+                    <td className="num listing-last">
                       <span className="row push listing-acts">
                         {acts.filter((one) => one.shown?.(row) ?? true).map((one, at) => <Button key={at} size="sm" kind={one.danger ? "danger" : "plain"} onClick={() => (one.sure === undefined ? void perform(one, row) : setAsked({ one, row }))}>{nameOf(one, row)}</Button>)}
                       </span>

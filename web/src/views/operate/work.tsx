@@ -39,7 +39,7 @@ export function Schedules() {
           { head: "Workflow", cell: (row) => <Link className="link" href={`/runs?workflow=${encodeURIComponent(row.workflow)}`}>{row.workflow}</Link> },
           { head: "When", cell: (row) => <span className="mono">{row.cron ?? (row.every_ms === null ? "" : `every ${duration(row.every_ms)}`)}</span> },
           { head: "Zone", cell: (row) => row.timezone },
-          { head: "Next", width: "26%", cell: (row) => (row.paused ? <State look={{ tone: "stop", word: "paused", glyph: "pause" }} /> : row.next === null ? "–" : <><Time at={row.next} /> <span className="c2">(<Time at={row.next} as="relative" />)</span></>) },
+          { head: "Next", width: "26%", cell: (row) => (row.paused ? <State look={{ tone: "stop", word: "paused", glyph: "pause" }} /> : row.next === null ? "–" : <span><Time at={row.next} as="short" /> <span className="c2">(<Time at={row.next} as="relative" />)</span></span>) },
         ]}
         acts={
           mayAct

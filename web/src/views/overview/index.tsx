@@ -46,6 +46,7 @@ function Content({ data, span }: { data: Overview; span: number }) {
   const failed = recent.filter((row) => (FAILED as readonly string[]).includes(row.status)).length;
   const people = data.gates.reduce((sum, gate) => sum + gate.count, 0);
   const late = data.gates.reduce((sum, gate) => sum + (gate.overdue ?? 0), 0);
+  const gates = [...data.gates].sort((a, b) => (b.overdue ?? 0) - (a.overdue ?? 0) || b.count - a.count); // late ones first, then the most
   const typical = median(recent.flatMap((row) => (row.status === "completed" && row.ended !== null ? [row.ended - row.started] : [])));
   return (
     <>
@@ -62,7 +63,7 @@ function Content({ data, span }: { data: Overview; span: number }) {
         <Card title="Throughput" about={`runs started per ${duration(span / 48)}${data.recentMore ? ", the newest 1,000" : ""}`} half><Bars rows={recent} now={data.at} span={span} /></Card>
         <Card title="Duration" about="of completed runs: half, and 95 of 100" half><Durations rows={data.recent} now={data.at} span={span} /></Card>
         <Card title="Waits for people" more="/gates" half>
-          <Rows empty="Nobody is asked anything." rows={data.gates.slice(0, 6).map((gate) => ({ key: `${gate.workflow}/${gate.node}`, href: `/gates?workflow=${encodeURIComponent(gate.workflow)}&node=${encodeURIComponent(gate.node)}`, left: <><b>{gate.node}</b> <span className="c2">{gate.workflow}</span></>, right: <>{gate.count}{(gate.overdue ?? 0) > 0 && <span className="overview-late"> {gate.overdue} late</span>}</> }))} />
+          <Rows empty="Nobody is asked anything." rows={gates.slice(0, 6).map((gate) => ({ key: `${gate.workflow}/${gate.node}`, href: `/gates?workflow=${encodeURIComponent(gate.workflow)}&node=${encodeURIComponent(gate.node)}`, left: <><b>{gate.node}</b> <span className="c2">{gate.workflow}</span></>, right: <>{gate.count}{(gate.overdue ?? 0) > 0 && <span className="overview-late"> {gate.overdue} late</span>}</> }))} />
         </Card>
         <Card title="Fails most" about={`by workflow, ${within}`} wide more={`/runs?${statuses(FAILED)}&started=${span}`}>
           <Rows empty="Nothing has failed." rows={failing.slice(0, 6).map((one) => ({ key: one.workflow, href: `/runs/${encodeURIComponent(one.last.run)}`, left: <Failed one={one} />, right: <><b>{one.failed}</b> of {one.ended} · <Time at={one.last.changed} as="relative" /></> }))} />
