@@ -56,7 +56,10 @@ function Outcome({ gate, fields, person, onNext }: { gate: GateView; fields: rea
       {answer !== null && <div className="gates-answer">{fields.length > 0 ? <p className="b">{summary(fields, answer.data)}</p> : <Shown value={answer.data} run={gate.run} />}</div>}
       {answer?.comment != null && <p className="gates-quote">{answer.comment}</p>}
       {draft !== null && <details className="gates-json"><summary>Your entries were not sent</summary><Json value={draft.entries} /></details>}
-      <Button kind="primary" onClick={onNext} autoFocus={answer?.by === person.name}>Next gate</Button>
+      <div className="row">
+        <Button kind="primary" onClick={onNext} autoFocus={answer?.by === person.name}>Next gate</Button>
+        <Link className="btn" href={`/runs/${encodeURIComponent(gate.run)}`}>See the run go on</Link>
+      </div>
     </section>
   );
 }
