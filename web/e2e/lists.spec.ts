@@ -43,6 +43,15 @@ test("26 · a run is recognised by the title of its workflow and by values of it
   await expect(page.getByRole("cell", { name: "12.5" })).toBeVisible();
   await page.reload();
   await expect(page.getByRole("cell", { name: "12.5" })).toBeVisible(); // kept in this browser
+  await start(server, "e2e-named", { id: 4712, customer: { name: "Bo", city: "Wien" }, total: 3 });
+  await page.goto(`${server.url}/runs?workflow=e2e-named`);
+  await expect(page.getByRole("link", { name: "Order 4712 of Bo" })).toBeVisible();
+  await page.getByRole("button", { name: "Filter", exact: true }).click();
+  await page.getByRole("menuitem", { name: "Input" }).click();
+  await page.getByLabel("Place in the input").fill("customer.city");
+  await page.getByLabel("Contains").fill("gra");
+  await page.getByRole("button", { name: "Apply" }).click();
+  await expect(page.getByRole("link", { name: "Order 4712 of Bo" })).toHaveCount(0);
   await page.getByRole("link", { name: "Order 4711 of Ana" }).click();
   await expect(page.getByRole("heading", { name: "Order 4711 of Ana" })).toBeVisible();
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fits, isEmpty, question, readClauses, rowAfter, writeClauses, type RunItem } from "@/model/run-filter";
+import { fits, inputFields, isEmpty, question, readClauses, rowAfter, writeClauses, type RunItem } from "@/model/run-filter";
 
 const row: RunItem = { run: "r", workflow: "w", version: 1, status: "running", seq: 3, started: 0, changed: 1_000, ended: null, key: null, entity: "order/7", tags: ["a", "b"], parent: null, fields: {}, number: 1 };
 
@@ -22,6 +22,22 @@ describe("clauses", () => {
   });
 
   it("turn a duration into an instant", () => expect(question([{ field: "started", not: false, values: ["1000"] }], 5_000).started_from).toBe(4_000));
+});
+
+describe("values of the input", () => {
+  const graz = { ...row, fields: { "input.customer.city": "Graz", "input.total": 12.5 } as unknown as RunItem["fields"] };
+  const clause = (value: string, not = false) => readClauses(`input=${encodeURIComponent(not ? `!${value}` : value)}`);
+
+  it("are asked for along with the rows, and looked at here", () => {
+    expect(inputFields(clause("customer.city=gra"))).toEqual(["input.customer.city"]);
+    expect(question(clause("customer.city=gra"), 0)).toEqual({});
+  });
+
+  it("fit by a part of their text, and can be excluded", () => {
+    const found = (value: string, not = false) => fits(graz, clause(value, not), 0);
+    expect([found("customer.city=gra"), found("customer.city=wien"), found("total=12.5"), found("input.total="), found("size=")]).toEqual([true, false, true, true, false]);
+    expect([found("customer.city=gra", true), found("customer.city=wien", true)]).toEqual([false, true]);
+  });
 });
 
 describe("rows", () => {

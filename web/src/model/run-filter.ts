@@ -1,16 +1,16 @@
 // Which runs a list shows: clauses that a person put together, in the address, and as a question to the service.
 //
 // The service includes; a clause may also exclude. What the service cannot do (leave out a workflow, a tag; runs without
-// progress) is done here on the rows it gives, page by page.
+// progress; values of the input) is done here on the rows it gives, page by page.
 import type { components } from "@/api/schema";
 
 export type RunItem = components["schemas"]["RunItem"];
-export type Field = "status" | "workflow" | "tag" | "entity" | "key" | "started" | "stuck" | "waiting" | "text";
+export type Field = "status" | "workflow" | "tag" | "entity" | "key" | "input" | "started" | "stuck" | "waiting" | "text";
 
 export interface Clause {
   readonly field: Field;
   readonly not: boolean;
-  /** Of `started` and `stuck` one duration, in milliseconds. */
+  /** Of `started` and `stuck` one duration, in milliseconds; of `input` a place and what stands there, `customer.city=Graz`. */
   readonly values: readonly string[];
 }
 
@@ -26,7 +26,7 @@ export const AWAITED: readonly (readonly [string, string])[] = [
 ];
 export const FAILED = ["failed", "timed_out", "compensation_failed"] as const;
 
-const FIELDS: readonly Field[] = ["status", "workflow", "tag", "entity", "key", "started", "stuck", "waiting", "text"];
+const FIELDS: readonly Field[] = ["status", "workflow", "tag", "entity", "key", "input", "started", "stuck", "waiting", "text"];
 
 /** Clauses out of an address: `?status=running&workflow=!nightly`. */
 export function readClauses(search: string): Clause[] {
@@ -74,7 +74,7 @@ export function question(clauses: readonly Clause[], now: number): Question {
     if (first === undefined) continue;
     if (field === "status") statuses = statuses.filter((one) => values.includes(one) !== not);
     else if (field === "stuck") statuses = statuses.filter((one) => !ENDED.has(one));
-    else if (not) continue;
+    else if (not || field === "input") continue; // the rows bring the value along
     else if (field === "started") asked.started_from = now - Number(first);
     else if (field === "waiting") asked.waiting = [...values];
     else if (field === "tag") asked.tag = [...(asked.tag ?? []), ...values];
@@ -107,12 +107,34 @@ export function fits(row: RunItem, clauses: readonly Clause[], now: number): boo
         return not ? !values.some((one) => sameEntity(row.entity, one)) : true;
       case "key":
         return values.includes(row.key ?? "") !== not;
+      case "input":
+        return not ? !values.some((one) => hasInput(row, one)) : values.every((one) => hasInput(row, one));
       case "stuck":
         return !ENDED.has(row.status) && row.changed <= now - Number(values[0]);
       default:
         return true;
     }
   });
+}
+
+/** A place in the input and the text that is looked for there. */
+export function inputParts(value: string): readonly [place: string, text: string] {
+  const at = value.indexOf("=");
+  return at < 0 ? [value.trim(), ""] : [value.slice(0, at).trim(), value.slice(at + 1).trim()];
+}
+
+/** The values of inputs that clauses look at: the service is asked for them. */
+export const inputFields = (clauses: readonly Clause[]): string[] =>
+  clauses.filter((one) => one.field === "input").flatMap((one) => one.values.map((value) => fieldAt(inputParts(value)[0])));
+
+const fieldAt = (place: string): string => (place.startsWith("input.") ? place : `input.${place}`);
+
+/** Whether the value at a place contains a text, however it is written; an empty text: whether there is a value at all. */
+function hasInput(row: RunItem, value: string): boolean {
+  const [place, text] = inputParts(value);
+  const given = (row.fields as Record<string, unknown> | undefined)?.[fieldAt(place)];
+  if (given === undefined || given === null) return false;
+  return (typeof given === "string" ? given : JSON.stringify(given)).toLowerCase().includes(text.toLowerCase());
 }
 
 const sameEntity = (shown: string | null, named: string) => shown !== null && (shown === named || shown === named.split("/").slice(1).join("/"));

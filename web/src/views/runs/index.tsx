@@ -2,7 +2,7 @@
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { useLocation, useSearch } from "wouter";
 import { useMay } from "@/api/session";
-import { LIVE, readClauses, writeClauses, type Clause } from "@/model/run-filter";
+import { inputFields, LIVE, readClauses, writeClauses, type Clause } from "@/model/run-filter";
 import { Icon } from "@/ui/icon";
 import { LiveChip } from "@/ui/live-chip";
 import { Button, Loading, Page, Trouble } from "@/ui/parts";
@@ -18,6 +18,8 @@ import { Views } from "./views";
 import { useWaiting } from "./waiting";
 import "./runs.css";
 
+const FIELDS_MAX = 10; // of one question
+
 export const LIST_KEY = "treadle.runs.list";
 
 export default function Runs() {
@@ -27,7 +29,7 @@ export default function Runs() {
   const key = writeClauses(clauses);
   const [listed, setListed] = useState<readonly string[]>([]);
   const columns = useColumns(listed);
-  const list = useRunList(clauses, key, columns.asked);
+  const list = useRunList(clauses, key, [...new Set([...inputFields(clauses), ...columns.asked])].slice(0, FIELDS_MAX));
   useEffect(() => setListed(list.rows.map((row) => row.workflow)), [list.rows]);
   const hidden = useHidden(clauses, key, list.rows.length);
   const [choosing, setChoosing] = useState(false);

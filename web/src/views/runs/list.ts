@@ -3,7 +3,7 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { api, given } from "@/api/client";
 import { follow } from "@/api/live";
-import { fits, hiddenQuestion, isEmpty, question, rowAfter, type Clause, type RunItem } from "@/model/run-filter";
+import { fits, hiddenQuestion, inputFields, isEmpty, question, rowAfter, type Clause, type RunItem } from "@/model/run-filter";
 
 const PAGE = 50;
 const READ_MAX = 20; // pages that are read to fill one page of rows, where most are excluded here
@@ -40,7 +40,6 @@ async function readPage(clauses: readonly Clause[], fields: readonly string[], n
   return { rows, next, now };
 }
 
-/** `fields`: values of inputs that the rows bring along. */
 /** The list as it was last seen, with where it was scrolled to and what was selected: going back finds it so. */
 interface Kept {
   readonly key: string;
@@ -54,6 +53,7 @@ export function keepList(key: string, fields: Partial<Pick<Kept, "top" | "select
   if (kept !== null && kept.key === key) Object.assign(kept, fields);
 }
 
+/** `fields`: values of inputs that the rows bring along. */
 export function useRunList(clauses: readonly Clause[], key: string, fields: readonly string[]): RunList {
   const [read, setRead] = useState<Read>(() => keptList(key)?.read ?? { rows: [], next: null, now: Date.now() });
   const [busy, setBusy] = useState(() => keptList(key) === null);
@@ -143,7 +143,8 @@ export function useHidden(clauses: readonly Clause[], key: string, turn: unknown
     if (asked === null) return undefined;
     let over = false;
     const others = clauses.filter((one) => one.field !== "started");
-    given(api.GET("/api/v1/runs", { params: { query: { ...asked, limit: COUNTED } as never } })).then(
+    const looked = inputFields(clauses).slice(0, 10);
+    given(api.GET("/api/v1/runs", { params: { query: { ...asked, ...(looked.length === 0 ? {} : { field: looked }), limit: COUNTED } as never } })).then(
       (page) => over || setFound({ key, count: page.items.filter((row) => fits(row, others, now)).length, more: page.next !== null }),
       () => undefined, // the list itself says that the service does not answer
     );
