@@ -17,8 +17,6 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from msgspec.structs import replace
-
 from treadle.graph.execution_graph import GraphNode
 from treadle.kernel import evolve_budget, standing, units
 from treadle.kernel.evolve_endings import forget_group, is_passive, wait_for_signal
@@ -193,9 +191,8 @@ def _rename_rest(state: RunState, names: Renaming) -> None:
         stopped.node = names.ref(stopped.node)
     place = state.position
     if place is not None:
-        node = names.ref(place.node) if place.node is not None else None
-        edge = names.via(place.edge) if place.edge is not None else None
-        state.position = replace(place, node=node, edge=edge)
+        place.node = names.ref(place.node) if place.node is not None else None
+        place.edge = names.via(place.edge) if place.edge is not None else None
     if names.nodes:
         for scope in state.scopes.values():
             outputs = scope.tree.get("nodes")

@@ -29,6 +29,7 @@ from treadle.model.states import Mode, RunStatus, TokenState, Waiting
 Json = Any
 
 _STILL = (RunStatus.PAUSED, RunStatus.FAILED)
+_NOT_AT_WORK = (*FAILED, TokenState.CANCELLED, TokenState.PENDING)
 
 
 def edit_run(d: Deciding, command: c.EditRun) -> None:
@@ -199,7 +200,7 @@ def _never_again(d: Deciding, token: Token) -> str | None:
     """Why a visit makes no further attempt; None: it may."""
     if token.held:
         return "it has returned and waits at a join"
-    if token.state in (*FAILED, TokenState.CANCELLED, TokenState.PENDING) or _is_between(token):
+    if token.state in _NOT_AT_WORK or _is_between(token):
         return None
     if token.id in d.state.deferred:
         item = d.state.deferred[token.id]
