@@ -6,7 +6,6 @@ claims here is what serves them. Only the ports are virtual: clock, event loop, 
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
 from random import Random
@@ -112,14 +111,17 @@ class Process(Host):
             self.start()
 
     async def _main(self) -> None:
-        """Until it has opened; what was begun lives on the loop."""
-        while True:
-            try:
-                await self._open()
-            except StoreUnavailable:
-                await asyncio.sleep(AGAIN_S)
-            else:
-                return
+        """Until it has opened; what was begun lives on the loop. If the store is away the process ends, with everything
+        that was begun, and is started again."""
+        try:
+            await self._open()
+        except StoreUnavailable:
+            self.world.outside.loop.call_soon(self._give_up, self.lives)  # type: ignore[union-attr]
+
+    def _give_up(self, life: int) -> None:
+        if self.is_up and self.lives == life:
+            self.die()
+            self.world.outside.loop.call_later(AGAIN_S, self.come_back)  # type: ignore[union-attr]
 
     async def _open(self) -> None:
         raise NotImplementedError

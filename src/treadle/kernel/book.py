@@ -125,6 +125,19 @@ class StartBook:
             self.queued.look_again()
         return place
 
+    def reopen(self, place: StartPlace) -> None:
+        """A run is live again by a retry, which no limit refuses. Runs that were chosen to start and have no room now
+        wait again, those that were chosen last first."""
+        self.hold(place)
+        live = self.live.get(place.keys.concurrency, {})
+        for other in [self.chosen[run] for run in reversed(live) if run in self.chosen]:
+            limit = other.flow.concurrency
+            if limit is not None and len(live) > limit.limit:
+                del live[other.run]
+                self.not_admitted(other.run)
+                other.started = None
+                self.queue(other)
+
     def _count(self, place: StartPlace, at: int) -> None:
         place.started = at
         if place.flow.rate is not None:

@@ -114,7 +114,7 @@ def decide(graph: ExecutionGraph, state: RunState, command: c.Command, now: int,
         assert not d.events, "a refusal must come before anything was decided"
         return Decision(rejection=refused.rejection)
     except RunFails as failed:
-        finish.fail_run(d, failed.error, own=failed.own)
+        finish.fail_run(d, failed.error, own=failed.own, undo=failed.undo)
         _work_off(d)
     if had_gate and not state.has_gate:
         d.effect(x.CloseGate(RUN_GATE))
@@ -132,7 +132,7 @@ def decide_fork(
     except Refused as refused:
         return Decision(rejection=refused.rejection)
     except RunFails as failed:
-        finish.fail_run(d, failed.error, own=failed.own)
+        finish.fail_run(d, failed.error, own=failed.own, undo=failed.undo)
         _work_off(d)
     # The inherited decisions end before `run.forked`.
     return Decision(d.events, d.effects, d.rejection, [end for end in past.ends if end < state.forked])

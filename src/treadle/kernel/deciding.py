@@ -46,11 +46,13 @@ class Refused(Exception):
 class RunFails(Exception):
     """The run fails as a whole: a failure nothing handles, or a limit that forbids a dispatch (2.2)."""
 
-    def __init__(self, error: Error, *, own: bool = True) -> None:
+    def __init__(self, error: Error, *, own: bool = True, undo: bool = True) -> None:
         super().__init__(error.message)
         self.error = error
         self.own = own
         """False: a visit or a fan-in has failed, and that may be retried."""
+        self.undo = undo
+        """False: it was never let in (6.7), so it has done nothing that would be undone."""
 
 
 class Deciding(ChangeRecording):

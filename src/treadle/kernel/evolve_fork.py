@@ -30,11 +30,16 @@ def is_under_way(state: RunState, token: Token) -> bool:
     return token.state in (TokenState.DISPATCHED, TokenState.EXECUTING, TokenState.WAITING)
 
 
+_UNDONE_LATER = ("recorded", "running", "failed")
+
+
 def forked(state: RunState, event: e.RunForked) -> None:
     state.forked = event.seq
     changes = event.changes or {}
     if changes.get("input") is not None:
         _change_input(state, changes["input"])
+    if event.priority is not None:
+        state.priority = event.priority
     state.stopping.clear()
     for token in state.tokens.values():
         if is_under_way(state, token):
@@ -49,8 +54,10 @@ def forked(state: RunState, event: e.RunForked) -> None:
         state.position = Position(section=state.entity.section, type=state.entity.type)
     given = dict(event.outputs)
     for record in state.records.values():
-        if record.status == "recorded" and (record.child is not None or not event.inherit_compensation):
+        if record.status in _UNDONE_LATER and (record.child is not None or not event.inherit_compensation):
             record.status = "inherited"
+            if state.compensating == record.id:
+                state.compensating = None
         record.output = given.get(record.token, record.output)
     for arrival, value in event.arrivals:
         state.arrivals[arrival].value = value

@@ -133,26 +133,27 @@ def _value_or_null(d: Deciding, name: str, source: Any, view: TokenView) -> Json
         return None
 
 
-def fail_run(d: Deciding, error: Error, *, own: bool = True) -> None:
-    """Cancel everything in flight, fail the run, and compensate. Not its `own` failure: a visit or a fan-in failed and
-    nothing handled it."""
+def fail_run(d: Deciding, error: Error, *, own: bool = True, undo: bool = True) -> None:
+    """Cancel everything in flight, fail the run, and compensate unless there is nothing to `undo`. Not its `own`
+    failure: a visit or a fan-in failed and nothing handled it."""
     d.because = 0 if own else RUN
     cancel.cancel_all(d, "run failed", error.kind)
     d.because = 0
     _abandon_decisions(d)
     _clear_timers(d)
     d.run_failed(error, own=own)
-    if not saga.begin(d, "failed"):
+    if not undo or not saga.begin(d, "failed"):
         parent.tell_ended(d)
 
 
 def cancel_run(d: Deciding, by: str, reason: str | None) -> None:
-    """Cancel the run and everything in it (2.8)."""
+    """Cancel the run and everything in it (2.8). A fork that waits for its start has done nothing to be undone."""
+    undo = d.graph.definition.compensation == "on_failure_and_cancel" and d.state.stands is None
     cancel.cancel_all(d, by, reason or "run cancelled")
     _abandon_decisions(d)
     _clear_timers(d)
     d.run_cancelled(by, reason)
-    if d.graph.definition.compensation == "on_failure_and_cancel" and saga.begin(d, "cancelled"):
+    if undo and saga.begin(d, "cancelled"):
         return
     parent.tell_ended(d)
 

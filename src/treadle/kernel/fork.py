@@ -22,7 +22,8 @@ import msgspec
 
 from treadle.errors import EvaluationError
 from treadle.graph.execution_graph import ExecutionGraph
-from treadle.kernel import begin, entity, objections, on_migrate, on_start, reopen, suspend
+from treadle.kernel import begin, entity, objections, on_migrate, on_start, reopen, saga, suspend
+from treadle.kernel.admission import priority_of
 from treadle.kernel.deciding import Deciding, Refused, RunFails
 from treadle.kernel.evolve import evolve
 from treadle.kernel.fork_outputs import Replaced, replaced
@@ -35,6 +36,7 @@ from treadle.kernel.writing import write_problem
 from treadle.model import commands as c
 from treadle.model import effects as x
 from treadle.model import events as e
+from treadle.model.errors import Error
 from treadle.model.ids import RUN_GATE
 from treadle.model.states import GateState, RunStatus
 
@@ -46,13 +48,14 @@ _LIVE = (RunStatus.RUNNING, RunStatus.PAUSED, RunStatus.COMPENSATING)
 def fork(d: Deciding, command: c.ForkRun, past: Past) -> None:
     """Make the fork."""
     point = point_of(past, command)
+    priority = _priority(d.graph, command)
     _inherit(d, command, past, point)
     new = on_migrate.wanted_version(d, command.changes.version) if command.changes.version is not None else d.graph
     if d.state.status is RunStatus.COMPENSATING and not command.inherit_compensation:
         text = f"run {command.origin} was being compensated at this point"
         raise Refused("INVALID_STATE", f"{text}: fork an earlier one, or inherit its compensation")
     changed = replaced(d, past, point, command.changes.outputs)
-    _record(d, command, past, point, changed)
+    _record(d, command, past, point, changed, priority)
     _change(d, command, changed)
     if new is not d.graph:
         _migrate(d, command, past, point, new)
@@ -61,8 +64,16 @@ def fork(d: Deciding, command: c.ForkRun, past: Past) -> None:
             _queue(d, command, command.queued)
             return
         if command.refused is not None:
-            raise RunFails(command.refused)
+            raise _beyond_limit(d, command.refused)
     _go_on(d)
+
+
+def _beyond_limit(d: Deciding, error: Error) -> RunFails | Refused:
+    """What becomes of a fork that its workflow's limit lets fail. It undoes nothing: the past it would undo is that of
+    the other run. One that is being compensated at its point cannot fail once more."""
+    if d.state.status is RunStatus.COMPENSATING:
+        return Refused(error.kind, error.message)
+    return RunFails(error, undo=False)
 
 
 def admit_run(d: Deciding, command: c.AdmitRun) -> None:
@@ -89,7 +100,7 @@ def admit_run(d: Deciding, command: c.AdmitRun) -> None:
         priority=queued.priority,
     )
     if command.refused is not None:
-        raise RunFails(command.refused)
+        raise RunFails(command.refused, undo=False)
     _go_on(d)
 
 
@@ -153,7 +164,18 @@ def _owned(d: Deciding, command: c.ForkRun, event: e.Event, point: int) -> e.Eve
     )
 
 
-def _record(d: Deciding, command: c.ForkRun, past: Past, point: int, changed: Replaced) -> None:
+def _priority(graph: ExecutionGraph, command: c.ForkRun) -> int | None:
+    """The priority that another input gives the fork, as it would a start; None: it keeps the inherited one."""
+    value = command.changes.input
+    if value is None or graph.priority is None:
+        return None
+    objection = objections.to_whole_input(graph, value)
+    if objection is not None:
+        raise Refused(objection.kind, objection.message)
+    return priority_of(graph, value["items"][0] if graph.definition.batch is not None else value)
+
+
+def _record(d: Deciding, command: c.ForkRun, past: Past, point: int, changed: Replaced, priority: int | None) -> None:
     changes = command.changes
     if changes.input is not None:
         objection = objections.to_whole_input(d.graph, changes.input)
@@ -170,6 +192,7 @@ def _record(d: Deciding, command: c.ForkRun, past: Past, point: int, changed: Re
         shift_ms=0 if is_now or d.state.paused_at is not None else _since(d, past, point),
         outputs=changed.outputs,
         arrivals=changed.arrivals,
+        priority=priority,
     )
 
 
@@ -213,6 +236,7 @@ def _go_on(d: Deciding) -> None:
         d.effect(x.OpenGate(RUN_GATE, "", "the run has not ended by its deadline"))
     if d.state.status in (RunStatus.RUNNING, RunStatus.COMPENSATING):
         reopen.wake_all(d)
+        saga.advance(d)  # a child that was being undone is the other run's
 
 
 def _input(d: Deciding, token: Token) -> Json:

@@ -99,6 +99,12 @@ def _has_come_back(token: Token, child: RunId, life: int) -> bool:
     return token.called == child and token.state is TokenState.FAILED and life > token.life
 
 
+def _is_concerned(token: Token) -> bool:
+    """Whether a call waits for its child, or has failed with it. One that has timed out, or waits for its next attempt,
+    has nothing to do with it any more."""
+    return token.state is TokenState.FAILED or token.waiting is Waiting.SUBWORKFLOW
+
+
 def _is_withdrawn(d: Deciding, token: Token, child: RunId, life: int) -> bool:
     """Whether an end of the child that a pause has kept from being applied is none any more: the child was reopened."""
     item = d.state.deferred.get(token.id)
@@ -106,8 +112,8 @@ def _is_withdrawn(d: Deciding, token: Token, child: RunId, life: int) -> bool:
 
 
 def reopen_call(d: Deciding, command: c.ReopenCall) -> None:
-    """Handle the reopening of a failed child (6.2). If its failure has been handled here meanwhile, no visit waits for
-    it any more, and it is cancelled."""
+    """Handle the reopening of a failed child (6.2). If no visit waits for it any more, it is cancelled: its failure has
+    been handled here meanwhile, or the visit did not fail with it."""
     token = d.state.tokens.get(command.token)
     if token is None or token.called != command.child:
         d.effect(x.CancelChild(command.child))
@@ -115,6 +121,8 @@ def reopen_call(d: Deciding, command: c.ReopenCall) -> None:
         _reopen(d, token, command.life, command.levels, command.by)
     elif _is_withdrawn(d, token, command.child, command.life):
         reopen.wait_for_child(d, token, command.life)
+    elif not _is_concerned(token):
+        d.effect(x.CancelChild(command.child))
 
 
 def _reopen(d: Deciding, token: Token, life: int, levels: int, by: str) -> None:

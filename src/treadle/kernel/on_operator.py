@@ -191,6 +191,8 @@ def _resume_compensation(d: Deciding, by: str) -> None:
     for record in [r for r in d.state.records.values() if r.status == "failed"]:
         _retry_record(d, record.id, by)
         return
+    d.run_compensating(d.state.cause or "failed")  # of a fork: what had failed is not its own
+    saga.advance(d)
 
 
 def retry_compensation(d: Deciding, command: c.RetryCompensation) -> None:

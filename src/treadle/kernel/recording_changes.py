@@ -43,6 +43,7 @@ class ChangeRecording(RunRecording):
         shift_ms: int,
         outputs: list[tuple[TokenId, Json]],
         arrivals: list[tuple[ArrivalId, Json]],
+        priority: int | None,
     ) -> None:
         """The run has inherited the past of another one."""
         event = e.RunForked(
@@ -56,5 +57,6 @@ class ChangeRecording(RunRecording):
             shift_ms=shift_ms,
             outputs=outputs,
             arrivals=arrivals,
+            priority=priority,
         )
         self._record(event)

@@ -55,3 +55,5 @@ class RunForked(Event, tag="run.forked", rename={"from_": "from"}):
     """Visits that gave another output than in the other run."""
     arrivals: list[tuple[ArrivalId, Json]] = []
     """What such visits have brought to joins."""
+    priority: int | None = None
+    """That of the changed input; None: the inherited one."""

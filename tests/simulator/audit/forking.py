@@ -68,7 +68,8 @@ def fork(record: Record, event: e.RunForked) -> None:
         elif visit.live:
             visit.holder = None
     for identity, status in record.undo.items():
-        if status == "recorded" and (identity in record.undo_calls or not event.inherit_compensation):
+        is_open = status in ("recorded", "running", "failed")
+        if is_open and (identity in record.undo_calls or not event.inherit_compensation):
             record.undo[identity] = "inherited"
     for arrival, value in event.arrivals:
         record.arrivals[arrival].value = value

@@ -51,7 +51,10 @@ def _touched(record: Record) -> list[int]:
 
 
 def _cancels(record: Record, ref: str, called: set[str]) -> bool:
-    """Whether a visit of this node could cancel the group: by its action, or by a transition out of it."""
+    """Whether a visit of this node could cancel the group: by its action, or by a transition out of it. A node that
+    another version has left out cannot."""
+    if ref not in record.chart.workflow.nodes:
+        return False
     task = record.node(ref).task
     action = task.steps[0].action if task is not None else None
     if action is not None and action.kind == "cancel_group" and action.config.get("group") in called:

@@ -171,6 +171,7 @@ class Doing:
     """Visits that an operator's jump has promised: (node, frames)."""
     jumped: int = 0
     """The visit that jumps."""
+    fell: set[int] = field(default_factory=set)  # visits that have gone down
     back: list[tuple[int, int]] = field(default_factory=list)
     """What has come back: (visit or 0, the failure it had gone down with)."""
 

@@ -28,6 +28,7 @@ def note_failure(record: Record, event: e.TokenFailed | e.TokenTimedOut | e.Join
 def note_fall(record: Record, visit: Visit, because: int) -> None:
     """A visit is about to end; what it holds at joins is still there."""
     visit.because = because
+    record.doing.fell.add(visit.id)
     visit.brought = [a for a in record.arrivals.values() if a.token == visit.id]
 
 
@@ -128,9 +129,10 @@ def settled(record: Record) -> None:
         record.expect(because in taken, "reopened", text)
     if not taken:
         return
-    back = {visit for visit, _ in record.doing.back}  # what came back may have gone down again at once
     for visit in record.visits.values():
-        if visit.because in taken and not visit.live and visit.id not in back:
+        if visit.id in record.doing.fell:
+            continue  # it went down just now, perhaps again: what is left of the failures fails the run anew
+        if visit.because in taken and not visit.live:
             waits = [record.groups[a.group].join_at(a.target) for a in visit.brought if a.group is not None]
             gone = any(join is None or join.status != "open" for join in waits)
             record.expect(gone, "reopened", f"visit {visit.id} went down with {visit.because} and is left behind")

@@ -126,7 +126,7 @@ def _queued(start: Start, event: e.RunQueued, others: list[Start], batch: Any, d
         start.items.append(event.input)
     if event.alias is not None:
         return
-    start.why, start.asked_at, start.due = event.why, event.at, event.due
+    start.why, start.asked_at, start.due, start.priority = event.why, event.at, event.due, event.priority
     if debounce is not None and event.due is not None:
         for other in others:
             waits = other.status == "queued" and other.group == start.group and other.due is not None

@@ -152,3 +152,16 @@ def test_an_empty_queue_keeps_nothing_of_the_keys_it_had() -> None:
     queue = book.queued
     assert started == 1_000
     assert not (queue._lanes or queue._rooms or queue._full or queue._later or book.places or book.live)
+
+
+def test_a_run_that_was_chosen_waits_again_if_a_retry_takes_its_room() -> None:
+    book, flow, keys = StartBook(), flow_of(1, RunRate(limit=1, per_ms=100)), StartKeys("", "", "", "")
+    for name in ("first", "second"):
+        book.queue(StartPlace(RunId(name), 1, flow, keys))
+    first = book.take_next(0)
+    assert first is not None
+    book.reopen(StartPlace(RunId("retried"), 1, flow, keys))
+    assert (list(book.live[""]), list(book.chosen)) == (["retried"], [])
+    assert book.take_next(0) is None
+    book.leave(RunId("retried"))
+    assert book.take_next(0) is first, "it has kept its place before the second"

@@ -87,6 +87,15 @@ def test_the_end_of_a_reopened_child_may_overtake_the_news_of_its_reopening() ->
     assert late.events == []
 
 
+def test_a_call_that_has_timed_out_stops_a_child_that_is_reopened() -> None:
+    graph = graph_of({"nodes": {"call": {"action": {"kind": "workflow_call", "workflow": "kid"}, "timeout_ms": 5}}})
+    driven = Driven(graph, Shelf(graph, KID)).start()
+    driven.fire("attempt")
+    decision = driven.do(c.ReopenCall(CALL, CHILD, 1))
+    assert (decision.events, decision.effects) == ([], [x.CancelChild(CHILD)])
+    assert driven.state.status is RunStatus.FAILED
+
+
 def paused() -> Driven:
     """A paused run that has heard of its child's failure, and has not applied it yet."""
     graph = graph_of({"nodes": {"call": {"action": {"kind": "workflow_call", "workflow": "kid"}}}})

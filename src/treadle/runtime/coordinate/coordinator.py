@@ -323,6 +323,8 @@ class Coordinator:
             self._loading.load(item)
         elif hot is not None:
             self._decide(hot, item)
+        elif self.flow.waits_behind(item):
+            pass
         elif not self.shards.owns(item.run):
             self._around.not_here(item)
         elif isinstance(item.command, c.StartRun) and item.command.idempotency_key is not None and not item.keyed:

@@ -230,6 +230,14 @@ class FlowControl:
         self._put(item)
         return True
 
+    def waits_behind(self, item: Item) -> bool:
+        """Lets a command wait behind the start of its run, if that waits for a book. Returns whether it does."""
+        for opening in self._opening.values():
+            if any(start.run == item.run for start in opening.items):
+                opening.items.append(item)
+                return True
+        return False
+
     # Decisions about runs
 
     def may_decide(self, item: Item, state: RunState) -> bool:
@@ -319,7 +327,8 @@ class FlowControl:
         value = state.input["items"][0] if flow.batch is not None else state.input
         place = StartPlace(state.run, graph.version, flow, keys_of(graph, flow, value), state.priority)
         if book is not None:
-            book.hold(place)
+            book.reopen(place)
+            self._choose(graph.workflow_name, book)
         elif graph.workflow_name in self._opening:
             self._opening[graph.workflow_name].reopened[state.run] = place
         return [held_place(graph.workflow_name, place)]

@@ -14,7 +14,7 @@ from typing import Any
 
 from treadle.model import commands as c
 from treadle.model import effects as f
-from treadle.model.errors import Error
+from treadle.model.errors import Error, Rejection
 from treadle.model.ids import RunId
 from treadle.runtime.coordinate.coordinator import Coordinator
 from treadle.runtime.coordinate.gathering import Decided, Item
@@ -23,8 +23,9 @@ from treadle.runtime.deliver.outgoing import Outgoing
 from treadle.runtime.deliver.own_work import OwnWork
 from treadle.runtime.deliver.timers import Timers
 from treadle.runtime.surroundings.logs import logger
+from treadle.runtime.surroundings.patience import reliably
 from treadle.runtime.surroundings.ports import Tracing
-from treadle.store.port import InboxAnswer, OutboxRow
+from treadle.store.port import InboxAnswer, OutboxRow, RunQuery
 
 log = logger("treadle.delivery")
 
@@ -50,6 +51,7 @@ class Delivery:
             f.RunTask: own_work.offer,
             f.StartChild: self._start_child,
             f.RetryChild: self._retry_child,
+            f.CompensateChild: self._compensate_child,
             f.HoldPlace: coordinator.flow.held,
             f.MarkStart: coordinator.flow.marked,
         }
@@ -155,12 +157,42 @@ class Delivery:
     def _retry_child(self, row: OutboxRow, effect: f.RetryChild) -> None:
         """Asks a child to retry. If that is refused, for instance because retention has deleted the child, the parent
         is told."""
+
+        def refused(_why: Rejection) -> None:
+            self._coordinator.tell(row.run, relatives.child_is_gone(effect), row.id)
+
+        self._ask_child(row, effect.child, c.RetryRun(effect.by, effect.levels), refused)
+
+    def _compensate_child(self, row: OutboxRow, effect: f.CompensateChild) -> None:
+        """Asks a child to undo its work. If there is no such run, it has become an item of a batch."""
+
+        def refused(why: Rejection) -> None:
+            self._coordinator.spawn(self._compensate_batch(row, effect, why))
+
+        self._ask_child(row, effect.child, c.CompensateRun(effect.token), refused)
+
+    async def _compensate_batch(self, row: OutboxRow, effect: f.CompensateChild, why: Rejection) -> None:
+        """Asks the batch that the child is an item of. If there is none any more either, the parent is told that it
+        cannot be undone."""
+        query, store = RunQuery(item=effect.child, limit=1), self._coordinator.store
+        found = await reliably(lambda: store.find_runs(query), lambda: self._coordinator.stopped is not None)
+        if found:
+            self._coordinator.tell(found[0].run, c.CompensateRun(effect.token), row.id, row.run)
+            return
+        ended = c.EndChild(effect.token, effect.child, "compensation_failed", error=Error(why.kind, why.message))
+        self._coordinator.tell(row.run, ended, row.id)
+
+    def _ask_child(
+        self, row: OutboxRow, child: RunId, command: c.Command, refused: Callable[[Rejection], None]
+    ) -> None:
+        """Sends a command of a row to a child. Its row stays if it is refused: the caller settles it."""
         future: asyncio.Future[InboxAnswer] = self._coordinator.future()
 
         def told(answered: asyncio.Future[InboxAnswer]) -> None:
-            if not answered.cancelled() and answered.exception() is None and answered.result().rejection is not None:
-                self._coordinator.tell(row.run, relatives.child_is_gone(effect), row.id)
+            if not answered.cancelled() and answered.exception() is None:
+                rejection = answered.result().rejection
+                if rejection is not None:
+                    refused(rejection)
 
         future.add_done_callback(told)
-        command = c.RetryRun(effect.by, effect.levels)
-        self._coordinator.put(Item(effect.child, command, None, future, row.id, True, row.run))
+        self._coordinator.put(Item(child, command, None, future, row.id, True, row.run))

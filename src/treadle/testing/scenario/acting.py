@@ -19,7 +19,7 @@ from treadle.testing.scenario.changing import CHANGES
 from treadle.testing.scenario.choosing import Chosen, Fits, candidates
 from treadle.testing.scenario.definitions import load_definition
 from treadle.testing.scenario.stage import Stage
-from treadle.testing.scenario.telling import choice_of, choose_visit, has_failed, tell
+from treadle.testing.scenario.telling import choice_of, choose_known, choose_visit, has_failed, tell
 from treadle.testing.world.outcomes import Outcome
 from treadle.testing.world.projection import RecordedVisit
 
@@ -126,7 +126,7 @@ def _cancel_node(stage: Stage, step: s.CancelNodeStep) -> Rejection | None:
 
 
 def _retry(stage: Stage, step: s.RetryStep) -> Rejection | None:
-    chosen = choose_visit(stage, step, has_failed)
+    chosen = choose_known(stage, step, has_failed)
     if isinstance(chosen, Rejection):
         return chosen
     return stage.world.send(chosen.run, c.RetryToken(chosen.visit.token))

@@ -12,10 +12,10 @@ from treadle.model.errors import Rejection
 from treadle.model.ids import RunId, TokenId
 from treadle.model.states import TokenState, Waiting
 from treadle.testing.scenario import change_steps as change
-from treadle.testing.scenario.choosing import Chosen, Fits, candidates
+from treadle.testing.scenario.choosing import candidates
 from treadle.testing.scenario.form import ScenarioStep
 from treadle.testing.scenario.stage import Stage
-from treadle.testing.scenario.telling import choice_of, choose_visit, has_failed, run_of, tell
+from treadle.testing.scenario.telling import choice_of, choose_known, has_failed, run_of, tell
 
 Json = Any
 
@@ -24,24 +24,17 @@ def _edit(stage: Stage, step: change.EditStep) -> Rejection | None:
     command = c.EditRun(step.writes, by=step.by, reason=step.reason)
     if step.address is None:
         return tell(stage, step, command)
-    chosen = _chosen(stage, step, lambda chosen: chosen.visit.live)
+    chosen = choose_known(stage, step, lambda chosen: chosen.visit.live)
     if isinstance(chosen, Rejection):
         return chosen
     return stage.world.send(chosen.run, replace(command, branch=chosen.visit.token))
 
 
 def _change_visit(stage: Stage, step: change.ChangeVisitStep) -> Rejection | None:
-    chosen = _chosen(stage, step, lambda chosen: chosen.visit.live or has_failed(chosen))
+    chosen = choose_known(stage, step, lambda chosen: chosen.visit.live or has_failed(chosen))
     if isinstance(chosen, Rejection):
         return chosen
     return stage.world.send(chosen.run, step.command(chosen.visit.token))
-
-
-def _chosen(stage: Stage, step: Any, fits: Fits) -> Chosen | Rejection:
-    """The visit a change is about. Who names a node that was not visited names a visit that is not there."""
-    if candidates(choice_of(stage, step), stage.observed()) == []:
-        return Rejection("NOT_FOUND", f"{step.address} has not been visited")
-    return choose_visit(stage, step, fits)
 
 
 def _mark(stage: Stage, step: change.MarkStep) -> None:

@@ -8,7 +8,7 @@ from treadle.model.commands import Command
 from treadle.model.errors import Rejection
 from treadle.model.ids import RunId
 from treadle.model.states import TokenState
-from treadle.testing.scenario.choosing import Chosen, Fits, VisitChoice, choose
+from treadle.testing.scenario.choosing import Chosen, Fits, VisitChoice, candidates, choose
 from treadle.testing.scenario.form import ScenarioStep
 from treadle.testing.scenario.stage import Stage
 
@@ -26,6 +26,14 @@ def run_of(stage: Stage, step: ScenarioStep) -> RunId:
 def choose_visit(stage: Stage, step: Any, fits: Fits) -> Chosen | Rejection:
     """The visit that the address of a step means."""
     return choose(choice_of(stage, step), stage.observed(), fits)
+
+
+def choose_known(stage: Stage, step: Any, fits: Fits) -> Chosen | Rejection:
+    """The visit that a retry or a change is about (6.2, 6.4). Who names a node that was not visited names a visit that
+    is not there."""
+    if candidates(choice_of(stage, step), stage.observed()) == []:
+        return Rejection("NOT_FOUND", f"{step.address} has not been visited")
+    return choose_visit(stage, step, fits)
 
 
 def choice_of(stage: Stage, step: Any, address: str | None = None) -> VisitChoice:
