@@ -67,6 +67,7 @@ class Deciding(ChangeRecording):
         "effects",
         "empty",
         "graph",
+        "inherited",
         "items",
         "ready",
         "rejection",
@@ -92,6 +93,8 @@ class Deciding(ChangeRecording):
         self.rejection: Rejection | None = None
         self.carries = False
         """Answers that came during a pause are being applied: what an operator has edited meanwhile stays (6.4)."""
+        self.inherited = False
+        """The answer being applied came before the run was forked: the work is another run's to undo (6.3)."""
 
     def effect(self, effect: Effect) -> None:
         """Ask the runtime for something. It happens once the decision is durable."""

@@ -59,6 +59,9 @@ def forked(state: RunState, event: e.RunForked) -> None:
             if state.compensating == record.id:
                 state.compensating = None
         record.output = given.get(record.token, record.output)
+    for item in state.deferred.values():
+        item.inherited = not event.inherit_compensation
+        item.compensable = False  # the child is the other run's
     for arrival, value in event.arrivals:
         state.arrivals[arrival].value = value
     _count_anew(state, event.at)

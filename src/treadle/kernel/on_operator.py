@@ -153,8 +153,9 @@ def resume(d: Deciding, by: str, deadline: int | None) -> None:
             if item.id in d.state.signals:
                 signals.offer(d, item)
         elif item.token in d.state.deferred:
+            d.inherited = item.inherited
             _carry_on(d, d.state.tokens[item.token], item)
-    d.carries = False
+    d.carries = d.inherited = False
     reopen.wake_all(d)
     if d.state.budget is not None:
         budget.wake_children(d)

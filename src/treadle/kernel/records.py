@@ -18,7 +18,7 @@ Json = Any
 
 def record(d: Deciding, token: Token, output: Json, child: RunId | None = None) -> None:
     """Record how to undo a completed visit."""
-    if d.graph.definition.compensation == "off":
+    if d.graph.definition.compensation == "off" or d.inherited:
         return
     d.compensation_recorded(
         token.id, token.node, token.path, token.frames, input=token.input, output=output, child=child
@@ -28,7 +28,7 @@ def record(d: Deciding, token: Token, output: Json, child: RunId | None = None) 
 def record_deferred(d: Deciding, token: Token) -> None:
     """Record how to undo work that succeeded while the run was paused: it has happened, although it was not routed."""
     item = d.state.deferred.get(token.id)
-    if item is None or item.error is not None or token.mode is Mode.COMPENSATION:
+    if item is None or item.error is not None or item.inherited or token.mode is Mode.COMPENSATION:
         return
     if item.kind == "child" and item.status != RunStatus.COMPLETED:
         return

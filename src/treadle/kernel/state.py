@@ -157,6 +157,8 @@ class Deferred(Struct):
     compensable: bool = False
     seq: int = 0
     """The sequence number of its event."""
+    inherited: bool = False
+    """It came before the run was forked, for work of the other run: nothing is undone for it here."""
 
 
 class Record(Struct):
