@@ -179,7 +179,7 @@ class Client(ServiceFace, PeopleFace, ManyRuns, Migrating, WorkflowFace, Schedul
             answer = await ask(self._commander, command.run, command, workflow, fresh=run_id is None)
         if answer.rejection is not None:
             raise CommandRefused(answer.rejection.kind, answer.rejection.message, answer.rejection.problems)
-        return Run(self._commander, RunId(answer.result), workflow)
+        return Run(self._commander, RunId(answer.result), workflow, answer.result == command.run)
 
     @staticmethod
     def new_run_id() -> str:

@@ -52,9 +52,11 @@ class Run(GateCommands, Looking, Undoing, Changing):
 
     id: RunId
 
-    def __init__(self, commander: Commander, run: RunId, workflow: str | None = None) -> None:
+    def __init__(self, commander: Commander, run: RunId, workflow: str | None = None, begun: bool = False) -> None:
         self._commander = commander
         self.id = run
+        self.is_begun = begun
+        """Whether the call that gave this handle began the run; always False over HTTP."""
         self._seen = f"{workflow}, started" if workflow is not None else ""
         """What it was when somebody last looked: showing an object cannot wait for a store."""
 
@@ -326,7 +328,7 @@ class Run(GateCommands, Looking, Undoing, Changing):
         answer = await once.ask(self._commander, command.run, command, workflow, fresh=True)
         if answer.rejection is not None:
             raise CommandRefused(answer.rejection.kind, answer.rejection.message, answer.rejection.problems)
-        return Run(self._commander, RunId(answer.result), workflow)
+        return Run(self._commander, RunId(answer.result), workflow, answer.result == command.run)
 
     async def callback(
         self, visit: int, attempt: int, output: Json = None, error: Error | None = None, spent: Json = None

@@ -25,6 +25,8 @@ from treadle.server.problems import HttpProblem, problem_of
 KEY_MAX = 200
 NOT_KEPT = frozenset({401, 403, 408, 413, 429})
 """Refusals that say nothing about the request itself: it may be sent again and be answered otherwise."""
+NO_BODY = b"{}"
+"""No body means an empty object (5.1): a client may send either when it asks again."""
 KEPT_MS = 24 * 3_600_000
 DROP_EVERY_MS = 3_600_000
 """How often a node drops answers that need not be kept any longer, so that they do not pile up."""
@@ -63,7 +65,7 @@ class _AtWork(set[str]):
 
 
 async def _once(call: HttpCall, name: str, answered: Callable[[HttpCall], Awaitable[HttpAnswer]]) -> HttpAnswer:
-    fingerprint = hashlib.sha256(call.raw).hexdigest()
+    fingerprint = hashlib.sha256(call.raw or NO_BODY).hexdigest()
     records = call.client.records
     known = await records.note(name)
     if known is not None and call.now() - known.at < KEPT_MS:
@@ -81,6 +83,7 @@ async def _once(call: HttpCall, name: str, answered: Callable[[HttpCall], Awaita
         if problem is None or problem.status >= 500 or problem.status in NOT_KEPT:
             raise
         answer = HttpAnswer(problem.document(call.request_id), problem.status, dict(problem.headers))
+        call.is_noted = False  # the handler's note was part of a write that did not happen
     if answer.response is None and not call.is_noted:
         note = note_of(name, fingerprint, answer, call.now())
         forgotten = [name] if known is not None else []

@@ -11,15 +11,17 @@ from typing import Annotated, Any, cast
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
+from treadle.model.change_events import RunForked
 from treadle.model.event_rows import event_row
 from treadle.model.references import EntityRef
 from treadle.runtime.run import Run
 from treadle.runtime.view.shapes import RunDetail, VisitDetail
 from treadle.server.call import HttpAnswer, HttpCall, created
+from treadle.server.problems import HttpProblem
 from treadle.server.routes import OPERATOR, VIEWER, Route
 from treadle.server.run_commands import command, require_engine
 from treadle.server.run_views import run_of
-from treadle.server.runs import EntityGiven, RunView, view_of
+from treadle.server.runs import HISTORY_PAGE, EntityGiven, RunView, view_of
 from treadle.server.workflows import segment
 
 DryRun = Annotated[bool, Meta(description="Change nothing; answer with the events that would follow.")]
@@ -161,7 +163,27 @@ async def fork(call: HttpCall) -> HttpAnswer:
     if given.dry_run:
         return HttpAnswer(ForkPlanned(str(run.id), True, _rows(await run.foretell_fork(at, **asked))))
     forked = await run.fork(at, **asked)
+    if not forked.is_begun:
+        await _require_same(run, forked, given)
     return created(await view_of(forked), f"/api/v1/runs/{segment(forked.id)}")
+
+
+async def _require_same(run: Run, forked: Run, given: ForkGiven) -> None:
+    """Raises DUPLICATE if the run that has the key is no fork of this run at this point with these changes. The points
+    `{visit}` and `{node}` and the absent one are not compared."""
+    found: RunForked | None = None
+    page = await forked.history(limit=HISTORY_PAGE)
+    while page and found is None:
+        found = next((one for one in page if isinstance(one, RunForked) and one.from_ == run.id), None)
+        page = await forked.history(page[-1].seq, HISTORY_PAGE)
+    named = f"run {forked.id} has the key of this fork and"
+    if found is None:
+        raise HttpProblem("DUPLICATE", f"{named} is no fork of run {run.id}", remedy="use another key")
+    changes = {name: value for name, value in asdict(given.changes).items() if value not in (None, {})}
+    if (found.changes or {}) != changes:
+        raise HttpProblem("DUPLICATE", f"{named} other changes", remedy="use another key")
+    if isinstance(given.at, int) and (await run.decisions(given.at - 1, 1) or [given.at])[0] != found.point:
+        raise HttpProblem("DUPLICATE", f"{named} was forked at event {found.point}", remedy="use another key")
 
 
 async def edit(call: HttpCall) -> HttpAnswer:

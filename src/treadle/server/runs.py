@@ -100,7 +100,7 @@ async def start(call: HttpCall) -> HttpAnswer:
     key = given.key or call.request.headers.get("idempotency-key")
     about = given.entity
     entity = EntityRef(about.id, about.type, about.name, about.attributes) if about is not None else None
-    known = await _known(call, given, key) if key is not None else None
+    known = await _known(call, given, given.key) if given.key is not None else None
     if known is not None:
         run, row = known, None
     else:
@@ -116,6 +116,8 @@ async def start(call: HttpCall) -> HttpAnswer:
             )
         call.note_audited(along.is_written)
         row = along.row
+        if key is not None and not run.is_begun and await _is_of_key(run, key):
+            known = await _known(call, given, key)  # another start with this key came first, a moment ago
     if call.query.wait_ms:
         row = None
         with suppress(TimeoutError):  # the answer says how far it is
@@ -135,6 +137,11 @@ async def _known(call: HttpCall, given: NewRun, key: str) -> Run | None:
     if not await _asked_for(call, run, key, given.input if given.input is not None else {}):
         raise HttpProblem("DUPLICATE", f"run {run.id} has the key {key!r} and another input", remedy="use another key")
     return run
+
+
+async def _is_of_key(run: Run, key: str) -> bool:
+    """Whether the run began with this key. A start that became an item of a batch joined a run of another key."""
+    return getattr((await run.history(limit=1))[0], "idempotency_key", None) == key
 
 
 async def _asked_for(call: HttpCall, run: Run, key: str, value: Any) -> bool:
