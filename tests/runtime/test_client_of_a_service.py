@@ -95,6 +95,20 @@ async def test_what_is_so_already_is_no_mistake_unless_the_caller_is_strict(way:
 
 @both
 @on_loop
+async def test_an_abort_ends_a_running_run_unless_the_caller_is_strict(way: str) -> None:
+    async with Engine(":memory:") as engine, reached(engine, way) as client:
+        run = await client.start(LISTENING)
+        with pytest.raises(CommandRefused, match="cancel it instead"):
+            await run.abort(strict=True)
+        await run.abort()
+        assert (await run.wait(10)).status is RunStatus.CANCELLED
+        ended = (await run.history())[-1]
+        assert getattr(ended, "reason", None) == "aborted"
+        await run.abort()
+
+
+@both
+@on_loop
 async def test_a_start_is_about_an_entity_and_its_key_gives_the_same_run_again(way: str) -> None:
     async with Engine(":memory:") as engine, reached(engine, way) as client:
         about = {"type": "order", "id": "7/a", "name": "Seven", "attributes": {"size": 2}}

@@ -14,6 +14,8 @@ import uuid_utils
 from treadle.errors import CommandRefused, EngineStopped, StoreUnavailable
 from treadle.kernel.state import RunState
 from treadle.model.commands import (
+    AbortRun,
+    CancelRun,
     Command,
     CommentGate,
     ForkRun,
@@ -106,6 +108,8 @@ class OverHttp:
                 once = (isinstance(command, CommentGate) and command.id) or True
                 await self.connection.send("POST", path, body, once=once)
         except CommandRefused as refused:
+            if isinstance(command, AbortRun) and not command.strict and refused.kind == "INVALID_STATE":
+                return await self.ask(run, CancelRun(command.by, "aborted"))  # it is running: so a store ends it, too
             if not await self._is_so_already(run, command, refused):
                 return InboxAnswer("", Rejection(refused.kind, refused.message, refused.problems))
         return InboxAnswer("", result=run, run=run)
