@@ -116,6 +116,8 @@ def test_a_journey_from_start_to_success_moves_to_a_new_address(served: Served) 
     (place,) = entity["positions"]
     assert (place["workflow"], place["node"], place["completed_as"]) == (name, "win", "success")
     assert caller.api("GET", "/entities/lead/hanna/journey").headers["location"].endswith("/customer/hanna/journey")
+    asked = caller.api("GET", "/entities/lead/hanna/journey?limit=1").headers["location"]
+    assert asked.endswith("/customer/hanna/journey?limit=1"), "a page of it stays that page"
     assert caller.api("PATCH", "/entities/lead/hanna", {"name": "H"}).status == 308
     assert caller.api("POST", "/entities", {"type": "lead", "id": "hanna"}).json["code"] == "DUPLICATE"
     (leg,) = caller.get("/entities/customer/hanna/journey")["items"]

@@ -161,6 +161,7 @@ def test_many_gates_are_answered_at_once(served: Served) -> None:
     assert [result.get("problem", {}).get("code") for result in results[3:]] == ["NOT_FOUND", "NOT_FOUND"]
     again = served.as_("approver").post("/gates/answer", {"gates": gates[:1], "data": {"ok": False}})["results"]
     assert again[0]["problem"]["status"] == 409
+    assert {"type", "title", "code", "detail", "request_id"} <= set(again[0]["problem"]), "a whole problem document"
 
 
 def test_a_key_for_some_workflows_sees_only_their_gates(served: Served) -> None:

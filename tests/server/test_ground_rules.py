@@ -53,6 +53,23 @@ def test_a_body_that_cannot_be_understood_names_what_is_wrong(served: Served, bo
     assert says in reply.json["detail"]
 
 
+@pytest.mark.parametrize(
+    ("body", "place", "detail"),
+    [
+        ({"workflow": "a", "inptu": {}}, "$.inptu", "unknown field: inptu"),
+        ({"workflow": "a", "entity": {"type": "t", "id": "i", "x": 1}}, "$.entity.x", "unknown field: entity.x"),
+        ({"workflow": "a", "entity": {"type": "t"}}, "$.entity.id", "missing field: entity.id"),
+        ({}, "$.workflow", "missing field: workflow"),
+        ({"workflow": "a", "tags": [1]}, "$.tags[0]", "Expected `str`, got `int` at $.tags[0]"),
+    ],
+)
+def test_the_place_of_what_is_wrong_is_a_path(served_sqlite: Served, body: Any, place: str, detail: str) -> None:
+    refused = served_sqlite.as_("operator").api("POST", "/runs", body).json
+    assert (refused["place"], refused["detail"]) == (place, detail)
+    diff = served_sqlite.as_("viewer").api("GET", "/runs/any/diff?from=1").json
+    assert (diff["place"], diff["detail"]) == ("to", "missing parameter: to")
+
+
 def test_unknown_parameters_are_refused_by_name(served_sqlite: Served) -> None:
     reply = served_sqlite.as_("viewer").api("GET", "/info?a=1&b=2")
     assert reply.status == 400

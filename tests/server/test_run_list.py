@@ -129,3 +129,5 @@ def test_a_list_gives_values_of_inputs_along(served: Served) -> None:
         "input.note": "x" * 199 + "…",
     }
     assert served.as_("viewer").api("GET", "/runs?field=secrets.x").status == 400
+    [plain] = served.as_("viewer").get("/runs?workflow=listed%2Fc")["items"]
+    assert set(plain) <= set(served.as_("viewer").get(f"/runs/{plain['run']}")), "one run is its row with more fields"

@@ -240,6 +240,13 @@ def test_a_simulation_runs_no_code_and_reads_no_file_and_its_scenario_passes(ser
         reply = viewer.api("POST", path(name, "/simulate"), body)
         assert (reply.status, reply.json["code"]) == (422, "SCHEMA")
         assert "root:" not in reply.raw.decode()
+    lost = {"workflow": "w", "nodes": {"a": {}}, "transitions": [{"from": "a", "to": "b"}, {"from": "c", "to": "a"}]}
+    unknown = viewer.api("POST", path(name, "/simulate"), {"definition": lost})
+    assert unknown.status == 422
+    assert [(one["code"], one["place"]) for one in unknown.json["problems"]] == [
+        ("UNKNOWN_NODE", "transitions[0].to"),
+        ("UNKNOWN_NODE", "transitions[1].from"),
+    ]
     wrong = viewer.api("POST", path(name, "/simulate"), {"mocks": {"nowhere": {"output": {}}}})
     assert (wrong.status, wrong.json["code"]) == (422, "SCHEMA")
 

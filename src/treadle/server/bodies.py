@@ -156,12 +156,14 @@ def _list_names(kind: type[Struct]) -> frozenset[str]:
 def _unknown(names: list[str], known: Any, what: str) -> HttpProblem:
     shown = [name[:80] for name in dict.fromkeys(names)][:20]
     takes = f"it takes {', '.join(known)}" if known else f"it takes no {what}s"
-    lines = [ProblemLine(f"unknown {what} {name!r}", "BAD_REQUEST", place=name) for name in shown]
+    root = "$." if what == "field" else ""
+    lines = [ProblemLine(f"unknown {what} {name!r}", "BAD_REQUEST", place=root + name) for name in shown]
     detail = f"unknown {what}{'s' if len(shown) > 1 else ''}: {', '.join(shown)}"
-    return HttpProblem("BAD_REQUEST", detail, place=shown[0], remedy=takes, problems=lines)
+    return HttpProblem("BAD_REQUEST", detail, place=root + shown[0], remedy=takes, problems=lines)
 
 
 _PLACE = re.compile(r"^(?P<what>.*?)(?: - at `(?P<place>[^`]*)`)?$", re.DOTALL)
+_FIELD = re.compile(r"^Object (?P<how>contains unknown|missing required) field `(?P<name>.*)`$", re.DOTALL)
 
 
 def _converted(value: Any, kind: Any, *, strict: bool) -> Any:
@@ -173,7 +175,14 @@ def _converted(value: Any, kind: Any, *, strict: bool) -> Any:
         match = _PLACE.match(str(problem))
         assert match is not None, "the pattern matches every text"
         place = match["place"] or "$"
-        raise bad(f"{match['what']} at {place}", place=place if strict else place.removeprefix("$.")) from None
+        field = _FIELD.match(match["what"])
+        if field is not None:
+            place = f"{place}.{field['name'][:80]}"
+        shown = place if strict else place.removeprefix("$.")
+        if field is None:
+            raise bad(f"{match['what']} at {place}", place=shown) from None
+        how = "unknown" if field["how"] == "contains unknown" else "missing"
+        raise bad(f"{how} {'field' if strict else 'parameter'}: {place.removeprefix('$.')}", place=shown) from None
 
 
 def _refuse_huge(read: Any, place: str) -> None:

@@ -66,7 +66,8 @@ async def _here(call: HttpCall, rest: str = "") -> Entity | HttpAnswer:
     entity = await call.client.entities.get(type, id)
     if entity.type == type:
         return entity
-    return HttpAnswer(b"", 308, {"location": address(entity.type, entity.id, rest)})
+    query = call.request.url.query
+    return HttpAnswer(b"", 308, {"location": address(entity.type, entity.id, rest) + (f"?{query}" if query else "")})
 
 
 async def show(call: HttpCall) -> HttpAnswer:

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from treadle.errors import CommandRefused
 from treadle.server.call import HttpAnswer, HttpCall
 from treadle.server.gates import person_of
-from treadle.server.problems import ProblemLine, not_found, problem_of
+from treadle.server.problems import ProblemDocument, not_found, problem_of
 from treadle.server.routes import APPROVER, Route
 
 GATES_MAX = 1_000
@@ -30,22 +30,13 @@ class ManyAnswers(Struct, kw_only=True):
     data: Any = None
 
 
-class AnswerProblem(Struct, omit_defaults=True):
-    """Why one of many answers was refused."""
-
-    code: str
-    status: int
-    detail: str
-    problems: list[ProblemLine] | None = None
-
-
 class AnswerResult(Struct, omit_defaults=True):
     """What became of one of many answers."""
 
     run: str
     visit: int
     ok: bool
-    problem: AnswerProblem | None = None
+    problem: ProblemDocument | None = None
 
 
 class AnswerResults(Struct):
@@ -67,7 +58,7 @@ async def answer_many(call: HttpCall) -> HttpAnswer:
     for gate in given.gates:
         outcome = outcomes.get((gate.run, gate.visit))
         refused = outcome.problem if outcome is not None else not_found(f"run {gate.run!r}")
-        results.append(AnswerResult(gate.run, gate.visit, refused is None, _told(refused)))
+        results.append(AnswerResult(gate.run, gate.visit, refused is None, _told(call, refused)))
     return HttpAnswer(AnswerResults(results))
 
 
@@ -86,11 +77,9 @@ async def _hidden(call: HttpCall, runs: set[str]) -> set[str]:
     return found
 
 
-def _told(refused: BaseException | None) -> AnswerProblem | None:
+def _told(call: HttpCall, refused: BaseException | None) -> ProblemDocument | None:
     problem = problem_of(refused) if refused is not None else None
-    if problem is None:
-        return None
-    return AnswerProblem(problem.code, problem.status, problem.detail, problem.problems)
+    return problem.document(call.request_id) if problem is not None else None
 
 
 ROUTES = (

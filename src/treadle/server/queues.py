@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from treadle.runtime.queue.queue_settings import QueueRules, QueueView, Rate, read_rate
+from treadle.server.bodies import bad
 from treadle.server.call import HttpAnswer, HttpCall
 from treadle.server.paging import PageQuery, page_of
 from treadle.server.routes import OPERATOR, VIEWER, Route
@@ -16,10 +17,18 @@ RateText = Annotated[str, Meta(max_length=40, examples=["5/s", "100/m", "20/h"])
 Most = Annotated[int, Meta(ge=1)]
 
 
-class RateView(Struct, forbid_unknown_fields=True):
+class RateView(Struct):
     """Starts in a second."""
 
     per_s: float
+
+
+class RateGiven(Struct, forbid_unknown_fields=True):
+    """Starts in a second, or a limit of starts in a time, as the rate of a workflow is written."""
+
+    per_s: float | None = None
+    limit: Most | None = None
+    per_ms: Most | None = None
 
 
 class RulesView(Struct):
@@ -57,9 +66,12 @@ class RulesGiven(Struct, forbid_unknown_fields=True):
     """The rules of a queue, as they shall be. What is absent is not limited."""
 
     concurrency: Annotated[Most | None, Meta(description="Most attempts at a time, over all workers.")] = None
-    rate: Annotated[RateText | RateView | None, Meta(description="Most starts in a time.")] = None
+    rate: Annotated[
+        RateText | RateGiven | None,
+        Meta(description="Most starts in a time: a text, `per_s`, or `limit` and `per_ms`."),
+    ] = None
     key_concurrency: Annotated[Most | None, Meta(description="The same of each key.")] = None
-    key_rate: RateText | RateView | None = None
+    key_rate: RateText | RateGiven | None = None
     weights: Annotated[dict[str, float], Meta(description="Key → its weight in turns; other keys have 1.")] = {}
 
 
@@ -69,10 +81,14 @@ def _item(view: QueueView) -> QueueItem:
     return msgspec.convert(shown, QueueItem)
 
 
-def _rate(given: str | RateView | None) -> Rate | None:
-    if given is None:
-        return None
-    return read_rate(given if isinstance(given, str) else f"{given.per_s:f}")
+def _rate(given: str | RateGiven | None, name: str) -> Rate | None:
+    if given is None or isinstance(given, str):
+        return read_rate(given) if given is not None else None
+    if given.limit is not None and given.per_ms is not None and given.per_s is None:
+        return Rate(given.limit * 1_000 / given.per_ms)
+    if given.per_s is None or given.limit is not None or given.per_ms is not None:
+        raise bad("a rate has `per_s`, or `limit` and `per_ms`", place=f"$.{name}")
+    return read_rate(f"{given.per_s:f}")
 
 
 async def list_queues(call: HttpCall) -> HttpAnswer:
@@ -85,9 +101,9 @@ async def put_rules(call: HttpCall) -> HttpAnswer:
     before = {view.queue: view for view in await call.client.queues()}
     rules = QueueRules(
         concurrency=given.concurrency,
-        rate=_rate(given.rate),
+        rate=_rate(given.rate, "rate"),
         key_concurrency=given.key_concurrency,
-        key_rate=_rate(given.key_rate),
+        key_rate=_rate(given.key_rate, "key_rate"),
         weights=given.weights,
     )
     await call.client.set_queue(name, rules)

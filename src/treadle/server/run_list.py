@@ -11,7 +11,7 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from treadle.model.states import RUN_ENDED, RunStatus
 from treadle.runtime.client import RunRow
@@ -73,9 +73,9 @@ class RunItem(Struct, kw_only=True):
     parent: str | None
     number: Annotated[int, Meta(description="In the order of creation; only grows.")]
     fields: Annotated[
-        dict[str, Any],
+        dict[str, Any] | UnsetType,
         Meta(description="What `field` asked for, long values shortened; what is not there is left out."),
-    ] = {}
+    ] = UNSET
 
 
 class RunItems(Struct):

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from treadle.errors import CommandRefused
+from treadle.language import load_value
 from treadle.language.document import document_of
 from treadle.model.definition import Workflow
 from treadle.server.bodies import bad
@@ -87,6 +88,9 @@ async def simulate(call: HttpCall) -> HttpAnswer:
     own = given.definitions or ([given.definition] if given.definition is not None else [])
     if not own:
         own = [document_of(await _deployed(call, call.path["name"], given.version))]
+    else:
+        for definition in own:
+            (await asyncio.to_thread(load_value, definition)).require()  # the refusal lists every problem
     question = SimulationQuestion(
         [*own, *await _called(call, own)], value, entity, given.mocks, given.steps, given.expect
     )

@@ -2334,24 +2334,13 @@ export interface components {
             data: unknown;
         };
         /**
-         * AnswerProblem
-         * @description Why one of many answers was refused.
-         */
-        AnswerProblem: {
-            code: string;
-            detail: string;
-            /** @default null */
-            problems: components["schemas"]["ProblemLine"][] | null;
-            status: number;
-        };
-        /**
          * AnswerResult
          * @description What became of one of many answers.
          */
         AnswerResult: {
             ok: boolean;
             /** @default null */
-            problem: components["schemas"]["AnswerProblem"] | null;
+            problem: components["schemas"]["ProblemDocument"] | null;
             run: string;
             visit: number;
         };
@@ -4061,6 +4050,18 @@ export interface components {
             next: string | null;
         };
         /**
+         * RateGiven
+         * @description Starts in a second, or a limit of starts in a time, as the rate of a workflow is written.
+         */
+        RateGiven: {
+            /** @default null */
+            limit: number | null;
+            /** @default null */
+            per_ms: number | null;
+            /** @default null */
+            per_s: number | null;
+        };
+        /**
          * RateView
          * @description Starts in a second.
          */
@@ -4120,12 +4121,12 @@ export interface components {
              */
             key_concurrency: number | null;
             /** @default null */
-            key_rate: string | components["schemas"]["RateView"] | null;
+            key_rate: string | components["schemas"]["RateGiven"] | null;
             /**
-             * @description Most starts in a time.
+             * @description Most starts in a time: a text, `per_s`, or `limit` and `per_ms`.
              * @default null
              */
-            rate: string | components["schemas"]["RateView"] | null;
+            rate: string | components["schemas"]["RateGiven"] | null;
             /**
              * @description Key → its weight in turns; other keys have 1.
              * @default {}
@@ -4273,11 +4274,8 @@ export interface components {
             changed: number;
             ended: number | null;
             entity: string | null;
-            /**
-             * @description What `field` asked for, long values shortened; what is not there is left out.
-             * @default {}
-             */
-            fields: Record<string, never>;
+            /** @description What `field` asked for, long values shortened; what is not there is left out. */
+            fields?: Record<string, never>;
             key: string | null;
             /** @description In the order of creation; only grows. */
             number: number;
