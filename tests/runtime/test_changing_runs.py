@@ -101,9 +101,10 @@ async def test_a_fork_with_other_data_goes_its_own_way(tmp_path: Path, way: str)
             ({"at": 999}, "NOT_FOUND"),
             ({"version": 9}, "NOT_FOUND"),
         ):
-            with pytest.raises(CommandRefused) as refused:
-                await run.fork(**told)
-            assert refused.value.kind == kind
+            for fork_so in (run.foretell_fork, run.fork):
+                with pytest.raises(CommandRefused) as refused:
+                    await fork_so(**told)
+                assert refused.value.kind == kind
         for one in (fork, other):
             await passes_as_exported(client, one.id)
 

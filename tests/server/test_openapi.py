@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
+import msgspec
+
 from tests.server.client import Served
+from treadle.server.bodies import read_body
 from treadle.server.openapi import document
+from treadle.server.problems import ProblemDocument
 from treadle.server.table import all_routes
 
 PROMISED = """
@@ -90,7 +95,7 @@ def test_every_promised_route_is_there_with_its_role() -> None:
 
 def test_every_reference_leads_to_a_schema() -> None:
     described = document(all_routes())
-    known = set(described["components"]["schemas"])
+    known = set(described["components"]["schemas"]) | set(described["components"]["examples"])
 
     def references(value: Any) -> set[str]:
         if isinstance(value, dict):
@@ -116,3 +121,20 @@ def test_the_description_is_for_any_key_and_its_page_fetches_nothing_from_elsewh
     assert page.headers["content-type"].startswith("text/html")
     assert not re.findall(rb"<script|(?:src|href)=\"?https?://|style=", page.raw)
     assert b"/api/v1/runs/{run}/cancel" in page.raw
+
+
+def test_every_body_answer_and_refusal_has_an_example_that_is_one() -> None:
+    description = document(all_routes())
+    for route in all_routes():
+        operation = description["paths"][route.full_path][route.method.lower()]
+        if isinstance(route.body, type) and issubclass(route.body, msgspec.Struct):
+            for content in operation["requestBody"]["content"].values():
+                assert read_body(json.dumps(content["example"]).encode(), route.body) is not None
+        for status, kind in route.answers.items():
+            if kind is not None and kind is not bytes:
+                msgspec.convert(operation["responses"][str(status)]["content"]["application/json"]["example"], kind)
+        for status, answer in operation["responses"].items():
+            refused = answer.get("content", {}).get("application/problem+json")
+            assert refused is None or refused["examples"], (route.full_path, status)
+    for code, example in description["components"]["examples"].items():
+        assert msgspec.convert(example["value"], ProblemDocument).code == code

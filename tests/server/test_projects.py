@@ -69,6 +69,7 @@ def test_ids_of_one_project_mean_nothing_in_another(two: TwoProjects) -> None:
     started = caller("POST", "/p/red/api/v1/runs", {"workflow": "orders"})
     run = started.json["run"]
     assert started.headers["location"] == f"/p/red/api/v1/runs/{run}"
+    assert caller("GET", "/p/red/api/v1/openapi.json").json["servers"] == [{"url": "/p/red"}]
     assert caller("PUT", "/p/red/api/v1/secrets/TOKEN", {"value": "long enough"}).status == 201
     assert caller("PUT", "/p/red/api/v1/hooks/in", HOOK).status == 201
     key = caller("POST", "/p/red/api/v1/keys", {"name": "k", "roles": ["viewer"]}).json["id"]

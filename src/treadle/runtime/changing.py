@@ -19,6 +19,7 @@ from treadle.model.decision import Decision
 from treadle.model.ids import RunId, TokenId
 from treadle.model.references import EntityRef
 from treadle.runtime.coordinate.folding import fold
+from treadle.runtime.coordinate.library import VersionMissing
 from treadle.runtime.given import entity_of, given, named_start
 from treadle.runtime.migrating import Migration, migrate_run, reported
 from treadle.store.service import ServiceStore
@@ -119,17 +120,21 @@ class Changing:
     async def _decide(self, command: c.Command) -> Decision:
         await self.info()
         history = await self.history()
-        started = history[0]
-        assert isinstance(started, e.Beginning)
         library, now = self._commander.library, self._commander.clock.now()
-        graph = await library.graph(started.workflow, started.version)
+        graph = await library.graph_of(history)
         assert graph is not None, "a run's version stays deployed"
-        state = RunState(graph)
+        past = None
         if isinstance(command, c.ForkRun):
             ends = await cast(ServiceStore, self._commander.store).decisions(self.id)
-            return decide_fork(graph, state, command, Past(history[: ends[-1]], ends), now, library)
-        state = fold(graph, history)
-        return decide(state.graph, state, command, now, library)
+            past = Past(history[: ends[-1]], ends)
+        while True:
+            try:
+                if past is not None and isinstance(command, c.ForkRun):
+                    return decide_fork(graph, RunState(graph), command, past, now, library)
+                state = fold(graph, history)
+                return decide(state.graph, state, command, now, library)
+            except VersionMissing as missing:  # the kernel cannot wait for the store: it decides again
+                await library.graph(missing.name, missing.version)
 
     async def _change(self, command: c.Command, dry_run: bool) -> list[e.Event]:
         if dry_run:

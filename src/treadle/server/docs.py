@@ -5,7 +5,7 @@ The page is plain HTML without a script: it works everywhere and fetches nothing
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from html import escape
 from typing import Any
 
@@ -15,19 +15,23 @@ from treadle.server.call import HttpAnswer, HttpCall
 from treadle.server.openapi import document
 from treadle.server.routes import ANY_KEY, Route
 
+PREFIXES = 16
+"""Prefixes below which the application is mounted whose descriptions are kept."""
+
 
 @cache
 def _description(routes: tuple[Route, ...]) -> dict[str, Any]:
     return document(routes)
 
 
-@cache
-def _description_bytes(routes: tuple[Route, ...]) -> bytes:
-    return msgspec.json.encode(_description(routes))
+@lru_cache(PREFIXES)
+def _description_bytes(routes: tuple[Route, ...], prefix: str) -> bytes:
+    servers = {"servers": [{"url": prefix}]} if prefix else {}
+    return msgspec.json.encode({**_description(routes), **servers})
 
 
 async def openapi(call: HttpCall) -> HttpAnswer:
-    return HttpAnswer(_description_bytes(call.service.routes), media_type="application/json")
+    return HttpAnswer(_description_bytes(call.service.routes, call.url("")), media_type="application/json")
 
 
 async def page(call: HttpCall) -> HttpAnswer:

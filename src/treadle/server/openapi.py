@@ -12,10 +12,12 @@ from typing import Any
 import msgspec
 
 from treadle.server.bodies import INTEGER_MAX
+from treadle.server.examples import body_example, example_of, refusal_example
 from treadle.server.problems import MEDIA_TYPE, ProblemDocument, status_and_title
 from treadle.server.routes import Route
 
 REFERENCE = "#/components/schemas/{name}"
+EXAMPLE = "#/components/examples/{name}"
 EVERYWHERE = ("RATE_LIMITED", "STORE_UNAVAILABLE", "DRAINING", "BAD_REQUEST")
 """Codes that any route may answer."""
 TO_CALLERS = ("UNAUTHENTICATED", "FORBIDDEN")
@@ -42,7 +44,9 @@ def document(routes: Iterable[Route]) -> dict[str, Any]:
     schemas: Schemas = dict(zip(kinds, made, strict=True))
     paths: dict[str, dict[str, Any]] = {}
     for route in table:
-        paths.setdefault(route.full_path, {})[route.method.lower()] = _operation(route, schemas, table)
+        operation = _operation(route, schemas, table)
+        _add_examples(route, operation, components)
+        paths.setdefault(route.full_path, {})[route.method.lower()] = operation
     _bound_integers([paths, components])
     return {
         "openapi": "3.1.0",
@@ -54,6 +58,7 @@ def document(routes: Iterable[Route]) -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": components,
+            "examples": {code: {"value": refusal_example(code)} for code in _codes(table)},
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "bearerFormat": "tdl_<prefix>_<secret>"}},
         },
     }
@@ -69,6 +74,21 @@ def _kinds(table: tuple[Route, ...]) -> dict[Hashable, Any]:
             if kind is not None and kind is not bytes:
                 found[route, name] = kind
     return found
+
+
+def _add_examples(route: Route, operation: dict[str, Any], components: dict[str, Any]) -> None:
+    """Gives every body, answer and refusal of an operation an example."""
+    for media, content in operation.get("requestBody", {}).get("content", {}).items():
+        example = body_example(route.full_path, media, content["schema"])
+        if example is not None:
+            content["example"] = example
+    for status, named in _refusals(route).items():
+        content = operation["responses"][str(status)]["content"][MEDIA_TYPE]
+        content["examples"] = {code: {"$ref": EXAMPLE.format(name=code)} for code in named}
+    for answer in operation["responses"].values():
+        content = answer.get("content", {}).get("application/json", {})
+        if "schema" in content:
+            content["example"] = example_of(content["schema"], components)
 
 
 def _bound_integers(described: Any) -> None:
@@ -197,6 +217,10 @@ def _refusals(route: Route) -> dict[int, list[str]]:
     if "Range" in route.reads_headers:
         statuses[416] = ["BAD_REQUEST"]
     return statuses
+
+
+def _codes(table: tuple[Route, ...]) -> list[str]:
+    return sorted({code for route in table for named in _refusals(route).values() for code in named})
 
 
 def _words(status: int) -> str:

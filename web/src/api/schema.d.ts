@@ -5312,8 +5312,25 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "approve": true
+                 *       }
+                 *     }
+                 */
                 "application/json": unknown;
+                /**
+                 * @example {
+                 *       "approve": "true"
+                 *     }
+                 */
                 "application/x-www-form-urlencoded": unknown;
+                /**
+                 * @example {
+                 *       "approve": "true"
+                 *     }
+                 */
                 "multipart/form-data": unknown;
             };
         };
@@ -5551,6 +5568,30 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "about": "text",
+                     *           "action": "text",
+                     *           "address": "text",
+                     *           "at": 1790000000000,
+                     *           "code": "UNKNOWN_NODE",
+                     *           "hash": "9872f80cf8339927b89a8d6c06884fbab4397a324a78fb36f1c02db55ba4c7e1",
+                     *           "id": 1,
+                     *           "left_out": 1,
+                     *           "name": "text",
+                     *           "outcome": "done",
+                     *           "path": "root",
+                     *           "request_id": "5ff21f64a71e3fc4",
+                     *           "status": 1,
+                     *           "user": "ada",
+                     *           "who": "ada"
+                     *         }
+                     *       ],
+                     *       "next": "PiwAp5_3Zqa56DTOMg"
+                     *     }
+                     */
                     "application/json": components["schemas"]["AuditPage"];
                 };
             };
@@ -5616,6 +5657,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "checked": 1,
+                     *       "count": 1,
+                     *       "hash": "9872f80cf8339927b89a8d6c06884fbab4397a324a78fb36f1c02db55ba4c7e1",
+                     *       "ok": true,
+                     *       "problems": [
+                     *         "text"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["AuditVerdict"];
                 };
             };
@@ -5684,6 +5736,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "effect": {},
+                     *           "id": 1,
+                     *           "reason": "text",
+                     *           "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *           "visit": 1,
+                     *           "what": "text"
+                     *         }
+                     *       ],
+                     *       "next": "PiwAp5_3Zqa56DTOMg"
+                     *     }
+                     */
                     "application/json": components["schemas"]["DeadLetterList"];
                 };
             };
@@ -5855,6 +5922,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "effect": {},
+                     *       "id": 1,
+                     *       "reason": "text",
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "visit": 1,
+                     *       "what": "text"
+                     *     }
+                     */
                     "application/json": components["schemas"]["DeadLetter"];
                 };
             };
@@ -6112,6 +6189,36 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "attributes": {},
+                     *           "changed": 1790000000000,
+                     *           "created": 1790000000000,
+                     *           "email": "text",
+                     *           "id": "text",
+                     *           "name": "text",
+                     *           "number": 1,
+                     *           "positions": [
+                     *             {
+                     *               "completed_as": "text",
+                     *               "edge": "text",
+                     *               "node": "charge",
+                     *               "progress": 1,
+                     *               "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *               "section": "text",
+                     *               "since": 1790000000000,
+                     *               "state": "text",
+                     *               "workflow": "orders/refund"
+                     *             }
+                     *           ],
+                     *           "type": "run.started"
+                     *         }
+                     *       ],
+                     *       "next": "PiwAp5_3Zqa56DTOMg"
+                     *     }
+                     */
                     "application/json": components["schemas"]["EntityPage"];
                 };
             };
@@ -6174,6 +6281,16 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "attributes": {
+                 *         "plan": "silver"
+                 *       },
+                 *       "id": "ada",
+                 *       "name": "Ada",
+                 *       "type": "lead"
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewEntity"];
             };
         };
@@ -6185,6 +6302,31 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "attributes": {},
+                     *       "changed": 1790000000000,
+                     *       "created": 1790000000000,
+                     *       "email": "text",
+                     *       "id": "text",
+                     *       "name": "text",
+                     *       "number": 1,
+                     *       "positions": [
+                     *         {
+                     *           "completed_as": "text",
+                     *           "edge": "text",
+                     *           "node": "charge",
+                     *           "progress": 1,
+                     *           "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *           "section": "text",
+                     *           "since": 1790000000000,
+                     *           "state": "text",
+                     *           "workflow": "orders/refund"
+                     *         }
+                     *       ],
+                     *       "type": "run.started"
+                     *     }
+                     */
                     "application/json": components["schemas"]["EntityView"];
                 };
             };
@@ -6298,6 +6440,31 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "attributes": {},
+                     *       "changed": 1790000000000,
+                     *       "created": 1790000000000,
+                     *       "email": "text",
+                     *       "id": "text",
+                     *       "name": "text",
+                     *       "number": 1,
+                     *       "positions": [
+                     *         {
+                     *           "completed_as": "text",
+                     *           "edge": "text",
+                     *           "node": "charge",
+                     *           "progress": 1,
+                     *           "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *           "section": "text",
+                     *           "since": 1790000000000,
+                     *           "state": "text",
+                     *           "workflow": "orders/refund"
+                     *         }
+                     *       ],
+                     *       "type": "run.started"
+                     *     }
+                     */
                     "application/json": components["schemas"]["EntityView"];
                 };
             };
@@ -6494,6 +6661,14 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "attributes": {
+                 *         "plan": "gold",
+                 *         "trial": null
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["EntityPatch"];
             };
         };
@@ -6504,6 +6679,31 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "attributes": {},
+                     *       "changed": 1790000000000,
+                     *       "created": 1790000000000,
+                     *       "email": "text",
+                     *       "id": "text",
+                     *       "name": "text",
+                     *       "number": 1,
+                     *       "positions": [
+                     *         {
+                     *           "completed_as": "text",
+                     *           "edge": "text",
+                     *           "node": "charge",
+                     *           "progress": 1,
+                     *           "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *           "section": "text",
+                     *           "since": 1790000000000,
+                     *           "state": "text",
+                     *           "workflow": "orders/refund"
+                     *         }
+                     *       ],
+                     *       "type": "run.started"
+                     *     }
+                     */
                     "application/json": components["schemas"]["EntityView"];
                 };
             };
@@ -6618,6 +6818,38 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "cost": 1,
+                     *           "ended": 1790000000000,
+                     *           "moves": [
+                     *             {
+                     *               "at": 1790000000000,
+                     *               "by": "ada",
+                     *               "completed_as": "text",
+                     *               "cost": 1,
+                     *               "edge": "text",
+                     *               "event": "text",
+                     *               "node": "charge",
+                     *               "progress": 1,
+                     *               "reason": "text",
+                     *               "section": "text",
+                     *               "seq": 1,
+                     *               "type": "run.started",
+                     *               "until": 1790000000000
+                     *             }
+                     *           ],
+                     *           "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *           "started": 1790000000000,
+                     *           "status": "running",
+                     *           "workflow": "orders/refund"
+                     *         }
+                     *       ],
+                     *       "next": "PiwAp5_3Zqa56DTOMg"
+                     *     }
+                     */
                     "application/json": components["schemas"]["JourneyPage"];
                 };
             };
@@ -6699,6 +6931,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "reason": "signed on paper",
+                 *       "section": "won",
+                 *       "workflow": "leads"
+                 *     }
+                 */
                 "application/json": components["schemas"]["MoveByHand"];
             };
         };
@@ -6709,6 +6948,31 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "attributes": {},
+                     *       "changed": 1790000000000,
+                     *       "created": 1790000000000,
+                     *       "email": "text",
+                     *       "id": "text",
+                     *       "name": "text",
+                     *       "number": 1,
+                     *       "positions": [
+                     *         {
+                     *           "completed_as": "text",
+                     *           "edge": "text",
+                     *           "node": "charge",
+                     *           "progress": 1,
+                     *           "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *           "section": "text",
+                     *           "since": 1790000000000,
+                     *           "state": "text",
+                     *           "workflow": "orders/refund"
+                     *         }
+                     *       ],
+                     *       "type": "run.started"
+                     *     }
+                     */
                     "application/json": components["schemas"]["EntityView"];
                 };
             };
@@ -6846,6 +7110,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [],
+                     *       "next": "PiwAp5_3Zqa56DTOMg"
+                     *     }
+                     */
                     "application/json": components["schemas"]["GatePage"];
                 };
             };
@@ -6908,6 +7178,19 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "approve": true
+                 *       },
+                 *       "gates": [
+                 *         {
+                 *           "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                 *           "visit": 2
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["ManyAnswers"];
             };
         };
@@ -6918,6 +7201,32 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "results": [
+                     *         {
+                     *           "ok": true,
+                     *           "problem": {
+                     *             "code": "UNKNOWN_NODE",
+                     *             "detail": "text",
+                     *             "place": "text",
+                     *             "problems": [
+                     *               {
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "remedy": "text",
+                     *             "request_id": "5ff21f64a71e3fc4",
+                     *             "status": 1,
+                     *             "title": "Refund it?",
+                     *             "type": "run.started"
+                     *           },
+                     *           "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *           "visit": 1
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["AnswerResults"];
                 };
             };
@@ -7110,6 +7419,76 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "answer": {
+                     *         "at": 1790000000000,
+                     *         "by": "ada",
+                     *         "comment": "text",
+                     *         "data": {
+                     *           "order": 7
+                     *         }
+                     *       },
+                     *       "answered": 1,
+                     *       "answers": [
+                     *         {
+                     *           "at": 1790000000000,
+                     *           "by": "ada",
+                     *           "comment": "text",
+                     *           "data": {
+                     *             "order": 7
+                     *           }
+                     *         }
+                     *       ],
+                     *       "assign": "ada",
+                     *       "attachments": [
+                     *         {
+                     *           "by": "ada",
+                     *           "content_type": "text",
+                     *           "digest": "text",
+                     *           "name": "text",
+                     *           "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *           "size": 1
+                     *         }
+                     *       ],
+                     *       "can": [
+                     *         "text"
+                     *       ],
+                     *       "claimed_by": "ada",
+                     *       "commented": 1,
+                     *       "comments": [
+                     *         {
+                     *           "at": 1790000000000,
+                     *           "attachments": [
+                     *             "text"
+                     *           ],
+                     *           "by": "ada",
+                     *           "text": "text"
+                     *         }
+                     *       ],
+                     *       "description": "text",
+                     *       "due": 1790000000000,
+                     *       "escalate": {},
+                     *       "escalated": {},
+                     *       "form": {},
+                     *       "gate": "text",
+                     *       "input": {
+                     *         "order": 7
+                     *       },
+                     *       "node": "charge",
+                     *       "opened": 1790000000000,
+                     *       "reminded": 1,
+                     *       "reminders": [
+                     *         1
+                     *       ],
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "seq": 1,
+                     *       "status": "running",
+                     *       "title": "Refund it?",
+                     *       "visit": 1,
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["GateView"];
                 };
             };
@@ -7184,6 +7563,14 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "comment": "fine",
+                 *       "data": {
+                 *         "approve": true
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["AnswerGiven"];
             };
         };
@@ -7194,6 +7581,76 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "answer": {
+                     *         "at": 1790000000000,
+                     *         "by": "ada",
+                     *         "comment": "text",
+                     *         "data": {
+                     *           "order": 7
+                     *         }
+                     *       },
+                     *       "answered": 1,
+                     *       "answers": [
+                     *         {
+                     *           "at": 1790000000000,
+                     *           "by": "ada",
+                     *           "comment": "text",
+                     *           "data": {
+                     *             "order": 7
+                     *           }
+                     *         }
+                     *       ],
+                     *       "assign": "ada",
+                     *       "attachments": [
+                     *         {
+                     *           "by": "ada",
+                     *           "content_type": "text",
+                     *           "digest": "text",
+                     *           "name": "text",
+                     *           "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *           "size": 1
+                     *         }
+                     *       ],
+                     *       "can": [
+                     *         "text"
+                     *       ],
+                     *       "claimed_by": "ada",
+                     *       "commented": 1,
+                     *       "comments": [
+                     *         {
+                     *           "at": 1790000000000,
+                     *           "attachments": [
+                     *             "text"
+                     *           ],
+                     *           "by": "ada",
+                     *           "text": "text"
+                     *         }
+                     *       ],
+                     *       "description": "text",
+                     *       "due": 1790000000000,
+                     *       "escalate": {},
+                     *       "escalated": {},
+                     *       "form": {},
+                     *       "gate": "text",
+                     *       "input": {
+                     *         "order": 7
+                     *       },
+                     *       "node": "charge",
+                     *       "opened": 1790000000000,
+                     *       "reminded": 1,
+                     *       "reminders": [
+                     *         1
+                     *       ],
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "seq": 1,
+                     *       "status": "running",
+                     *       "title": "Refund it?",
+                     *       "visit": 1,
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["GateView"];
                 };
             };
@@ -7313,6 +7770,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["NoFields"];
             };
         };
@@ -7323,6 +7781,76 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "answer": {
+                     *         "at": 1790000000000,
+                     *         "by": "ada",
+                     *         "comment": "text",
+                     *         "data": {
+                     *           "order": 7
+                     *         }
+                     *       },
+                     *       "answered": 1,
+                     *       "answers": [
+                     *         {
+                     *           "at": 1790000000000,
+                     *           "by": "ada",
+                     *           "comment": "text",
+                     *           "data": {
+                     *             "order": 7
+                     *           }
+                     *         }
+                     *       ],
+                     *       "assign": "ada",
+                     *       "attachments": [
+                     *         {
+                     *           "by": "ada",
+                     *           "content_type": "text",
+                     *           "digest": "text",
+                     *           "name": "text",
+                     *           "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *           "size": 1
+                     *         }
+                     *       ],
+                     *       "can": [
+                     *         "text"
+                     *       ],
+                     *       "claimed_by": "ada",
+                     *       "commented": 1,
+                     *       "comments": [
+                     *         {
+                     *           "at": 1790000000000,
+                     *           "attachments": [
+                     *             "text"
+                     *           ],
+                     *           "by": "ada",
+                     *           "text": "text"
+                     *         }
+                     *       ],
+                     *       "description": "text",
+                     *       "due": 1790000000000,
+                     *       "escalate": {},
+                     *       "escalated": {},
+                     *       "form": {},
+                     *       "gate": "text",
+                     *       "input": {
+                     *         "order": 7
+                     *       },
+                     *       "node": "charge",
+                     *       "opened": 1790000000000,
+                     *       "reminded": 1,
+                     *       "reminders": [
+                     *         1
+                     *       ],
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "seq": 1,
+                     *       "status": "running",
+                     *       "title": "Refund it?",
+                     *       "visit": 1,
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["GateView"];
                 };
             };
@@ -7442,6 +7970,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "attachments": [
+                 *         "invoice.pdf"
+                 *       ],
+                 *       "text": "The invoice is attached."
+                 *     }
+                 */
                 "application/json": components["schemas"]["CommentGiven"];
             };
         };
@@ -7452,6 +7988,76 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "answer": {
+                     *         "at": 1790000000000,
+                     *         "by": "ada",
+                     *         "comment": "text",
+                     *         "data": {
+                     *           "order": 7
+                     *         }
+                     *       },
+                     *       "answered": 1,
+                     *       "answers": [
+                     *         {
+                     *           "at": 1790000000000,
+                     *           "by": "ada",
+                     *           "comment": "text",
+                     *           "data": {
+                     *             "order": 7
+                     *           }
+                     *         }
+                     *       ],
+                     *       "assign": "ada",
+                     *       "attachments": [
+                     *         {
+                     *           "by": "ada",
+                     *           "content_type": "text",
+                     *           "digest": "text",
+                     *           "name": "text",
+                     *           "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *           "size": 1
+                     *         }
+                     *       ],
+                     *       "can": [
+                     *         "text"
+                     *       ],
+                     *       "claimed_by": "ada",
+                     *       "commented": 1,
+                     *       "comments": [
+                     *         {
+                     *           "at": 1790000000000,
+                     *           "attachments": [
+                     *             "text"
+                     *           ],
+                     *           "by": "ada",
+                     *           "text": "text"
+                     *         }
+                     *       ],
+                     *       "description": "text",
+                     *       "due": 1790000000000,
+                     *       "escalate": {},
+                     *       "escalated": {},
+                     *       "form": {},
+                     *       "gate": "text",
+                     *       "input": {
+                     *         "order": 7
+                     *       },
+                     *       "node": "charge",
+                     *       "opened": 1790000000000,
+                     *       "reminded": 1,
+                     *       "reminders": [
+                     *         1
+                     *       ],
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "seq": 1,
+                     *       "status": "running",
+                     *       "title": "Refund it?",
+                     *       "visit": 1,
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["GateView"];
                 };
             };
@@ -7571,6 +8177,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "to": "grace"
+                 *     }
+                 */
                 "application/json": components["schemas"]["GateHandOver"];
             };
         };
@@ -7581,6 +8192,76 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "answer": {
+                     *         "at": 1790000000000,
+                     *         "by": "ada",
+                     *         "comment": "text",
+                     *         "data": {
+                     *           "order": 7
+                     *         }
+                     *       },
+                     *       "answered": 1,
+                     *       "answers": [
+                     *         {
+                     *           "at": 1790000000000,
+                     *           "by": "ada",
+                     *           "comment": "text",
+                     *           "data": {
+                     *             "order": 7
+                     *           }
+                     *         }
+                     *       ],
+                     *       "assign": "ada",
+                     *       "attachments": [
+                     *         {
+                     *           "by": "ada",
+                     *           "content_type": "text",
+                     *           "digest": "text",
+                     *           "name": "text",
+                     *           "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *           "size": 1
+                     *         }
+                     *       ],
+                     *       "can": [
+                     *         "text"
+                     *       ],
+                     *       "claimed_by": "ada",
+                     *       "commented": 1,
+                     *       "comments": [
+                     *         {
+                     *           "at": 1790000000000,
+                     *           "attachments": [
+                     *             "text"
+                     *           ],
+                     *           "by": "ada",
+                     *           "text": "text"
+                     *         }
+                     *       ],
+                     *       "description": "text",
+                     *       "due": 1790000000000,
+                     *       "escalate": {},
+                     *       "escalated": {},
+                     *       "form": {},
+                     *       "gate": "text",
+                     *       "input": {
+                     *         "order": 7
+                     *       },
+                     *       "node": "charge",
+                     *       "opened": 1790000000000,
+                     *       "reminded": 1,
+                     *       "reminders": [
+                     *         1
+                     *       ],
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "seq": 1,
+                     *       "status": "running",
+                     *       "title": "Refund it?",
+                     *       "visit": 1,
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["GateView"];
                 };
             };
@@ -7700,6 +8381,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "expires_ms": 86400000,
+                 *       "for": "ada"
+                 *     }
+                 */
                 "application/json": components["schemas"]["LinkWanted"];
             };
         };
@@ -7711,6 +8398,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "expires": 1790000000000,
+                     *       "url": "https://treadle.example/answer/3fK…"
+                     *     }
+                     */
                     "application/json": components["schemas"]["LinkMade"];
                 };
             };
@@ -7830,6 +8523,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["NoFields"];
             };
         };
@@ -7840,6 +8534,76 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "answer": {
+                     *         "at": 1790000000000,
+                     *         "by": "ada",
+                     *         "comment": "text",
+                     *         "data": {
+                     *           "order": 7
+                     *         }
+                     *       },
+                     *       "answered": 1,
+                     *       "answers": [
+                     *         {
+                     *           "at": 1790000000000,
+                     *           "by": "ada",
+                     *           "comment": "text",
+                     *           "data": {
+                     *             "order": 7
+                     *           }
+                     *         }
+                     *       ],
+                     *       "assign": "ada",
+                     *       "attachments": [
+                     *         {
+                     *           "by": "ada",
+                     *           "content_type": "text",
+                     *           "digest": "text",
+                     *           "name": "text",
+                     *           "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *           "size": 1
+                     *         }
+                     *       ],
+                     *       "can": [
+                     *         "text"
+                     *       ],
+                     *       "claimed_by": "ada",
+                     *       "commented": 1,
+                     *       "comments": [
+                     *         {
+                     *           "at": 1790000000000,
+                     *           "attachments": [
+                     *             "text"
+                     *           ],
+                     *           "by": "ada",
+                     *           "text": "text"
+                     *         }
+                     *       ],
+                     *       "description": "text",
+                     *       "due": 1790000000000,
+                     *       "escalate": {},
+                     *       "escalated": {},
+                     *       "form": {},
+                     *       "gate": "text",
+                     *       "input": {
+                     *         "order": 7
+                     *       },
+                     *       "node": "charge",
+                     *       "opened": 1790000000000,
+                     *       "reminded": 1,
+                     *       "reminders": [
+                     *         1
+                     *       ],
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "seq": 1,
+                     *       "status": "running",
+                     *       "title": "Refund it?",
+                     *       "visit": 1,
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["GateView"];
                 };
             };
@@ -7962,6 +8726,30 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "changed": 1790000000000,
+                     *           "created": 1790000000000,
+                     *           "entity": "lead/ada",
+                     *           "has_secret": true,
+                     *           "input": {
+                     *             "order": 7
+                     *           },
+                     *           "key": "order-7",
+                     *           "respond": "text",
+                     *           "signal": {},
+                     *           "slug": "text",
+                     *           "source": "charge",
+                     *           "url": "https://treadle.example/answer/3fK…",
+                     *           "when": {},
+                     *           "workflow": "orders/refund"
+                     *         }
+                     *       ],
+                     *       "next": "PiwAp5_3Zqa56DTOMg"
+                     *     }
+                     */
                     "application/json": components["schemas"]["HookPage"];
                 };
             };
@@ -8029,6 +8817,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "changed": 1790000000000,
+                     *       "created": 1790000000000,
+                     *       "entity": "lead/ada",
+                     *       "has_secret": true,
+                     *       "input": {
+                     *         "order": 7
+                     *       },
+                     *       "key": "order-7",
+                     *       "respond": "text",
+                     *       "signal": {},
+                     *       "slug": "text",
+                     *       "source": "charge",
+                     *       "url": "https://treadle.example/answer/3fK…",
+                     *       "when": {},
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["HookView"];
                 };
             };
@@ -8099,6 +8906,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "key": "$.delivery",
+                 *       "secret": "s3cret-value",
+                 *       "source": "github",
+                 *       "workflow": "orders/refund"
+                 *     }
+                 */
                 "application/json": components["schemas"]["HookGiven"];
             };
         };
@@ -8109,6 +8924,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "changed": 1790000000000,
+                     *       "created": 1790000000000,
+                     *       "entity": "lead/ada",
+                     *       "has_secret": true,
+                     *       "input": {
+                     *         "order": 7
+                     *       },
+                     *       "key": "order-7",
+                     *       "respond": "text",
+                     *       "signal": {},
+                     *       "slug": "text",
+                     *       "source": "charge",
+                     *       "url": "https://treadle.example/answer/3fK…",
+                     *       "when": {},
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["HookView"];
                 };
             };
@@ -8119,6 +8953,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "changed": 1790000000000,
+                     *       "created": 1790000000000,
+                     *       "entity": "lead/ada",
+                     *       "has_secret": true,
+                     *       "input": {
+                     *         "order": 7
+                     *       },
+                     *       "key": "order-7",
+                     *       "respond": "text",
+                     *       "signal": {},
+                     *       "slug": "text",
+                     *       "source": "charge",
+                     *       "url": "https://treadle.example/answer/3fK…",
+                     *       "when": {},
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["HookView"];
                 };
             };
@@ -8344,6 +9197,27 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "at": 1790000000000,
+                     *           "base64": "text",
+                     *           "digest": "text",
+                     *           "headers": {},
+                     *           "id": 1,
+                     *           "media_type": "text",
+                     *           "outcome": {},
+                     *           "query": {},
+                     *           "replay_of": 1,
+                     *           "sender": "text",
+                     *           "size": 1,
+                     *           "text": "text"
+                     *         }
+                     *       ],
+                     *       "next": "PiwAp5_3Zqa56DTOMg"
+                     *     }
+                     */
                     "application/json": components["schemas"]["DeliveryPage"];
                 };
             };
@@ -8424,6 +9298,19 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "delivery": 1,
+                     *       "output": {
+                     *         "order": 7
+                     *       },
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "runs": [
+                     *         "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b"
+                     *       ],
+                     *       "status": "running"
+                     *     }
+                     */
                     "application/json": components["schemas"]["HookTaken"];
                 };
             };
@@ -8433,6 +9320,19 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "delivery": 1,
+                     *       "output": {
+                     *         "order": 7
+                     *       },
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "runs": [
+                     *         "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b"
+                     *       ],
+                     *       "status": "running"
+                     *     }
+                     */
                     "application/json": components["schemas"]["HookTaken"];
                 };
             };
@@ -8552,6 +9452,19 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "limits": {
+                     *         "artifact_bytes": 1,
+                     *         "body_bytes": 1,
+                     *         "wait_ms": 1
+                     *       },
+                     *       "now": 1790000000000,
+                     *       "project": "text",
+                     *       "store": "text",
+                     *       "version": "text"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Info"];
                 };
             };
@@ -8620,6 +9533,31 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "created": 1790000000000,
+                     *           "created_by": "ada",
+                     *           "expires": 1790000000000,
+                     *           "groups": [
+                     *             "text"
+                     *           ],
+                     *           "id": "text",
+                     *           "last_used": 1790000000000,
+                     *           "name": "text",
+                     *           "roles": [
+                     *             "text"
+                     *           ],
+                     *           "user": "ada",
+                     *           "workflows": [
+                     *             "orders/refund"
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "next": "PiwAp5_3Zqa56DTOMg"
+                     *     }
+                     */
                     "application/json": components["schemas"]["KeyPage"];
                 };
             };
@@ -8682,6 +9620,17 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "name": "ci",
+                 *       "roles": [
+                 *         "operator"
+                 *       ],
+                 *       "workflows": [
+                 *         "orders/*"
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewKey"];
             };
         };
@@ -8693,6 +9642,27 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "created": 1790000000000,
+                     *       "created_by": "ada",
+                     *       "expires": 1790000000000,
+                     *       "groups": [
+                     *         "text"
+                     *       ],
+                     *       "id": "text",
+                     *       "key": "order-7",
+                     *       "last_used": 1790000000000,
+                     *       "name": "text",
+                     *       "roles": [
+                     *         "text"
+                     *       ],
+                     *       "user": "ada",
+                     *       "workflows": [
+                     *         "orders/refund"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["NewKeyView"];
                 };
             };
@@ -8904,6 +9874,23 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "expires": 1790000000000,
+                     *       "groups": [
+                     *         "text"
+                     *       ],
+                     *       "name": "text",
+                     *       "project": "text",
+                     *       "roles": [
+                     *         "text"
+                     *       ],
+                     *       "user": "ada",
+                     *       "workflows": [
+                     *         "orders/refund"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Me"];
                 };
             };
@@ -8966,6 +9953,18 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "dry_run": true,
+                 *       "nodes": {
+                 *         "pay": "charge"
+                 *       },
+                 *       "runs": [
+                 *         "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b"
+                 *       ],
+                 *       "to": 4
+                 *     }
+                 */
                 "application/json": components["schemas"]["MigrationGiven"];
             };
         };
@@ -8976,6 +9975,32 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "results": [
+                     *         {
+                     *           "ok": true,
+                     *           "outcome": "text",
+                     *           "problem": {
+                     *             "code": "UNKNOWN_NODE",
+                     *             "detail": "text",
+                     *             "place": "text",
+                     *             "problems": [
+                     *               {
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "remedy": "text",
+                     *             "request_id": "5ff21f64a71e3fc4",
+                     *             "status": 1,
+                     *             "title": "Refund it?",
+                     *             "type": "run.started"
+                     *           },
+                     *           "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["MigrationResults"];
                 };
             };
@@ -9089,6 +10114,32 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "beat": 1790000000000,
+                     *           "coordinates": true,
+                     *           "lacks": {},
+                     *           "node": "charge",
+                     *           "oldest_ms": 1,
+                     *           "oldest_timer_ms": 1,
+                     *           "owner": "text",
+                     *           "queues": [
+                     *             "images"
+                     *           ],
+                     *           "requests": 1,
+                     *           "shards": [
+                     *             1
+                     *           ],
+                     *           "silent_ms": 1,
+                     *           "since": 1790000000000,
+                     *           "timers_due": 1
+                     *         }
+                     *       ],
+                     *       "next": "PiwAp5_3Zqa56DTOMg"
+                     *     }
+                     */
                     "application/json": components["schemas"]["NodeList"];
                 };
             };
@@ -9154,6 +10205,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /** @example {} */
                     "application/json": Record<string, never>;
                 };
             };
@@ -9222,6 +10274,38 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "claimed": 1,
+                     *           "held": 1,
+                     *           "lacks": {},
+                     *           "oldest_ms": 1,
+                     *           "outside": [
+                     *             "text"
+                     *           ],
+                     *           "queue": "images",
+                     *           "rules": {
+                     *             "concurrency": 1,
+                     *             "key_concurrency": 1,
+                     *             "key_rate": {
+                     *               "per_s": 1
+                     *             },
+                     *             "rate": {
+                     *               "per_s": 1
+                     *             },
+                     *             "weights": {}
+                     *           },
+                     *           "waiting": 1,
+                     *           "workers": [
+                     *             "w1"
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "next": "PiwAp5_3Zqa56DTOMg"
+                     *     }
+                     */
                     "application/json": components["schemas"]["QueueList"];
                 };
             };
@@ -9292,6 +10376,18 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "concurrency": 4,
+                 *       "rate": {
+                 *         "limit": 100,
+                 *         "per_ms": 60000
+                 *       },
+                 *       "weights": {
+                 *         "acme": 2
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["RulesGiven"];
             };
         };
@@ -9302,6 +10398,33 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "claimed": 1,
+                     *       "held": 1,
+                     *       "lacks": {},
+                     *       "oldest_ms": 1,
+                     *       "outside": [
+                     *         "text"
+                     *       ],
+                     *       "queue": "images",
+                     *       "rules": {
+                     *         "concurrency": 1,
+                     *         "key_concurrency": 1,
+                     *         "key_rate": {
+                     *           "per_s": 1
+                     *         },
+                     *         "rate": {
+                     *           "per_s": 1
+                     *         },
+                     *         "weights": {}
+                     *       },
+                     *       "waiting": 1,
+                     *       "workers": [
+                     *         "w1"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["QueueItem"];
                 };
             };
@@ -9312,6 +10435,33 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "claimed": 1,
+                     *       "held": 1,
+                     *       "lacks": {},
+                     *       "oldest_ms": 1,
+                     *       "outside": [
+                     *         "text"
+                     *       ],
+                     *       "queue": "images",
+                     *       "rules": {
+                     *         "concurrency": 1,
+                     *         "key_concurrency": 1,
+                     *         "key_rate": {
+                     *           "per_s": 1
+                     *         },
+                     *         "rate": {
+                     *           "per_s": 1
+                     *         },
+                     *         "weights": {}
+                     *       },
+                     *       "waiting": 1,
+                     *       "workers": [
+                     *         "w1"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["QueueItem"];
                 };
             };
@@ -9437,6 +10587,31 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "changed": 1790000000000,
+                     *           "ended": 1790000000000,
+                     *           "entity": "lead/ada",
+                     *           "fields": {},
+                     *           "key": "order-7",
+                     *           "number": 1,
+                     *           "parent": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *           "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *           "seq": 1,
+                     *           "started": 1790000000000,
+                     *           "status": "running",
+                     *           "tags": [
+                     *             "text"
+                     *           ],
+                     *           "version": 1,
+                     *           "workflow": "orders/refund"
+                     *         }
+                     *       ],
+                     *       "next": "PiwAp5_3Zqa56DTOMg"
+                     *     }
+                     */
                     "application/json": components["schemas"]["RunItems"];
                 };
             };
@@ -9501,6 +10676,18 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "input": {
+                 *         "order": 7
+                 *       },
+                 *       "key": "order-7",
+                 *       "tags": [
+                 *         "vip"
+                 *       ],
+                 *       "workflow": "orders/refund"
+                 *     }
+                 */
                 "application/json": components["schemas"]["NewRun"];
             };
         };
@@ -9511,6 +10698,32 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "changed": 1790000000000,
+                     *       "ended": 1790000000000,
+                     *       "entity": "lead/ada",
+                     *       "error": {},
+                     *       "input": {
+                     *         "order": 7
+                     *       },
+                     *       "key": "order-7",
+                     *       "number": 1,
+                     *       "output": {
+                     *         "order": 7
+                     *       },
+                     *       "parent": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "seq": 1,
+                     *       "started": 1790000000000,
+                     *       "status": "running",
+                     *       "tags": [
+                     *         "text"
+                     *       ],
+                     *       "version": 1,
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["RunView"];
                 };
             };
@@ -9521,6 +10734,32 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "changed": 1790000000000,
+                     *       "ended": 1790000000000,
+                     *       "entity": "lead/ada",
+                     *       "error": {},
+                     *       "input": {
+                     *         "order": 7
+                     *       },
+                     *       "key": "order-7",
+                     *       "number": 1,
+                     *       "output": {
+                     *         "order": 7
+                     *       },
+                     *       "parent": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "seq": 1,
+                     *       "started": 1790000000000,
+                     *       "status": "running",
+                     *       "tags": [
+                     *         "text"
+                     *       ],
+                     *       "version": 1,
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["RunView"];
                 };
             };
@@ -9637,6 +10876,18 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "action": "cancel",
+                 *       "dry_run": true,
+                 *       "filter": {
+                 *         "status": [
+                 *           "paused"
+                 *         ],
+                 *         "workflow": "orders/refund"
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["BatchGiven"];
             };
         };
@@ -9647,6 +10898,31 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "results": [
+                     *         {
+                     *           "ok": true,
+                     *           "problem": {
+                     *             "code": "UNKNOWN_NODE",
+                     *             "detail": "text",
+                     *             "place": "text",
+                     *             "problems": [
+                     *               {
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "remedy": "text",
+                     *             "request_id": "5ff21f64a71e3fc4",
+                     *             "status": 1,
+                     *             "title": "Refund it?",
+                     *             "type": "run.started"
+                     *           },
+                     *           "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["BatchResults"];
                     "text/event-stream": unknown;
                 };
@@ -9762,6 +11038,111 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "budget": {
+                     *         "exceeded": "text",
+                     *         "limits": {},
+                     *         "on_exceeded": "text",
+                     *         "spent": {}
+                     *       },
+                     *       "causes": [
+                     *         {
+                     *           "causes": [],
+                     *           "group": 1,
+                     *           "join": "text",
+                     *           "kind": "TASK_FAILED",
+                     *           "message": "text",
+                     *           "node": "charge",
+                     *           "path": "root",
+                     *           "visit": 1
+                     *         }
+                     *       ],
+                     *       "changed": 1790000000000,
+                     *       "counts": {},
+                     *       "ended": 1790000000000,
+                     *       "entity": "lead/ada",
+                     *       "error": {
+                     *         "attempts": 1,
+                     *         "causes": [
+                     *           {
+                     *             "branch": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *             "workflow": "orders/refund"
+                     *           }
+                     *         ],
+                     *         "details": {},
+                     *         "kind": "TASK_FAILED",
+                     *         "message": "text",
+                     *         "more_causes": 1,
+                     *         "node": "charge",
+                     *         "path": "root",
+                     *         "retryable": true,
+                     *         "traceback": "text"
+                     *       },
+                     *       "input": {
+                     *         "order": 7
+                     *       },
+                     *       "key": "order-7",
+                     *       "number": 1,
+                     *       "output": {
+                     *         "order": 7
+                     *       },
+                     *       "parent": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "seq": 1,
+                     *       "shortened": true,
+                     *       "started": 1790000000000,
+                     *       "status": "running",
+                     *       "tags": [
+                     *         "text"
+                     *       ],
+                     *       "version": 1,
+                     *       "waiting": [
+                     *         {
+                     *           "detail": {},
+                     *           "ends_by": [
+                     *             {
+                     *               "at": 1790000000000,
+                     *               "by": "answer",
+                     *               "commands": [],
+                     *               "group": 1,
+                     *               "join": "text",
+                     *               "key": "order-7",
+                     *               "missing": [],
+                     *               "mutex": "text",
+                     *               "queue": "images",
+                     *               "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *               "signal": "text",
+                     *               "then": "text",
+                     *               "transition": "text",
+                     *               "visits": [],
+                     *               "who": "ada",
+                     *               "words": "text"
+                     *             }
+                     *           ],
+                     *           "for": "text",
+                     *           "node": "charge",
+                     *           "since": 1790000000000,
+                     *           "until": 1790000000000,
+                     *           "visit": 1
+                     *         }
+                     *       ],
+                     *       "waiting_more": 1,
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["RunDetail"];
                 };
             };
@@ -9835,6 +11216,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "reason": "asked by the customer"
+                 *     }
+                 */
                 "application/json": components["schemas"]["WhyGiven"];
             };
         };
@@ -9845,6 +11231,111 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "budget": {
+                     *         "exceeded": "text",
+                     *         "limits": {},
+                     *         "on_exceeded": "text",
+                     *         "spent": {}
+                     *       },
+                     *       "causes": [
+                     *         {
+                     *           "causes": [],
+                     *           "group": 1,
+                     *           "join": "text",
+                     *           "kind": "TASK_FAILED",
+                     *           "message": "text",
+                     *           "node": "charge",
+                     *           "path": "root",
+                     *           "visit": 1
+                     *         }
+                     *       ],
+                     *       "changed": 1790000000000,
+                     *       "counts": {},
+                     *       "ended": 1790000000000,
+                     *       "entity": "lead/ada",
+                     *       "error": {
+                     *         "attempts": 1,
+                     *         "causes": [
+                     *           {
+                     *             "branch": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *             "workflow": "orders/refund"
+                     *           }
+                     *         ],
+                     *         "details": {},
+                     *         "kind": "TASK_FAILED",
+                     *         "message": "text",
+                     *         "more_causes": 1,
+                     *         "node": "charge",
+                     *         "path": "root",
+                     *         "retryable": true,
+                     *         "traceback": "text"
+                     *       },
+                     *       "input": {
+                     *         "order": 7
+                     *       },
+                     *       "key": "order-7",
+                     *       "number": 1,
+                     *       "output": {
+                     *         "order": 7
+                     *       },
+                     *       "parent": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "seq": 1,
+                     *       "shortened": true,
+                     *       "started": 1790000000000,
+                     *       "status": "running",
+                     *       "tags": [
+                     *         "text"
+                     *       ],
+                     *       "version": 1,
+                     *       "waiting": [
+                     *         {
+                     *           "detail": {},
+                     *           "ends_by": [
+                     *             {
+                     *               "at": 1790000000000,
+                     *               "by": "answer",
+                     *               "commands": [],
+                     *               "group": 1,
+                     *               "join": "text",
+                     *               "key": "order-7",
+                     *               "missing": [],
+                     *               "mutex": "text",
+                     *               "queue": "images",
+                     *               "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *               "signal": "text",
+                     *               "then": "text",
+                     *               "transition": "text",
+                     *               "visits": [],
+                     *               "who": "ada",
+                     *               "words": "text"
+                     *             }
+                     *           ],
+                     *           "for": "text",
+                     *           "node": "charge",
+                     *           "since": 1790000000000,
+                     *           "until": 1790000000000,
+                     *           "visit": 1
+                     *         }
+                     *       ],
+                     *       "waiting_more": 1,
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["RunDetail"];
                 };
             };
@@ -9969,6 +11460,21 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "by": "ada",
+                     *           "content_type": "text",
+                     *           "digest": "text",
+                     *           "name": "text",
+                     *           "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *           "size": 1
+                     *         }
+                     *       ],
+                     *       "next": "PiwAp5_3Zqa56DTOMg"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ArtifactPage"];
                 };
             };
@@ -10161,6 +11667,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "by": "ada",
+                     *       "content_type": "text",
+                     *       "digest": "text",
+                     *       "name": "text",
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "size": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["ArtifactItem"];
                 };
             };
@@ -10171,6 +11687,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "by": "ada",
+                     *       "content_type": "text",
+                     *       "digest": "text",
+                     *       "name": "text",
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "size": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["ArtifactItem"];
                 };
             };
@@ -10280,6 +11806,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "cost": 2.5
+                 *     }
+                 */
                 "application/json": components["schemas"]["BudgetRaise"];
             };
         };
@@ -10290,6 +11821,111 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "budget": {
+                     *         "exceeded": "text",
+                     *         "limits": {},
+                     *         "on_exceeded": "text",
+                     *         "spent": {}
+                     *       },
+                     *       "causes": [
+                     *         {
+                     *           "causes": [],
+                     *           "group": 1,
+                     *           "join": "text",
+                     *           "kind": "TASK_FAILED",
+                     *           "message": "text",
+                     *           "node": "charge",
+                     *           "path": "root",
+                     *           "visit": 1
+                     *         }
+                     *       ],
+                     *       "changed": 1790000000000,
+                     *       "counts": {},
+                     *       "ended": 1790000000000,
+                     *       "entity": "lead/ada",
+                     *       "error": {
+                     *         "attempts": 1,
+                     *         "causes": [
+                     *           {
+                     *             "branch": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *             "workflow": "orders/refund"
+                     *           }
+                     *         ],
+                     *         "details": {},
+                     *         "kind": "TASK_FAILED",
+                     *         "message": "text",
+                     *         "more_causes": 1,
+                     *         "node": "charge",
+                     *         "path": "root",
+                     *         "retryable": true,
+                     *         "traceback": "text"
+                     *       },
+                     *       "input": {
+                     *         "order": 7
+                     *       },
+                     *       "key": "order-7",
+                     *       "number": 1,
+                     *       "output": {
+                     *         "order": 7
+                     *       },
+                     *       "parent": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "seq": 1,
+                     *       "shortened": true,
+                     *       "started": 1790000000000,
+                     *       "status": "running",
+                     *       "tags": [
+                     *         "text"
+                     *       ],
+                     *       "version": 1,
+                     *       "waiting": [
+                     *         {
+                     *           "detail": {},
+                     *           "ends_by": [
+                     *             {
+                     *               "at": 1790000000000,
+                     *               "by": "answer",
+                     *               "commands": [],
+                     *               "group": 1,
+                     *               "join": "text",
+                     *               "key": "order-7",
+                     *               "missing": [],
+                     *               "mutex": "text",
+                     *               "queue": "images",
+                     *               "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *               "signal": "text",
+                     *               "then": "text",
+                     *               "transition": "text",
+                     *               "visits": [],
+                     *               "who": "ada",
+                     *               "words": "text"
+                     *             }
+                     *           ],
+                     *           "for": "text",
+                     *           "node": "charge",
+                     *           "since": 1790000000000,
+                     *           "until": 1790000000000,
+                     *           "visit": 1
+                     *         }
+                     *       ],
+                     *       "waiting_more": 1,
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["RunDetail"];
                 };
             };
@@ -10408,6 +12044,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "reason": "asked by the customer"
+                 *     }
+                 */
                 "application/json": components["schemas"]["WhyGiven"];
             };
         };
@@ -10418,6 +12059,111 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "budget": {
+                     *         "exceeded": "text",
+                     *         "limits": {},
+                     *         "on_exceeded": "text",
+                     *         "spent": {}
+                     *       },
+                     *       "causes": [
+                     *         {
+                     *           "causes": [],
+                     *           "group": 1,
+                     *           "join": "text",
+                     *           "kind": "TASK_FAILED",
+                     *           "message": "text",
+                     *           "node": "charge",
+                     *           "path": "root",
+                     *           "visit": 1
+                     *         }
+                     *       ],
+                     *       "changed": 1790000000000,
+                     *       "counts": {},
+                     *       "ended": 1790000000000,
+                     *       "entity": "lead/ada",
+                     *       "error": {
+                     *         "attempts": 1,
+                     *         "causes": [
+                     *           {
+                     *             "branch": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *             "workflow": "orders/refund"
+                     *           }
+                     *         ],
+                     *         "details": {},
+                     *         "kind": "TASK_FAILED",
+                     *         "message": "text",
+                     *         "more_causes": 1,
+                     *         "node": "charge",
+                     *         "path": "root",
+                     *         "retryable": true,
+                     *         "traceback": "text"
+                     *       },
+                     *       "input": {
+                     *         "order": 7
+                     *       },
+                     *       "key": "order-7",
+                     *       "number": 1,
+                     *       "output": {
+                     *         "order": 7
+                     *       },
+                     *       "parent": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "seq": 1,
+                     *       "shortened": true,
+                     *       "started": 1790000000000,
+                     *       "status": "running",
+                     *       "tags": [
+                     *         "text"
+                     *       ],
+                     *       "version": 1,
+                     *       "waiting": [
+                     *         {
+                     *           "detail": {},
+                     *           "ends_by": [
+                     *             {
+                     *               "at": 1790000000000,
+                     *               "by": "answer",
+                     *               "commands": [],
+                     *               "group": 1,
+                     *               "join": "text",
+                     *               "key": "order-7",
+                     *               "missing": [],
+                     *               "mutex": "text",
+                     *               "queue": "images",
+                     *               "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *               "signal": "text",
+                     *               "then": "text",
+                     *               "transition": "text",
+                     *               "visits": [],
+                     *               "who": "ada",
+                     *               "words": "text"
+                     *             }
+                     *           ],
+                     *           "for": "text",
+                     *           "node": "charge",
+                     *           "since": 1790000000000,
+                     *           "until": 1790000000000,
+                     *           "visit": 1
+                     *         }
+                     *       ],
+                     *       "waiting_more": 1,
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["RunDetail"];
                 };
             };
@@ -10542,6 +12288,47 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "attempts": 1,
+                     *           "by": "ada",
+                     *           "changed": 1790000000000,
+                     *           "child": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *           "error": {
+                     *             "attempts": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "details": {},
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "retryable": true,
+                     *             "traceback": "text"
+                     *           },
+                     *           "input": {
+                     *             "order": 7
+                     *           },
+                     *           "node": "charge",
+                     *           "output": {
+                     *             "order": 7
+                     *           },
+                     *           "path": "root",
+                     *           "record": 1,
+                     *           "status": "completed",
+                     *           "visit": 1
+                     *         }
+                     *       ],
+                     *       "next": "PiwAp5_3Zqa56DTOMg"
+                     *     }
+                     */
                     "application/json": components["schemas"]["CompensationList"];
                 };
             };
@@ -10616,6 +12403,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "reason": "asked by the customer"
+                 *     }
+                 */
                 "application/json": components["schemas"]["WhyGiven"];
             };
         };
@@ -10626,6 +12418,54 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "attempts": 1,
+                     *       "by": "ada",
+                     *       "changed": 1790000000000,
+                     *       "child": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "error": {
+                     *         "attempts": 1,
+                     *         "causes": [
+                     *           {
+                     *             "branch": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *             "workflow": "orders/refund"
+                     *           }
+                     *         ],
+                     *         "details": {},
+                     *         "kind": "TASK_FAILED",
+                     *         "message": "text",
+                     *         "more_causes": 1,
+                     *         "node": "charge",
+                     *         "path": "root",
+                     *         "retryable": true,
+                     *         "traceback": "text"
+                     *       },
+                     *       "input": {
+                     *         "order": 7
+                     *       },
+                     *       "node": "charge",
+                     *       "output": {
+                     *         "order": 7
+                     *       },
+                     *       "path": "root",
+                     *       "record": 1,
+                     *       "status": "completed",
+                     *       "visit": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["CompensationStatus"];
                 };
             };
@@ -10745,6 +12585,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "reason": "asked by the customer"
+                 *     }
+                 */
                 "application/json": components["schemas"]["WhyGiven"];
             };
         };
@@ -10755,6 +12600,54 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "attempts": 1,
+                     *       "by": "ada",
+                     *       "changed": 1790000000000,
+                     *       "child": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "error": {
+                     *         "attempts": 1,
+                     *         "causes": [
+                     *           {
+                     *             "branch": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *             "workflow": "orders/refund"
+                     *           }
+                     *         ],
+                     *         "details": {},
+                     *         "kind": "TASK_FAILED",
+                     *         "message": "text",
+                     *         "more_causes": 1,
+                     *         "node": "charge",
+                     *         "path": "root",
+                     *         "retryable": true,
+                     *         "traceback": "text"
+                     *       },
+                     *       "input": {
+                     *         "order": 7
+                     *       },
+                     *       "node": "charge",
+                     *       "output": {
+                     *         "order": 7
+                     *       },
+                     *       "path": "root",
+                     *       "record": 1,
+                     *       "status": "completed",
+                     *       "visit": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["CompensationStatus"];
                 };
             };
@@ -10879,6 +12772,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         1
+                     *       ],
+                     *       "next": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["DecisionList"];
                 };
             };
@@ -10961,6 +12862,91 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "data": [
+                     *         {
+                     *           "after": {},
+                     *           "before": {},
+                     *           "branch": 1,
+                     *           "change": "added",
+                     *           "group": 1,
+                     *           "place": "text"
+                     *         }
+                     *       ],
+                     *       "from": 1,
+                     *       "gates": {
+                     *         "added": [],
+                     *         "changed": [
+                     *           {
+                     *             "field": "text",
+                     *             "from": {},
+                     *             "ref": "charge",
+                     *             "to": "ada"
+                     *           }
+                     *         ],
+                     *         "removed": []
+                     *       },
+                     *       "groups": {
+                     *         "added": [],
+                     *         "changed": [
+                     *           {
+                     *             "field": "text",
+                     *             "from": {},
+                     *             "ref": "charge",
+                     *             "to": "ada"
+                     *           }
+                     *         ],
+                     *         "removed": []
+                     *       },
+                     *       "joins": {
+                     *         "added": [],
+                     *         "changed": [
+                     *           {
+                     *             "field": "text",
+                     *             "from": {},
+                     *             "ref": "charge",
+                     *             "to": "ada"
+                     *           }
+                     *         ],
+                     *         "removed": []
+                     *       },
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "run_fields": [
+                     *         {
+                     *           "field": "text",
+                     *           "from": {},
+                     *           "ref": "charge",
+                     *           "to": "ada"
+                     *         }
+                     *       ],
+                     *       "timers": {
+                     *         "added": [],
+                     *         "changed": [
+                     *           {
+                     *             "field": "text",
+                     *             "from": {},
+                     *             "ref": "charge",
+                     *             "to": "ada"
+                     *           }
+                     *         ],
+                     *         "removed": []
+                     *       },
+                     *       "to": 1,
+                     *       "visits": {
+                     *         "added": [],
+                     *         "changed": [
+                     *           {
+                     *             "field": "text",
+                     *             "from": {},
+                     *             "ref": "charge",
+                     *             "to": "ada"
+                     *           }
+                     *         ],
+                     *         "removed": []
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["StateDifference"];
                 };
             };
@@ -11041,6 +13027,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "reason": "wrong currency",
+                 *       "writes": {
+                 *         "state.total": 12
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["EditGiven"];
             };
         };
@@ -11051,6 +13045,115 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "budget": {
+                     *         "exceeded": "text",
+                     *         "limits": {},
+                     *         "on_exceeded": "text",
+                     *         "spent": {}
+                     *       },
+                     *       "causes": [
+                     *         {
+                     *           "causes": [],
+                     *           "group": 1,
+                     *           "join": "text",
+                     *           "kind": "TASK_FAILED",
+                     *           "message": "text",
+                     *           "node": "charge",
+                     *           "path": "root",
+                     *           "visit": 1
+                     *         }
+                     *       ],
+                     *       "changed": 1790000000000,
+                     *       "counts": {},
+                     *       "dry_run": true,
+                     *       "ended": 1790000000000,
+                     *       "entity": "lead/ada",
+                     *       "error": {
+                     *         "attempts": 1,
+                     *         "causes": [
+                     *           {
+                     *             "branch": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *             "workflow": "orders/refund"
+                     *           }
+                     *         ],
+                     *         "details": {},
+                     *         "kind": "TASK_FAILED",
+                     *         "message": "text",
+                     *         "more_causes": 1,
+                     *         "node": "charge",
+                     *         "path": "root",
+                     *         "retryable": true,
+                     *         "traceback": "text"
+                     *       },
+                     *       "events": [
+                     *         {}
+                     *       ],
+                     *       "input": {
+                     *         "order": 7
+                     *       },
+                     *       "key": "order-7",
+                     *       "number": 1,
+                     *       "output": {
+                     *         "order": 7
+                     *       },
+                     *       "parent": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "seq": 1,
+                     *       "shortened": true,
+                     *       "started": 1790000000000,
+                     *       "status": "running",
+                     *       "tags": [
+                     *         "text"
+                     *       ],
+                     *       "version": 1,
+                     *       "waiting": [
+                     *         {
+                     *           "detail": {},
+                     *           "ends_by": [
+                     *             {
+                     *               "at": 1790000000000,
+                     *               "by": "answer",
+                     *               "commands": [],
+                     *               "group": 1,
+                     *               "join": "text",
+                     *               "key": "order-7",
+                     *               "missing": [],
+                     *               "mutex": "text",
+                     *               "queue": "images",
+                     *               "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *               "signal": "text",
+                     *               "then": "text",
+                     *               "transition": "text",
+                     *               "visits": [],
+                     *               "who": "ada",
+                     *               "words": "text"
+                     *             }
+                     *           ],
+                     *           "for": "text",
+                     *           "node": "charge",
+                     *           "since": 1790000000000,
+                     *           "until": 1790000000000,
+                     *           "visit": 1
+                     *         }
+                     *       ],
+                     *       "waiting_more": 1,
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["RunChanged"];
                 };
             };
@@ -11169,6 +13272,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "ms": 3600000
+                 *     }
+                 */
                 "application/json": components["schemas"]["MoreTime"];
             };
         };
@@ -11179,6 +13287,111 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "budget": {
+                     *         "exceeded": "text",
+                     *         "limits": {},
+                     *         "on_exceeded": "text",
+                     *         "spent": {}
+                     *       },
+                     *       "causes": [
+                     *         {
+                     *           "causes": [],
+                     *           "group": 1,
+                     *           "join": "text",
+                     *           "kind": "TASK_FAILED",
+                     *           "message": "text",
+                     *           "node": "charge",
+                     *           "path": "root",
+                     *           "visit": 1
+                     *         }
+                     *       ],
+                     *       "changed": 1790000000000,
+                     *       "counts": {},
+                     *       "ended": 1790000000000,
+                     *       "entity": "lead/ada",
+                     *       "error": {
+                     *         "attempts": 1,
+                     *         "causes": [
+                     *           {
+                     *             "branch": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *             "workflow": "orders/refund"
+                     *           }
+                     *         ],
+                     *         "details": {},
+                     *         "kind": "TASK_FAILED",
+                     *         "message": "text",
+                     *         "more_causes": 1,
+                     *         "node": "charge",
+                     *         "path": "root",
+                     *         "retryable": true,
+                     *         "traceback": "text"
+                     *       },
+                     *       "input": {
+                     *         "order": 7
+                     *       },
+                     *       "key": "order-7",
+                     *       "number": 1,
+                     *       "output": {
+                     *         "order": 7
+                     *       },
+                     *       "parent": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "seq": 1,
+                     *       "shortened": true,
+                     *       "started": 1790000000000,
+                     *       "status": "running",
+                     *       "tags": [
+                     *         "text"
+                     *       ],
+                     *       "version": 1,
+                     *       "waiting": [
+                     *         {
+                     *           "detail": {},
+                     *           "ends_by": [
+                     *             {
+                     *               "at": 1790000000000,
+                     *               "by": "answer",
+                     *               "commands": [],
+                     *               "group": 1,
+                     *               "join": "text",
+                     *               "key": "order-7",
+                     *               "missing": [],
+                     *               "mutex": "text",
+                     *               "queue": "images",
+                     *               "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *               "signal": "text",
+                     *               "then": "text",
+                     *               "transition": "text",
+                     *               "visits": [],
+                     *               "who": "ada",
+                     *               "words": "text"
+                     *             }
+                     *           ],
+                     *           "for": "text",
+                     *           "node": "charge",
+                     *           "since": 1790000000000,
+                     *           "until": 1790000000000,
+                     *           "visit": 1
+                     *         }
+                     *       ],
+                     *       "waiting_more": 1,
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["RunDetail"];
                 };
             };
@@ -11297,6 +13510,18 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "at": {
+                 *         "node": "charge"
+                 *       },
+                 *       "changes": {
+                 *         "input": {
+                 *           "order": 7
+                 *         }
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["ForkGiven"];
             };
         };
@@ -11307,6 +13532,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "dry_run": true,
+                     *       "events": [
+                     *         {}
+                     *       ],
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ForkPlanned"];
                 };
             };
@@ -11317,6 +13551,32 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "changed": 1790000000000,
+                     *       "ended": 1790000000000,
+                     *       "entity": "lead/ada",
+                     *       "error": {},
+                     *       "input": {
+                     *         "order": 7
+                     *       },
+                     *       "key": "order-7",
+                     *       "number": 1,
+                     *       "output": {
+                     *         "order": 7
+                     *       },
+                     *       "parent": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "seq": 1,
+                     *       "started": 1790000000000,
+                     *       "status": "running",
+                     *       "tags": [
+                     *         "text"
+                     *       ],
+                     *       "version": 1,
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["RunView"];
                 };
             };
@@ -11441,6 +13701,46 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "arrived": 1,
+                     *           "ended": 1790000000000,
+                     *           "failed": 1,
+                     *           "group": 1,
+                     *           "joins": [
+                     *             {
+                     *               "arrivals": 1,
+                     *               "decided": 1,
+                     *               "error": {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               },
+                     *               "needed": 1,
+                     *               "node": "charge",
+                     *               "status": "dead",
+                     *               "strategy": "text",
+                     *               "until": 1790000000000,
+                     *               "why": "text"
+                     *             }
+                     *           ],
+                     *           "live": 1,
+                     *           "missing": 1,
+                     *           "names": [
+                     *             "text"
+                     *           ],
+                     *           "node": "charge",
+                     *           "open": true,
+                     *           "opened": 1790000000000,
+                     *           "origin": 1,
+                     *           "path": "root",
+                     *           "total": 1
+                     *         }
+                     *       ],
+                     *       "next": "PiwAp5_3Zqa56DTOMg"
+                     *     }
+                     */
                     "application/json": components["schemas"]["GroupList"];
                 };
             };
@@ -11521,6 +13821,83 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "arrived": 1,
+                     *       "branches": [
+                     *         {
+                     *           "branch": 1,
+                     *           "error": {
+                     *             "attempts": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "details": {},
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "retryable": true,
+                     *             "traceback": "text"
+                     *           },
+                     *           "item": {},
+                     *           "node": "charge",
+                     *           "status": "arrived",
+                     *           "visits": [
+                     *             1
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "ended": 1790000000000,
+                     *       "failed": 1,
+                     *       "group": 1,
+                     *       "joins": [
+                     *         {
+                     *           "arrivals": 1,
+                     *           "decided": 1,
+                     *           "error": {
+                     *             "attempts": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "details": {},
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "retryable": true,
+                     *             "traceback": "text"
+                     *           },
+                     *           "needed": 1,
+                     *           "node": "charge",
+                     *           "status": "dead",
+                     *           "strategy": "text",
+                     *           "until": 1790000000000,
+                     *           "why": "text"
+                     *         }
+                     *       ],
+                     *       "live": 1,
+                     *       "missing": 1,
+                     *       "names": [
+                     *         "text"
+                     *       ],
+                     *       "next": "PiwAp5_3Zqa56DTOMg",
+                     *       "node": "charge",
+                     *       "open": true,
+                     *       "opened": 1790000000000,
+                     *       "origin": 1,
+                     *       "path": "root",
+                     *       "total": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["GroupPage"];
                 };
             };
@@ -11595,6 +13972,15 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "items": [
+                 *         {
+                 *           "sku": "a-1"
+                 *         }
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["BranchesGiven"];
             };
         };
@@ -11605,6 +13991,54 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "arrived": 1,
+                     *       "ended": 1790000000000,
+                     *       "failed": 1,
+                     *       "group": 1,
+                     *       "joins": [
+                     *         {
+                     *           "arrivals": 1,
+                     *           "decided": 1,
+                     *           "error": {
+                     *             "attempts": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "details": {},
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "retryable": true,
+                     *             "traceback": "text"
+                     *           },
+                     *           "needed": 1,
+                     *           "node": "charge",
+                     *           "status": "dead",
+                     *           "strategy": "text",
+                     *           "until": 1790000000000,
+                     *           "why": "text"
+                     *         }
+                     *       ],
+                     *       "live": 1,
+                     *       "missing": 1,
+                     *       "names": [
+                     *         "text"
+                     *       ],
+                     *       "node": "charge",
+                     *       "open": true,
+                     *       "opened": 1790000000000,
+                     *       "origin": 1,
+                     *       "path": "root",
+                     *       "total": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["GroupRow"];
                 };
             };
@@ -11724,6 +14158,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "reason": "asked by the customer"
+                 *     }
+                 */
                 "application/json": components["schemas"]["WhyGiven"];
             };
         };
@@ -11734,6 +14173,54 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "arrived": 1,
+                     *       "ended": 1790000000000,
+                     *       "failed": 1,
+                     *       "group": 1,
+                     *       "joins": [
+                     *         {
+                     *           "arrivals": 1,
+                     *           "decided": 1,
+                     *           "error": {
+                     *             "attempts": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "details": {},
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "retryable": true,
+                     *             "traceback": "text"
+                     *           },
+                     *           "needed": 1,
+                     *           "node": "charge",
+                     *           "status": "dead",
+                     *           "strategy": "text",
+                     *           "until": 1790000000000,
+                     *           "why": "text"
+                     *         }
+                     *       ],
+                     *       "live": 1,
+                     *       "missing": 1,
+                     *       "names": [
+                     *         "text"
+                     *       ],
+                     *       "node": "charge",
+                     *       "open": true,
+                     *       "opened": 1790000000000,
+                     *       "origin": 1,
+                     *       "path": "root",
+                     *       "total": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["GroupRow"];
                 };
             };
@@ -11853,6 +14340,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "reason": "asked by the customer"
+                 *     }
+                 */
                 "application/json": components["schemas"]["WhyGiven"];
             };
         };
@@ -11863,6 +14355,54 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "arrived": 1,
+                     *       "ended": 1790000000000,
+                     *       "failed": 1,
+                     *       "group": 1,
+                     *       "joins": [
+                     *         {
+                     *           "arrivals": 1,
+                     *           "decided": 1,
+                     *           "error": {
+                     *             "attempts": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "details": {},
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "retryable": true,
+                     *             "traceback": "text"
+                     *           },
+                     *           "needed": 1,
+                     *           "node": "charge",
+                     *           "status": "dead",
+                     *           "strategy": "text",
+                     *           "until": 1790000000000,
+                     *           "why": "text"
+                     *         }
+                     *       ],
+                     *       "live": 1,
+                     *       "missing": 1,
+                     *       "names": [
+                     *         "text"
+                     *       ],
+                     *       "node": "charge",
+                     *       "open": true,
+                     *       "opened": 1790000000000,
+                     *       "origin": 1,
+                     *       "path": "root",
+                     *       "total": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["GroupRow"];
                 };
             };
@@ -11993,6 +14533,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {}
+                     *       ],
+                     *       "next": "PiwAp5_3Zqa56DTOMg"
+                     *     }
+                     */
                     "application/json": components["schemas"]["History"];
                 };
             };
@@ -12066,6 +14614,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "reason": "asked by the customer"
+                 *     }
+                 */
                 "application/json": components["schemas"]["WhyGiven"];
             };
         };
@@ -12076,6 +14629,111 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "budget": {
+                     *         "exceeded": "text",
+                     *         "limits": {},
+                     *         "on_exceeded": "text",
+                     *         "spent": {}
+                     *       },
+                     *       "causes": [
+                     *         {
+                     *           "causes": [],
+                     *           "group": 1,
+                     *           "join": "text",
+                     *           "kind": "TASK_FAILED",
+                     *           "message": "text",
+                     *           "node": "charge",
+                     *           "path": "root",
+                     *           "visit": 1
+                     *         }
+                     *       ],
+                     *       "changed": 1790000000000,
+                     *       "counts": {},
+                     *       "ended": 1790000000000,
+                     *       "entity": "lead/ada",
+                     *       "error": {
+                     *         "attempts": 1,
+                     *         "causes": [
+                     *           {
+                     *             "branch": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *             "workflow": "orders/refund"
+                     *           }
+                     *         ],
+                     *         "details": {},
+                     *         "kind": "TASK_FAILED",
+                     *         "message": "text",
+                     *         "more_causes": 1,
+                     *         "node": "charge",
+                     *         "path": "root",
+                     *         "retryable": true,
+                     *         "traceback": "text"
+                     *       },
+                     *       "input": {
+                     *         "order": 7
+                     *       },
+                     *       "key": "order-7",
+                     *       "number": 1,
+                     *       "output": {
+                     *         "order": 7
+                     *       },
+                     *       "parent": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "seq": 1,
+                     *       "shortened": true,
+                     *       "started": 1790000000000,
+                     *       "status": "running",
+                     *       "tags": [
+                     *         "text"
+                     *       ],
+                     *       "version": 1,
+                     *       "waiting": [
+                     *         {
+                     *           "detail": {},
+                     *           "ends_by": [
+                     *             {
+                     *               "at": 1790000000000,
+                     *               "by": "answer",
+                     *               "commands": [],
+                     *               "group": 1,
+                     *               "join": "text",
+                     *               "key": "order-7",
+                     *               "missing": [],
+                     *               "mutex": "text",
+                     *               "queue": "images",
+                     *               "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *               "signal": "text",
+                     *               "then": "text",
+                     *               "transition": "text",
+                     *               "visits": [],
+                     *               "who": "ada",
+                     *               "words": "text"
+                     *             }
+                     *           ],
+                     *           "for": "text",
+                     *           "node": "charge",
+                     *           "since": 1790000000000,
+                     *           "until": 1790000000000,
+                     *           "visit": 1
+                     *         }
+                     *       ],
+                     *       "waiting_more": 1,
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["RunDetail"];
                 };
             };
@@ -12194,6 +14852,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "reason": "asked by the customer"
+                 *     }
+                 */
                 "application/json": components["schemas"]["WhyGiven"];
             };
         };
@@ -12204,6 +14867,111 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "budget": {
+                     *         "exceeded": "text",
+                     *         "limits": {},
+                     *         "on_exceeded": "text",
+                     *         "spent": {}
+                     *       },
+                     *       "causes": [
+                     *         {
+                     *           "causes": [],
+                     *           "group": 1,
+                     *           "join": "text",
+                     *           "kind": "TASK_FAILED",
+                     *           "message": "text",
+                     *           "node": "charge",
+                     *           "path": "root",
+                     *           "visit": 1
+                     *         }
+                     *       ],
+                     *       "changed": 1790000000000,
+                     *       "counts": {},
+                     *       "ended": 1790000000000,
+                     *       "entity": "lead/ada",
+                     *       "error": {
+                     *         "attempts": 1,
+                     *         "causes": [
+                     *           {
+                     *             "branch": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *             "workflow": "orders/refund"
+                     *           }
+                     *         ],
+                     *         "details": {},
+                     *         "kind": "TASK_FAILED",
+                     *         "message": "text",
+                     *         "more_causes": 1,
+                     *         "node": "charge",
+                     *         "path": "root",
+                     *         "retryable": true,
+                     *         "traceback": "text"
+                     *       },
+                     *       "input": {
+                     *         "order": 7
+                     *       },
+                     *       "key": "order-7",
+                     *       "number": 1,
+                     *       "output": {
+                     *         "order": 7
+                     *       },
+                     *       "parent": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "seq": 1,
+                     *       "shortened": true,
+                     *       "started": 1790000000000,
+                     *       "status": "running",
+                     *       "tags": [
+                     *         "text"
+                     *       ],
+                     *       "version": 1,
+                     *       "waiting": [
+                     *         {
+                     *           "detail": {},
+                     *           "ends_by": [
+                     *             {
+                     *               "at": 1790000000000,
+                     *               "by": "answer",
+                     *               "commands": [],
+                     *               "group": 1,
+                     *               "join": "text",
+                     *               "key": "order-7",
+                     *               "missing": [],
+                     *               "mutex": "text",
+                     *               "queue": "images",
+                     *               "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *               "signal": "text",
+                     *               "then": "text",
+                     *               "transition": "text",
+                     *               "visits": [],
+                     *               "who": "ada",
+                     *               "words": "text"
+                     *             }
+                     *           ],
+                     *           "for": "text",
+                     *           "node": "charge",
+                     *           "since": 1790000000000,
+                     *           "until": 1790000000000,
+                     *           "visit": 1
+                     *         }
+                     *       ],
+                     *       "waiting_more": 1,
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["RunDetail"];
                 };
             };
@@ -12322,6 +15090,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "reason": "asked by the customer"
+                 *     }
+                 */
                 "application/json": components["schemas"]["WhyGiven"];
             };
         };
@@ -12332,6 +15105,111 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "budget": {
+                     *         "exceeded": "text",
+                     *         "limits": {},
+                     *         "on_exceeded": "text",
+                     *         "spent": {}
+                     *       },
+                     *       "causes": [
+                     *         {
+                     *           "causes": [],
+                     *           "group": 1,
+                     *           "join": "text",
+                     *           "kind": "TASK_FAILED",
+                     *           "message": "text",
+                     *           "node": "charge",
+                     *           "path": "root",
+                     *           "visit": 1
+                     *         }
+                     *       ],
+                     *       "changed": 1790000000000,
+                     *       "counts": {},
+                     *       "ended": 1790000000000,
+                     *       "entity": "lead/ada",
+                     *       "error": {
+                     *         "attempts": 1,
+                     *         "causes": [
+                     *           {
+                     *             "branch": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *             "workflow": "orders/refund"
+                     *           }
+                     *         ],
+                     *         "details": {},
+                     *         "kind": "TASK_FAILED",
+                     *         "message": "text",
+                     *         "more_causes": 1,
+                     *         "node": "charge",
+                     *         "path": "root",
+                     *         "retryable": true,
+                     *         "traceback": "text"
+                     *       },
+                     *       "input": {
+                     *         "order": 7
+                     *       },
+                     *       "key": "order-7",
+                     *       "number": 1,
+                     *       "output": {
+                     *         "order": 7
+                     *       },
+                     *       "parent": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "seq": 1,
+                     *       "shortened": true,
+                     *       "started": 1790000000000,
+                     *       "status": "running",
+                     *       "tags": [
+                     *         "text"
+                     *       ],
+                     *       "version": 1,
+                     *       "waiting": [
+                     *         {
+                     *           "detail": {},
+                     *           "ends_by": [
+                     *             {
+                     *               "at": 1790000000000,
+                     *               "by": "answer",
+                     *               "commands": [],
+                     *               "group": 1,
+                     *               "join": "text",
+                     *               "key": "order-7",
+                     *               "missing": [],
+                     *               "mutex": "text",
+                     *               "queue": "images",
+                     *               "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *               "signal": "text",
+                     *               "then": "text",
+                     *               "transition": "text",
+                     *               "visits": [],
+                     *               "who": "ada",
+                     *               "words": "text"
+                     *             }
+                     *           ],
+                     *           "for": "text",
+                     *           "node": "charge",
+                     *           "since": 1790000000000,
+                     *           "until": 1790000000000,
+                     *           "visit": 1
+                     *         }
+                     *       ],
+                     *       "waiting_more": 1,
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["RunDetail"];
                 };
             };
@@ -12450,6 +15328,15 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "amount": 12
+                 *       },
+                 *       "key": "order-7",
+                 *       "name": "paid"
+                 *     }
+                 */
                 "application/json": components["schemas"]["SignalSent"];
             };
         };
@@ -12460,6 +15347,111 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "budget": {
+                     *         "exceeded": "text",
+                     *         "limits": {},
+                     *         "on_exceeded": "text",
+                     *         "spent": {}
+                     *       },
+                     *       "causes": [
+                     *         {
+                     *           "causes": [],
+                     *           "group": 1,
+                     *           "join": "text",
+                     *           "kind": "TASK_FAILED",
+                     *           "message": "text",
+                     *           "node": "charge",
+                     *           "path": "root",
+                     *           "visit": 1
+                     *         }
+                     *       ],
+                     *       "changed": 1790000000000,
+                     *       "counts": {},
+                     *       "ended": 1790000000000,
+                     *       "entity": "lead/ada",
+                     *       "error": {
+                     *         "attempts": 1,
+                     *         "causes": [
+                     *           {
+                     *             "branch": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *             "workflow": "orders/refund"
+                     *           }
+                     *         ],
+                     *         "details": {},
+                     *         "kind": "TASK_FAILED",
+                     *         "message": "text",
+                     *         "more_causes": 1,
+                     *         "node": "charge",
+                     *         "path": "root",
+                     *         "retryable": true,
+                     *         "traceback": "text"
+                     *       },
+                     *       "input": {
+                     *         "order": 7
+                     *       },
+                     *       "key": "order-7",
+                     *       "number": 1,
+                     *       "output": {
+                     *         "order": 7
+                     *       },
+                     *       "parent": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "seq": 1,
+                     *       "shortened": true,
+                     *       "started": 1790000000000,
+                     *       "status": "running",
+                     *       "tags": [
+                     *         "text"
+                     *       ],
+                     *       "version": 1,
+                     *       "waiting": [
+                     *         {
+                     *           "detail": {},
+                     *           "ends_by": [
+                     *             {
+                     *               "at": 1790000000000,
+                     *               "by": "answer",
+                     *               "commands": [],
+                     *               "group": 1,
+                     *               "join": "text",
+                     *               "key": "order-7",
+                     *               "missing": [],
+                     *               "mutex": "text",
+                     *               "queue": "images",
+                     *               "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *               "signal": "text",
+                     *               "then": "text",
+                     *               "transition": "text",
+                     *               "visits": [],
+                     *               "who": "ada",
+                     *               "words": "text"
+                     *             }
+                     *           ],
+                     *           "for": "text",
+                     *           "node": "charge",
+                     *           "since": 1790000000000,
+                     *           "until": 1790000000000,
+                     *           "visit": 1
+                     *         }
+                     *       ],
+                     *       "waiting_more": 1,
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["RunDetail"];
                 };
             };
@@ -12587,6 +15579,154 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "at": 1790000000000,
+                     *       "branches": [
+                     *         {
+                     *           "branch": 1,
+                     *           "group": 1,
+                     *           "nodes": {},
+                     *           "output": {
+                     *             "order": 7
+                     *           },
+                     *           "state": {
+                     *             "order": 7
+                     *           }
+                     *         }
+                     *       ],
+                     *       "counts": {},
+                     *       "error": {
+                     *         "attempts": 1,
+                     *         "causes": [
+                     *           {
+                     *             "branch": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *             "workflow": "orders/refund"
+                     *           }
+                     *         ],
+                     *         "details": {},
+                     *         "kind": "TASK_FAILED",
+                     *         "message": "text",
+                     *         "more_causes": 1,
+                     *         "node": "charge",
+                     *         "path": "root",
+                     *         "retryable": true,
+                     *         "traceback": "text"
+                     *       },
+                     *       "gates": [
+                     *         {
+                     *           "assign": "ada",
+                     *           "claimed_by": "ada",
+                     *           "due": 1790000000000,
+                     *           "node": "charge",
+                     *           "opened": 1790000000000,
+                     *           "title": "Refund it?",
+                     *           "visit": 1
+                     *         }
+                     *       ],
+                     *       "groups": [
+                     *         {
+                     *           "begun": 1,
+                     *           "failed": [
+                     *             1
+                     *           ],
+                     *           "group": 1,
+                     *           "names": [
+                     *             "text"
+                     *           ],
+                     *           "node": "charge",
+                     *           "open": true,
+                     *           "path": "root",
+                     *           "total": 1
+                     *         }
+                     *       ],
+                     *       "input": {
+                     *         "order": 7
+                     *       },
+                     *       "joins": [
+                     *         {
+                     *           "arrived": [
+                     *             1
+                     *           ],
+                     *           "group": 1,
+                     *           "join": "text",
+                     *           "live": 1,
+                     *           "node": "charge",
+                     *           "status": "running"
+                     *         }
+                     *       ],
+                     *       "output": {
+                     *         "order": 7
+                     *       },
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "scope": {
+                     *         "branch": 1,
+                     *         "group": 1,
+                     *         "nodes": {},
+                     *         "output": {
+                     *           "order": 7
+                     *         },
+                     *         "state": {
+                     *           "order": 7
+                     *         }
+                     *       },
+                     *       "seq": 1,
+                     *       "signals": [],
+                     *       "status": "running",
+                     *       "timers": [
+                     *         {
+                     *           "due": 1790000000000,
+                     *           "group": 1,
+                     *           "purpose": "text",
+                     *           "target": "charge",
+                     *           "timer": 1,
+                     *           "visit": 1
+                     *         }
+                     *       ],
+                     *       "visits": [
+                     *         {
+                     *           "attempt": 1,
+                     *           "attempts": 1,
+                     *           "compensation": true,
+                     *           "detail": {},
+                     *           "error": {
+                     *             "attempts": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "details": {},
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "retryable": true,
+                     *             "traceback": "text"
+                     *           },
+                     *           "node": "charge",
+                     *           "path": "root",
+                     *           "status": "running",
+                     *           "visit": 1,
+                     *           "waiting_for": "text"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["StateView"];
                 };
             };
@@ -12766,6 +15906,59 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "attempts": 1,
+                     *           "branches": [
+                     *             [
+                     *               1,
+                     *               1
+                     *             ]
+                     *           ],
+                     *           "child": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *           "compensation": true,
+                     *           "cost": 1,
+                     *           "created": 1790000000000,
+                     *           "ended": 1790000000000,
+                     *           "error": {
+                     *             "attempts": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "details": {},
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "retryable": true,
+                     *             "traceback": "text"
+                     *           },
+                     *           "node": "charge",
+                     *           "origin": 1,
+                     *           "path": "root",
+                     *           "queue": "images",
+                     *           "queue_ms": 1,
+                     *           "retries": 1,
+                     *           "run_ms": 1,
+                     *           "since": 1790000000000,
+                     *           "started": 1790000000000,
+                     *           "status": "running",
+                     *           "via": "text",
+                     *           "visit": 1,
+                     *           "wait_ms": 1,
+                     *           "waiting_for": "text",
+                     *           "worker": "w1"
+                     *         }
+                     *       ],
+                     *       "next": "PiwAp5_3Zqa56DTOMg"
+                     *     }
+                     */
                     "application/json": components["schemas"]["VisitList"];
                 };
             };
@@ -12845,6 +16038,153 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "artifacts": [
+                     *         "text"
+                     *       ],
+                     *       "attempted": [
+                     *         {
+                     *           "attempt": 1,
+                     *           "ended": 1790000000000,
+                     *           "error": {
+                     *             "attempts": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "details": {},
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "retryable": true,
+                     *             "traceback": "text"
+                     *           },
+                     *           "lost": 1,
+                     *           "next": 1,
+                     *           "outcome": "cancelled",
+                     *           "queue_ms": 1,
+                     *           "queued": 1,
+                     *           "run_ms": 1,
+                     *           "started": 1790000000000,
+                     *           "wait_ms": 1,
+                     *           "worker": "w1"
+                     *         }
+                     *       ],
+                     *       "attempts": 1,
+                     *       "branches": [
+                     *         [
+                     *           1,
+                     *           1
+                     *         ]
+                     *       ],
+                     *       "child": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "compensation": true,
+                     *       "cost": 1,
+                     *       "created": 1790000000000,
+                     *       "ended": 1790000000000,
+                     *       "error": {
+                     *         "attempts": 1,
+                     *         "causes": [
+                     *           {
+                     *             "branch": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *             "workflow": "orders/refund"
+                     *           }
+                     *         ],
+                     *         "details": {},
+                     *         "kind": "TASK_FAILED",
+                     *         "message": "text",
+                     *         "more_causes": 1,
+                     *         "node": "charge",
+                     *         "path": "root",
+                     *         "retryable": true,
+                     *         "traceback": "text"
+                     *       },
+                     *       "input": {
+                     *         "order": 7
+                     *       },
+                     *       "node": "charge",
+                     *       "origin": 1,
+                     *       "output": {
+                     *         "order": 7
+                     *       },
+                     *       "path": "root",
+                     *       "progress": [],
+                     *       "queue": "images",
+                     *       "queue_ms": 1,
+                     *       "retries": 1,
+                     *       "run_ms": 1,
+                     *       "scope": {
+                     *         "order": 7
+                     *       },
+                     *       "since": 1790000000000,
+                     *       "started": 1790000000000,
+                     *       "status": "running",
+                     *       "text": "text",
+                     *       "via": "text",
+                     *       "visit": 1,
+                     *       "wait_ms": 1,
+                     *       "waiting": {
+                     *         "detail": {},
+                     *         "ends_by": [
+                     *           {
+                     *             "at": 1790000000000,
+                     *             "by": "answer",
+                     *             "commands": [
+                     *               "text"
+                     *             ],
+                     *             "group": 1,
+                     *             "join": "text",
+                     *             "key": "order-7",
+                     *             "missing": [
+                     *               1
+                     *             ],
+                     *             "mutex": "text",
+                     *             "queue": "images",
+                     *             "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *             "signal": "text",
+                     *             "then": "text",
+                     *             "transition": "text",
+                     *             "visits": [
+                     *               1
+                     *             ],
+                     *             "who": "ada",
+                     *             "words": "text"
+                     *           }
+                     *         ],
+                     *         "for": "text",
+                     *         "node": "charge",
+                     *         "since": 1790000000000,
+                     *         "until": 1790000000000,
+                     *         "visit": 1
+                     *       },
+                     *       "waiting_for": "text",
+                     *       "why": {
+                     *         "condition": "text",
+                     *         "origin": 1,
+                     *         "transition": "text",
+                     *         "values": {},
+                     *         "words": "text"
+                     *       },
+                     *       "worker": "w1"
+                     *     }
+                     */
                     "application/json": components["schemas"]["VisitDetail"];
                 };
             };
@@ -12919,6 +16259,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "reason": "asked by the customer"
+                 *     }
+                 */
                 "application/json": components["schemas"]["WhyGiven"];
             };
         };
@@ -12929,6 +16274,153 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "artifacts": [
+                     *         "text"
+                     *       ],
+                     *       "attempted": [
+                     *         {
+                     *           "attempt": 1,
+                     *           "ended": 1790000000000,
+                     *           "error": {
+                     *             "attempts": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "details": {},
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "retryable": true,
+                     *             "traceback": "text"
+                     *           },
+                     *           "lost": 1,
+                     *           "next": 1,
+                     *           "outcome": "cancelled",
+                     *           "queue_ms": 1,
+                     *           "queued": 1,
+                     *           "run_ms": 1,
+                     *           "started": 1790000000000,
+                     *           "wait_ms": 1,
+                     *           "worker": "w1"
+                     *         }
+                     *       ],
+                     *       "attempts": 1,
+                     *       "branches": [
+                     *         [
+                     *           1,
+                     *           1
+                     *         ]
+                     *       ],
+                     *       "child": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "compensation": true,
+                     *       "cost": 1,
+                     *       "created": 1790000000000,
+                     *       "ended": 1790000000000,
+                     *       "error": {
+                     *         "attempts": 1,
+                     *         "causes": [
+                     *           {
+                     *             "branch": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *             "workflow": "orders/refund"
+                     *           }
+                     *         ],
+                     *         "details": {},
+                     *         "kind": "TASK_FAILED",
+                     *         "message": "text",
+                     *         "more_causes": 1,
+                     *         "node": "charge",
+                     *         "path": "root",
+                     *         "retryable": true,
+                     *         "traceback": "text"
+                     *       },
+                     *       "input": {
+                     *         "order": 7
+                     *       },
+                     *       "node": "charge",
+                     *       "origin": 1,
+                     *       "output": {
+                     *         "order": 7
+                     *       },
+                     *       "path": "root",
+                     *       "progress": [],
+                     *       "queue": "images",
+                     *       "queue_ms": 1,
+                     *       "retries": 1,
+                     *       "run_ms": 1,
+                     *       "scope": {
+                     *         "order": 7
+                     *       },
+                     *       "since": 1790000000000,
+                     *       "started": 1790000000000,
+                     *       "status": "running",
+                     *       "text": "text",
+                     *       "via": "text",
+                     *       "visit": 1,
+                     *       "wait_ms": 1,
+                     *       "waiting": {
+                     *         "detail": {},
+                     *         "ends_by": [
+                     *           {
+                     *             "at": 1790000000000,
+                     *             "by": "answer",
+                     *             "commands": [
+                     *               "text"
+                     *             ],
+                     *             "group": 1,
+                     *             "join": "text",
+                     *             "key": "order-7",
+                     *             "missing": [
+                     *               1
+                     *             ],
+                     *             "mutex": "text",
+                     *             "queue": "images",
+                     *             "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *             "signal": "text",
+                     *             "then": "text",
+                     *             "transition": "text",
+                     *             "visits": [
+                     *               1
+                     *             ],
+                     *             "who": "ada",
+                     *             "words": "text"
+                     *           }
+                     *         ],
+                     *         "for": "text",
+                     *         "node": "charge",
+                     *         "since": 1790000000000,
+                     *         "until": 1790000000000,
+                     *         "visit": 1
+                     *       },
+                     *       "waiting_for": "text",
+                     *       "why": {
+                     *         "condition": "text",
+                     *         "origin": 1,
+                     *         "transition": "text",
+                     *         "values": {},
+                     *         "words": "text"
+                     *       },
+                     *       "worker": "w1"
+                     *     }
+                     */
                     "application/json": components["schemas"]["VisitDetail"];
                 };
             };
@@ -13048,6 +16540,13 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "input": {
+                 *         "order": 7
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["InputGiven"];
             };
         };
@@ -13058,6 +16557,158 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "artifacts": [
+                     *         "text"
+                     *       ],
+                     *       "attempted": [
+                     *         {
+                     *           "attempt": 1,
+                     *           "ended": 1790000000000,
+                     *           "error": {
+                     *             "attempts": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "details": {},
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "retryable": true,
+                     *             "traceback": "text"
+                     *           },
+                     *           "lost": 1,
+                     *           "next": 1,
+                     *           "outcome": "cancelled",
+                     *           "queue_ms": 1,
+                     *           "queued": 1,
+                     *           "run_ms": 1,
+                     *           "started": 1790000000000,
+                     *           "wait_ms": 1,
+                     *           "worker": "w1"
+                     *         }
+                     *       ],
+                     *       "attempts": 1,
+                     *       "branches": [
+                     *         [
+                     *           1,
+                     *           1
+                     *         ]
+                     *       ],
+                     *       "child": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "compensation": true,
+                     *       "cost": 1,
+                     *       "created": 1790000000000,
+                     *       "dry_run": true,
+                     *       "ended": 1790000000000,
+                     *       "error": {
+                     *         "attempts": 1,
+                     *         "causes": [
+                     *           {
+                     *             "branch": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *             "workflow": "orders/refund"
+                     *           }
+                     *         ],
+                     *         "details": {},
+                     *         "kind": "TASK_FAILED",
+                     *         "message": "text",
+                     *         "more_causes": 1,
+                     *         "node": "charge",
+                     *         "path": "root",
+                     *         "retryable": true,
+                     *         "traceback": "text"
+                     *       },
+                     *       "events": [
+                     *         {}
+                     *       ],
+                     *       "input": {
+                     *         "order": 7
+                     *       },
+                     *       "node": "charge",
+                     *       "origin": 1,
+                     *       "output": {
+                     *         "order": 7
+                     *       },
+                     *       "path": "root",
+                     *       "progress": [],
+                     *       "queue": "images",
+                     *       "queue_ms": 1,
+                     *       "retries": 1,
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "run_ms": 1,
+                     *       "scope": {
+                     *         "order": 7
+                     *       },
+                     *       "since": 1790000000000,
+                     *       "started": 1790000000000,
+                     *       "status": "running",
+                     *       "text": "text",
+                     *       "via": "text",
+                     *       "visit": 1,
+                     *       "wait_ms": 1,
+                     *       "waiting": {
+                     *         "detail": {},
+                     *         "ends_by": [
+                     *           {
+                     *             "at": 1790000000000,
+                     *             "by": "answer",
+                     *             "commands": [
+                     *               "text"
+                     *             ],
+                     *             "group": 1,
+                     *             "join": "text",
+                     *             "key": "order-7",
+                     *             "missing": [
+                     *               1
+                     *             ],
+                     *             "mutex": "text",
+                     *             "queue": "images",
+                     *             "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *             "signal": "text",
+                     *             "then": "text",
+                     *             "transition": "text",
+                     *             "visits": [
+                     *               1
+                     *             ],
+                     *             "who": "ada",
+                     *             "words": "text"
+                     *           }
+                     *         ],
+                     *         "for": "text",
+                     *         "node": "charge",
+                     *         "since": 1790000000000,
+                     *         "until": 1790000000000,
+                     *         "visit": 1
+                     *       },
+                     *       "waiting_for": "text",
+                     *       "why": {
+                     *         "condition": "text",
+                     *         "origin": 1,
+                     *         "transition": "text",
+                     *         "values": {},
+                     *         "words": "text"
+                     *       },
+                     *       "worker": "w1"
+                     *     }
+                     */
                     "application/json": components["schemas"]["VisitChanged"];
                 };
             };
@@ -13177,6 +16828,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "reason": "it was paid by phone",
+                 *       "to": "charge"
+                 *     }
+                 */
                 "application/json": components["schemas"]["JumpGiven"];
             };
         };
@@ -13187,6 +16844,158 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "artifacts": [
+                     *         "text"
+                     *       ],
+                     *       "attempted": [
+                     *         {
+                     *           "attempt": 1,
+                     *           "ended": 1790000000000,
+                     *           "error": {
+                     *             "attempts": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "details": {},
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "retryable": true,
+                     *             "traceback": "text"
+                     *           },
+                     *           "lost": 1,
+                     *           "next": 1,
+                     *           "outcome": "cancelled",
+                     *           "queue_ms": 1,
+                     *           "queued": 1,
+                     *           "run_ms": 1,
+                     *           "started": 1790000000000,
+                     *           "wait_ms": 1,
+                     *           "worker": "w1"
+                     *         }
+                     *       ],
+                     *       "attempts": 1,
+                     *       "branches": [
+                     *         [
+                     *           1,
+                     *           1
+                     *         ]
+                     *       ],
+                     *       "child": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "compensation": true,
+                     *       "cost": 1,
+                     *       "created": 1790000000000,
+                     *       "dry_run": true,
+                     *       "ended": 1790000000000,
+                     *       "error": {
+                     *         "attempts": 1,
+                     *         "causes": [
+                     *           {
+                     *             "branch": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *             "workflow": "orders/refund"
+                     *           }
+                     *         ],
+                     *         "details": {},
+                     *         "kind": "TASK_FAILED",
+                     *         "message": "text",
+                     *         "more_causes": 1,
+                     *         "node": "charge",
+                     *         "path": "root",
+                     *         "retryable": true,
+                     *         "traceback": "text"
+                     *       },
+                     *       "events": [
+                     *         {}
+                     *       ],
+                     *       "input": {
+                     *         "order": 7
+                     *       },
+                     *       "node": "charge",
+                     *       "origin": 1,
+                     *       "output": {
+                     *         "order": 7
+                     *       },
+                     *       "path": "root",
+                     *       "progress": [],
+                     *       "queue": "images",
+                     *       "queue_ms": 1,
+                     *       "retries": 1,
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "run_ms": 1,
+                     *       "scope": {
+                     *         "order": 7
+                     *       },
+                     *       "since": 1790000000000,
+                     *       "started": 1790000000000,
+                     *       "status": "running",
+                     *       "text": "text",
+                     *       "via": "text",
+                     *       "visit": 1,
+                     *       "wait_ms": 1,
+                     *       "waiting": {
+                     *         "detail": {},
+                     *         "ends_by": [
+                     *           {
+                     *             "at": 1790000000000,
+                     *             "by": "answer",
+                     *             "commands": [
+                     *               "text"
+                     *             ],
+                     *             "group": 1,
+                     *             "join": "text",
+                     *             "key": "order-7",
+                     *             "missing": [
+                     *               1
+                     *             ],
+                     *             "mutex": "text",
+                     *             "queue": "images",
+                     *             "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *             "signal": "text",
+                     *             "then": "text",
+                     *             "transition": "text",
+                     *             "visits": [
+                     *               1
+                     *             ],
+                     *             "who": "ada",
+                     *             "words": "text"
+                     *           }
+                     *         ],
+                     *         "for": "text",
+                     *         "node": "charge",
+                     *         "since": 1790000000000,
+                     *         "until": 1790000000000,
+                     *         "visit": 1
+                     *       },
+                     *       "waiting_for": "text",
+                     *       "why": {
+                     *         "condition": "text",
+                     *         "origin": 1,
+                     *         "transition": "text",
+                     *         "values": {},
+                     *         "words": "text"
+                     *       },
+                     *       "worker": "w1"
+                     *     }
+                     */
                     "application/json": components["schemas"]["VisitChanged"];
                 };
             };
@@ -13306,6 +17115,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "reason": "asked by the customer"
+                 *     }
+                 */
                 "application/json": components["schemas"]["WhyGiven"];
             };
         };
@@ -13316,6 +17130,153 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "artifacts": [
+                     *         "text"
+                     *       ],
+                     *       "attempted": [
+                     *         {
+                     *           "attempt": 1,
+                     *           "ended": 1790000000000,
+                     *           "error": {
+                     *             "attempts": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "details": {},
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "retryable": true,
+                     *             "traceback": "text"
+                     *           },
+                     *           "lost": 1,
+                     *           "next": 1,
+                     *           "outcome": "cancelled",
+                     *           "queue_ms": 1,
+                     *           "queued": 1,
+                     *           "run_ms": 1,
+                     *           "started": 1790000000000,
+                     *           "wait_ms": 1,
+                     *           "worker": "w1"
+                     *         }
+                     *       ],
+                     *       "attempts": 1,
+                     *       "branches": [
+                     *         [
+                     *           1,
+                     *           1
+                     *         ]
+                     *       ],
+                     *       "child": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "compensation": true,
+                     *       "cost": 1,
+                     *       "created": 1790000000000,
+                     *       "ended": 1790000000000,
+                     *       "error": {
+                     *         "attempts": 1,
+                     *         "causes": [
+                     *           {
+                     *             "branch": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *             "workflow": "orders/refund"
+                     *           }
+                     *         ],
+                     *         "details": {},
+                     *         "kind": "TASK_FAILED",
+                     *         "message": "text",
+                     *         "more_causes": 1,
+                     *         "node": "charge",
+                     *         "path": "root",
+                     *         "retryable": true,
+                     *         "traceback": "text"
+                     *       },
+                     *       "input": {
+                     *         "order": 7
+                     *       },
+                     *       "node": "charge",
+                     *       "origin": 1,
+                     *       "output": {
+                     *         "order": 7
+                     *       },
+                     *       "path": "root",
+                     *       "progress": [],
+                     *       "queue": "images",
+                     *       "queue_ms": 1,
+                     *       "retries": 1,
+                     *       "run_ms": 1,
+                     *       "scope": {
+                     *         "order": 7
+                     *       },
+                     *       "since": 1790000000000,
+                     *       "started": 1790000000000,
+                     *       "status": "running",
+                     *       "text": "text",
+                     *       "via": "text",
+                     *       "visit": 1,
+                     *       "wait_ms": 1,
+                     *       "waiting": {
+                     *         "detail": {},
+                     *         "ends_by": [
+                     *           {
+                     *             "at": 1790000000000,
+                     *             "by": "answer",
+                     *             "commands": [
+                     *               "text"
+                     *             ],
+                     *             "group": 1,
+                     *             "join": "text",
+                     *             "key": "order-7",
+                     *             "missing": [
+                     *               1
+                     *             ],
+                     *             "mutex": "text",
+                     *             "queue": "images",
+                     *             "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *             "signal": "text",
+                     *             "then": "text",
+                     *             "transition": "text",
+                     *             "visits": [
+                     *               1
+                     *             ],
+                     *             "who": "ada",
+                     *             "words": "text"
+                     *           }
+                     *         ],
+                     *         "for": "text",
+                     *         "node": "charge",
+                     *         "since": 1790000000000,
+                     *         "until": 1790000000000,
+                     *         "visit": 1
+                     *       },
+                     *       "waiting_for": "text",
+                     *       "why": {
+                     *         "condition": "text",
+                     *         "origin": 1,
+                     *         "transition": "text",
+                     *         "values": {},
+                     *         "words": "text"
+                     *       },
+                     *       "worker": "w1"
+                     *     }
+                     */
                     "application/json": components["schemas"]["VisitDetail"];
                 };
             };
@@ -13435,6 +17396,14 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "output": {
+                 *         "ok": true
+                 *       },
+                 *       "reason": "done by hand"
+                 *     }
+                 */
                 "application/json": components["schemas"]["SkipGiven"];
             };
         };
@@ -13445,6 +17414,158 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "artifacts": [
+                     *         "text"
+                     *       ],
+                     *       "attempted": [
+                     *         {
+                     *           "attempt": 1,
+                     *           "ended": 1790000000000,
+                     *           "error": {
+                     *             "attempts": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "details": {},
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "retryable": true,
+                     *             "traceback": "text"
+                     *           },
+                     *           "lost": 1,
+                     *           "next": 1,
+                     *           "outcome": "cancelled",
+                     *           "queue_ms": 1,
+                     *           "queued": 1,
+                     *           "run_ms": 1,
+                     *           "started": 1790000000000,
+                     *           "wait_ms": 1,
+                     *           "worker": "w1"
+                     *         }
+                     *       ],
+                     *       "attempts": 1,
+                     *       "branches": [
+                     *         [
+                     *           1,
+                     *           1
+                     *         ]
+                     *       ],
+                     *       "child": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "compensation": true,
+                     *       "cost": 1,
+                     *       "created": 1790000000000,
+                     *       "dry_run": true,
+                     *       "ended": 1790000000000,
+                     *       "error": {
+                     *         "attempts": 1,
+                     *         "causes": [
+                     *           {
+                     *             "branch": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *             "workflow": "orders/refund"
+                     *           }
+                     *         ],
+                     *         "details": {},
+                     *         "kind": "TASK_FAILED",
+                     *         "message": "text",
+                     *         "more_causes": 1,
+                     *         "node": "charge",
+                     *         "path": "root",
+                     *         "retryable": true,
+                     *         "traceback": "text"
+                     *       },
+                     *       "events": [
+                     *         {}
+                     *       ],
+                     *       "input": {
+                     *         "order": 7
+                     *       },
+                     *       "node": "charge",
+                     *       "origin": 1,
+                     *       "output": {
+                     *         "order": 7
+                     *       },
+                     *       "path": "root",
+                     *       "progress": [],
+                     *       "queue": "images",
+                     *       "queue_ms": 1,
+                     *       "retries": 1,
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "run_ms": 1,
+                     *       "scope": {
+                     *         "order": 7
+                     *       },
+                     *       "since": 1790000000000,
+                     *       "started": 1790000000000,
+                     *       "status": "running",
+                     *       "text": "text",
+                     *       "via": "text",
+                     *       "visit": 1,
+                     *       "wait_ms": 1,
+                     *       "waiting": {
+                     *         "detail": {},
+                     *         "ends_by": [
+                     *           {
+                     *             "at": 1790000000000,
+                     *             "by": "answer",
+                     *             "commands": [
+                     *               "text"
+                     *             ],
+                     *             "group": 1,
+                     *             "join": "text",
+                     *             "key": "order-7",
+                     *             "missing": [
+                     *               1
+                     *             ],
+                     *             "mutex": "text",
+                     *             "queue": "images",
+                     *             "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *             "signal": "text",
+                     *             "then": "text",
+                     *             "transition": "text",
+                     *             "visits": [
+                     *               1
+                     *             ],
+                     *             "who": "ada",
+                     *             "words": "text"
+                     *           }
+                     *         ],
+                     *         "for": "text",
+                     *         "node": "charge",
+                     *         "since": 1790000000000,
+                     *         "until": 1790000000000,
+                     *         "visit": 1
+                     *       },
+                     *       "waiting_for": "text",
+                     *       "why": {
+                     *         "condition": "text",
+                     *         "origin": 1,
+                     *         "transition": "text",
+                     *         "values": {},
+                     *         "words": "text"
+                     *       },
+                     *       "worker": "w1"
+                     *     }
+                     */
                     "application/json": components["schemas"]["VisitChanged"];
                 };
             };
@@ -13645,6 +17766,26 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "catch_up": "all",
+                     *           "cron": "text",
+                     *           "every_ms": 1,
+                     *           "input": {},
+                     *           "jitter_ms": 1,
+                     *           "name": "text",
+                     *           "next": 1,
+                     *           "overlap": "allow",
+                     *           "paused": true,
+                     *           "timezone": "text",
+                     *           "workflow": "orders/refund"
+                     *         }
+                     *       ],
+                     *       "next": "PiwAp5_3Zqa56DTOMg"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ScheduleList"];
                 };
             };
@@ -13712,6 +17853,29 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "catch_up": "all",
+                     *       "cron": "text",
+                     *       "every_ms": 1,
+                     *       "input": {},
+                     *       "jitter_ms": 1,
+                     *       "last": [
+                     *         {
+                     *           "ended": 1790000000000,
+                     *           "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *           "started": 1790000000000,
+                     *           "status": "running"
+                     *         }
+                     *       ],
+                     *       "name": "text",
+                     *       "next": 1,
+                     *       "overlap": "allow",
+                     *       "paused": true,
+                     *       "timezone": "text",
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ScheduleView"];
                 };
             };
@@ -13782,6 +17946,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "cron": "0 6 * * MON-FRI",
+                 *       "timezone": "Europe/Berlin",
+                 *       "workflow": "orders/refund"
+                 *     }
+                 */
                 "application/json": components["schemas"]["ScheduleGiven"];
             };
         };
@@ -13792,6 +17963,29 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "catch_up": "all",
+                     *       "cron": "text",
+                     *       "every_ms": 1,
+                     *       "input": {},
+                     *       "jitter_ms": 1,
+                     *       "last": [
+                     *         {
+                     *           "ended": 1790000000000,
+                     *           "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *           "started": 1790000000000,
+                     *           "status": "running"
+                     *         }
+                     *       ],
+                     *       "name": "text",
+                     *       "next": 1,
+                     *       "overlap": "allow",
+                     *       "paused": true,
+                     *       "timezone": "text",
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ScheduleView"];
                 };
             };
@@ -13802,6 +17996,29 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "catch_up": "all",
+                     *       "cron": "text",
+                     *       "every_ms": 1,
+                     *       "input": {},
+                     *       "jitter_ms": 1,
+                     *       "last": [
+                     *         {
+                     *           "ended": 1790000000000,
+                     *           "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *           "started": 1790000000000,
+                     *           "status": "running"
+                     *         }
+                     *       ],
+                     *       "name": "text",
+                     *       "next": 1,
+                     *       "overlap": "allow",
+                     *       "paused": true,
+                     *       "timezone": "text",
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ScheduleView"];
                 };
             };
@@ -14019,6 +18236,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "status": "running",
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["FiredRun"];
                 };
             };
@@ -14143,6 +18367,29 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "catch_up": "all",
+                     *       "cron": "text",
+                     *       "every_ms": 1,
+                     *       "input": {},
+                     *       "jitter_ms": 1,
+                     *       "last": [
+                     *         {
+                     *           "ended": 1790000000000,
+                     *           "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *           "started": 1790000000000,
+                     *           "status": "running"
+                     *         }
+                     *       ],
+                     *       "name": "text",
+                     *       "next": 1,
+                     *       "overlap": "allow",
+                     *       "paused": true,
+                     *       "timezone": "text",
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ScheduleView"];
                 };
             };
@@ -14267,6 +18514,29 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "catch_up": "all",
+                     *       "cron": "text",
+                     *       "every_ms": 1,
+                     *       "input": {},
+                     *       "jitter_ms": 1,
+                     *       "last": [
+                     *         {
+                     *           "ended": 1790000000000,
+                     *           "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *           "started": 1790000000000,
+                     *           "status": "running"
+                     *         }
+                     *       ],
+                     *       "name": "text",
+                     *       "next": 1,
+                     *       "overlap": "allow",
+                     *       "paused": true,
+                     *       "timezone": "text",
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ScheduleView"];
                 };
             };
@@ -14391,6 +18661,17 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "due": 1790000000000,
+                     *           "starts": 1
+                     *         }
+                     *       ],
+                     *       "next": "PiwAp5_3Zqa56DTOMg"
+                     *     }
+                     */
                     "application/json": components["schemas"]["OccurrenceList"];
                 };
             };
@@ -14468,6 +18749,23 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "changed": 1790000000000,
+                     *           "changed_by": "ada",
+                     *           "created": 1790000000000,
+                     *           "hosts": [
+                     *             "text"
+                     *           ],
+                     *           "last_used": 1790000000000,
+                     *           "name": "text"
+                     *         }
+                     *       ],
+                     *       "next": "PiwAp5_3Zqa56DTOMg"
+                     *     }
+                     */
                     "application/json": components["schemas"]["SecretPage"];
                 };
             };
@@ -14529,6 +18827,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "hosts": [
+                 *         "api.example.com"
+                 *       ],
+                 *       "value": "a-secret-value"
+                 *     }
+                 */
                 "application/json": components["schemas"]["SecretGiven"];
             };
         };
@@ -14539,6 +18845,18 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "changed": 1790000000000,
+                     *       "changed_by": "ada",
+                     *       "created": 1790000000000,
+                     *       "hosts": [
+                     *         "text"
+                     *       ],
+                     *       "last_used": 1790000000000,
+                     *       "name": "text"
+                     *     }
+                     */
                     "application/json": components["schemas"]["SecretView"];
                 };
             };
@@ -14549,6 +18867,18 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "changed": 1790000000000,
+                     *       "changed_by": "ada",
+                     *       "created": 1790000000000,
+                     *       "hosts": [
+                     *         "text"
+                     *       ],
+                     *       "last_used": 1790000000000,
+                     *       "name": "text"
+                     *     }
+                     */
                     "application/json": components["schemas"]["SecretView"];
                 };
             };
@@ -14751,6 +19081,24 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "csrf": "text",
+                     *       "expires": 1790000000000,
+                     *       "groups": [
+                     *         "text"
+                     *       ],
+                     *       "name": "text",
+                     *       "project": "text",
+                     *       "roles": [
+                     *         "text"
+                     *       ],
+                     *       "user": "ada",
+                     *       "workflows": [
+                     *         "orders/refund"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["SessionView"];
                 };
             };
@@ -14810,6 +19158,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "key": "tdl_k3x9_secret"
+                 *     }
+                 */
                 "application/json": components["schemas"]["SignIn"];
             };
         };
@@ -14821,6 +19174,24 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "csrf": "text",
+                     *       "expires": 1790000000000,
+                     *       "groups": [
+                     *         "text"
+                     *       ],
+                     *       "name": "text",
+                     *       "project": "text",
+                     *       "roles": [
+                     *         "text"
+                     *       ],
+                     *       "user": "ada",
+                     *       "workflows": [
+                     *         "orders/refund"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["SessionView"];
                 };
             };
@@ -15000,6 +19371,15 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "amount": 12
+                 *       },
+                 *       "key": "order-7",
+                 *       "name": "paid"
+                 *     }
+                 */
                 "application/json": components["schemas"]["SignalSent"];
             };
         };
@@ -15010,6 +19390,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "runs": [
+                     *         "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["SignalledRuns"];
                 };
             };
@@ -15205,6 +19592,30 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "changed": 1790000000000,
+                     *           "created": 1790000000000,
+                     *           "error": "text",
+                     *           "failing_since": 1,
+                     *           "has_secret": true,
+                     *           "name": "text",
+                     *           "paused": 1,
+                     *           "replaying": {},
+                     *           "types": [
+                     *             "run.started"
+                     *           ],
+                     *           "url": "https://treadle.example/answer/3fK…",
+                     *           "workflows": [
+                     *             "orders/refund"
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "next": "PiwAp5_3Zqa56DTOMg"
+                     *     }
+                     */
                     "application/json": components["schemas"]["SubscriptionPage"];
                 };
             };
@@ -15272,6 +19683,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "changed": 1790000000000,
+                     *       "created": 1790000000000,
+                     *       "error": "text",
+                     *       "failing_since": 1,
+                     *       "has_secret": true,
+                     *       "name": "text",
+                     *       "paused": 1,
+                     *       "replaying": {},
+                     *       "types": [
+                     *         "run.started"
+                     *       ],
+                     *       "url": "https://treadle.example/answer/3fK…",
+                     *       "workflows": [
+                     *         "orders/refund"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["SubscriptionView"];
                 };
             };
@@ -15342,6 +19772,17 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "types": [
+                 *         "run.*"
+                 *       ],
+                 *       "url": "https://hooks.example.com/in",
+                 *       "workflows": [
+                 *         "orders/*"
+                 *       ]
+                 *     }
+                 */
                 "application/json": components["schemas"]["SubscriptionGiven"];
             };
         };
@@ -15352,6 +19793,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "changed": 1790000000000,
+                     *       "created": 1790000000000,
+                     *       "error": "text",
+                     *       "failing_since": 1,
+                     *       "has_secret": true,
+                     *       "name": "text",
+                     *       "paused": 1,
+                     *       "replaying": {},
+                     *       "types": [
+                     *         "run.started"
+                     *       ],
+                     *       "url": "https://treadle.example/answer/3fK…",
+                     *       "workflows": [
+                     *         "orders/refund"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["SubscriptionView"];
                 };
             };
@@ -15362,6 +19822,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "changed": 1790000000000,
+                     *       "created": 1790000000000,
+                     *       "error": "text",
+                     *       "failing_since": 1,
+                     *       "has_secret": true,
+                     *       "name": "text",
+                     *       "paused": 1,
+                     *       "replaying": {},
+                     *       "types": [
+                     *         "run.started"
+                     *       ],
+                     *       "url": "https://treadle.example/answer/3fK…",
+                     *       "workflows": [
+                     *         "orders/refund"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["SubscriptionView"];
                 };
             };
@@ -15578,6 +20057,23 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "at": 1790000000000,
+                     *           "detail": "text",
+                     *           "id": 1,
+                     *           "position": "text",
+                     *           "result": "text",
+                     *           "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *           "seq": 1,
+                     *           "type": "run.started"
+                     *         }
+                     *       ],
+                     *       "next": "PiwAp5_3Zqa56DTOMg"
+                     *     }
+                     */
                     "application/json": components["schemas"]["SentPage"];
                 };
             };
@@ -15651,6 +20147,11 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "from": 1790000000000
+                 *     }
+                 */
                 "application/json": components["schemas"]["ReplayFrom"];
             };
         };
@@ -15661,6 +20162,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "changed": 1790000000000,
+                     *       "created": 1790000000000,
+                     *       "error": "text",
+                     *       "failing_since": 1,
+                     *       "has_secret": true,
+                     *       "name": "text",
+                     *       "paused": 1,
+                     *       "replaying": {},
+                     *       "types": [
+                     *         "run.started"
+                     *       ],
+                     *       "url": "https://treadle.example/answer/3fK…",
+                     *       "workflows": [
+                     *         "orders/refund"
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["SubscriptionView"];
                 };
             };
@@ -15777,6 +20297,17 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "lease_ms": 30000,
+                 *       "limit": 5,
+                 *       "queues": [
+                 *         "images"
+                 *       ],
+                 *       "wait_ms": 20000,
+                 *       "worker": "w1"
+                 *     }
+                 */
                 "application/json": components["schemas"]["ClaimGiven"];
             };
         };
@@ -15787,6 +20318,30 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "tasks": [
+                     *         {
+                     *           "attempt": 1,
+                     *           "config": {},
+                     *           "execution": {},
+                     *           "idempotency_key": "text",
+                     *           "input": {
+                     *             "order": 7
+                     *           },
+                     *           "kind": "TASK_FAILED",
+                     *           "lease_until": 1790000000000,
+                     *           "node": "charge",
+                     *           "queue": "images",
+                     *           "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *           "task": "text",
+                     *           "trace": {},
+                     *           "visit": 1,
+                     *           "workflow": "orders/refund"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["TaskList"];
                 };
             };
@@ -15896,6 +20451,14 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "cost": 0.02,
+                 *       "output": {
+                 *         "width": 640
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["ResultGiven"];
             };
         };
@@ -15906,6 +20469,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "accepted": true,
+                     *       "task": "text"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Accepted"];
                 };
             };
@@ -16033,6 +20602,15 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "error": {
+                 *         "kind": "BUSY",
+                 *         "message": "not now",
+                 *         "retryable": true
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["FailureGiven"];
             };
         };
@@ -16043,6 +20621,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "accepted": true,
+                     *       "task": "text"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Accepted"];
                 };
             };
@@ -16170,6 +20754,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "lease_ms": 30000
+                 *     }
+                 */
                 "application/json": components["schemas"]["HeartbeatGiven"];
             };
         };
@@ -16180,6 +20769,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "lease_until": 1790000000000,
+                     *       "task": "text"
+                     *     }
+                     */
                     "application/json": components["schemas"]["LeaseView"];
                 };
             };
@@ -16307,6 +20902,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "percent": 50
+                 *       },
+                 *       "name": "half"
+                 *     }
+                 */
                 "application/json": components["schemas"]["ProgressGiven"];
             };
         };
@@ -16317,6 +20920,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "accepted": true,
+                     *       "task": "text"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Accepted"];
                 };
             };
@@ -16449,6 +21058,20 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "deployed": 1790000000000,
+                     *           "hash": "9872f80cf8339927b89a8d6c06884fbab4397a324a78fb36f1c02db55ba4c7e1",
+                     *           "runs": {},
+                     *           "version": 1,
+                     *           "workflow": "orders/refund"
+                     *         }
+                     *       ],
+                     *       "next": "PiwAp5_3Zqa56DTOMg"
+                     *     }
+                     */
                     "application/json": components["schemas"]["WorkflowList"];
                 };
             };
@@ -16515,9 +21138,37 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "nodes": {
+                 *         "ask": {
+                 *           "action": {
+                 *             "kind": "human",
+                 *             "title": "Refund it?"
+                 *           }
+                 *         }
+                 *       },
+                 *       "workflow": "orders/refund"
+                 *     }
+                 */
                 "application/json": unknown;
+                /**
+                 * @example workflow: orders/refund
+                 *     nodes:
+                 *       ask: {action: {kind: human, title: Refund it?}}
+                 */
                 "application/x-yaml": unknown;
+                /**
+                 * @example workflow: orders/refund
+                 *     nodes:
+                 *       ask: {action: {kind: human, title: Refund it?}}
+                 */
                 "application/yaml": unknown;
+                /**
+                 * @example workflow: orders/refund
+                 *     nodes:
+                 *       ask: {action: {kind: human, title: Refund it?}}
+                 */
                 "text/yaml": unknown;
             };
         };
@@ -16528,6 +21179,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "drawn": true,
+                     *       "hash": "9872f80cf8339927b89a8d6c06884fbab4397a324a78fb36f1c02db55ba4c7e1",
+                     *       "problems": [
+                     *         {
+                     *           "code": "UNKNOWN_NODE",
+                     *           "column": 1,
+                     *           "hint": "text",
+                     *           "line": 1,
+                     *           "message": "text",
+                     *           "place": "text",
+                     *           "severity": "error"
+                     *         }
+                     *       ],
+                     *       "version": 1,
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["DeployedView"];
                 };
             };
@@ -16538,6 +21208,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "drawn": true,
+                     *       "hash": "9872f80cf8339927b89a8d6c06884fbab4397a324a78fb36f1c02db55ba4c7e1",
+                     *       "problems": [
+                     *         {
+                     *           "code": "UNKNOWN_NODE",
+                     *           "column": 1,
+                     *           "hint": "text",
+                     *           "line": 1,
+                     *           "message": "text",
+                     *           "place": "text",
+                     *           "severity": "error"
+                     *         }
+                     *       ],
+                     *       "version": 1,
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["DeployedView"];
                 };
             };
@@ -16647,9 +21336,37 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "nodes": {
+                 *         "ask": {
+                 *           "action": {
+                 *             "kind": "human",
+                 *             "title": "Refund it?"
+                 *           }
+                 *         }
+                 *       },
+                 *       "workflow": "orders/refund"
+                 *     }
+                 */
                 "application/json": unknown;
+                /**
+                 * @example workflow: orders/refund
+                 *     nodes:
+                 *       ask: {action: {kind: human, title: Refund it?}}
+                 */
                 "application/x-yaml": unknown;
+                /**
+                 * @example workflow: orders/refund
+                 *     nodes:
+                 *       ask: {action: {kind: human, title: Refund it?}}
+                 */
                 "application/yaml": unknown;
+                /**
+                 * @example workflow: orders/refund
+                 *     nodes:
+                 *       ask: {action: {kind: human, title: Refund it?}}
+                 */
                 "text/yaml": unknown;
             };
         };
@@ -16660,6 +21377,80 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "definition": {},
+                     *       "graph": {
+                     *         "height": 1,
+                     *         "meetings": [
+                     *           {
+                     *             "group": "text",
+                     *             "node": "charge",
+                     *             "timed": true,
+                     *             "words": "text"
+                     *           }
+                     *         ],
+                     *         "nodes": [
+                     *           {
+                     *             "badges": [
+                     *               "text"
+                     *             ],
+                     *             "height": 1,
+                     *             "joins": [
+                     *               "text"
+                     *             ],
+                     *             "kind": "calls",
+                     *             "ref": "charge",
+                     *             "start": true,
+                     *             "terminal": true,
+                     *             "width": 1,
+                     *             "words": "text",
+                     *             "x": 1,
+                     *             "y": 1
+                     *           }
+                     *         ],
+                     *         "transitions": [
+                     *           {
+                     *             "back": true,
+                     *             "condition": "text",
+                     *             "group": "text",
+                     *             "id": "text",
+                     *             "loop_max": 1,
+                     *             "on": "text",
+                     *             "points": [
+                     *               [
+                     *                 1,
+                     *                 1
+                     *               ]
+                     *             ],
+                     *             "replicates": true,
+                     *             "source": "charge",
+                     *             "target": "charge",
+                     *             "tier": 1,
+                     *             "triggered": true,
+                     *             "words": [
+                     *               "text"
+                     *             ]
+                     *           }
+                     *         ],
+                     *         "width": 1,
+                     *         "workflow": "orders/refund"
+                     *       },
+                     *       "mermaid": "text",
+                     *       "ok": true,
+                     *       "problems": [
+                     *         {
+                     *           "code": "UNKNOWN_NODE",
+                     *           "column": 1,
+                     *           "hint": "text",
+                     *           "line": 1,
+                     *           "message": "text",
+                     *           "place": "text",
+                     *           "severity": "error"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["Validation"];
                 };
             };
@@ -16775,6 +21566,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "canvas": {},
+                     *       "definition": {},
+                     *       "deployed": 1790000000000,
+                     *       "hash": "9872f80cf8339927b89a8d6c06884fbab4397a324a78fb36f1c02db55ba4c7e1",
+                     *       "version": 1,
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["WorkflowView"];
                 };
             };
@@ -16857,6 +21658,16 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "positions": {
+                 *         "ask": {
+                 *           "x": 40,
+                 *           "y": 80
+                 *         }
+                 *       }
+                 *     }
+                 */
                 "application/json": Record<string, never>;
             };
         };
@@ -16867,6 +21678,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "canvas": {},
+                     *       "definition": {},
+                     *       "deployed": 1790000000000,
+                     *       "hash": "9872f80cf8339927b89a8d6c06884fbab4397a324a78fb36f1c02db55ba4c7e1",
+                     *       "version": 1,
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["WorkflowView"];
                 };
             };
@@ -16877,6 +21698,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "canvas": {},
+                     *       "definition": {},
+                     *       "deployed": 1790000000000,
+                     *       "hash": "9872f80cf8339927b89a8d6c06884fbab4397a324a78fb36f1c02db55ba4c7e1",
+                     *       "version": 1,
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["WorkflowView"];
                 };
             };
@@ -16991,6 +21822,42 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "edges": [
+                     *         {
+                     *           "converted": 1,
+                     *           "edge": "text",
+                     *           "entered": 1,
+                     *           "left": 1,
+                     *           "spent_p50_ms": 1,
+                     *           "spent_p95_ms": 1
+                     *         }
+                     *       ],
+                     *       "nodes": [
+                     *         {
+                     *           "converted": 1,
+                     *           "entered": 1,
+                     *           "left": 1,
+                     *           "node": "charge",
+                     *           "spent_p50_ms": 1,
+                     *           "spent_p95_ms": 1
+                     *         }
+                     *       ],
+                     *       "sections": [
+                     *         {
+                     *           "converted": 1,
+                     *           "entered": 1,
+                     *           "left": 1,
+                     *           "section": "text",
+                     *           "spent_p50_ms": 1,
+                     *           "spent_p95_ms": 1
+                     *         }
+                     *       ],
+                     *       "since": 1790000000000,
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ConversionView"];
                 };
             };
@@ -17073,6 +21940,45 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "fields": [
+                     *         {
+                     *           "field": "text",
+                     *           "from": {},
+                     *           "ref": "charge",
+                     *           "to": "ada"
+                     *         }
+                     *       ],
+                     *       "from": 1,
+                     *       "nodes": {
+                     *         "added": [],
+                     *         "changed": [
+                     *           {
+                     *             "field": "text",
+                     *             "from": {},
+                     *             "ref": "charge",
+                     *             "to": "ada"
+                     *           }
+                     *         ],
+                     *         "removed": []
+                     *       },
+                     *       "to": 1,
+                     *       "transitions": {
+                     *         "added": [],
+                     *         "changed": [
+                     *           {
+                     *             "field": "text",
+                     *             "from": {},
+                     *             "ref": "charge",
+                     *             "to": "ada"
+                     *           }
+                     *         ],
+                     *         "removed": []
+                     *       },
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["DefinitionDifference"];
                 };
             };
@@ -17162,6 +22068,64 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "height": 1,
+                     *       "meetings": [
+                     *         {
+                     *           "group": "text",
+                     *           "node": "charge",
+                     *           "timed": true,
+                     *           "words": "text"
+                     *         }
+                     *       ],
+                     *       "nodes": [
+                     *         {
+                     *           "badges": [
+                     *             "text"
+                     *           ],
+                     *           "height": 1,
+                     *           "joins": [
+                     *             "text"
+                     *           ],
+                     *           "kind": "calls",
+                     *           "ref": "charge",
+                     *           "start": true,
+                     *           "terminal": true,
+                     *           "width": 1,
+                     *           "words": "text",
+                     *           "x": 1,
+                     *           "y": 1
+                     *         }
+                     *       ],
+                     *       "transitions": [
+                     *         {
+                     *           "back": true,
+                     *           "condition": "text",
+                     *           "group": "text",
+                     *           "id": "text",
+                     *           "loop_max": 1,
+                     *           "on": "text",
+                     *           "points": [
+                     *             [
+                     *               1,
+                     *               1
+                     *             ]
+                     *           ],
+                     *           "replicates": true,
+                     *           "source": "charge",
+                     *           "target": "charge",
+                     *           "tier": 1,
+                     *           "triggered": true,
+                     *           "words": [
+                     *             "text"
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "width": 1,
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["DrawnGraph"];
                     "image/svg+xml": unknown;
                     "text/vnd.mermaid": unknown;
@@ -17254,6 +22218,46 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "attributes": {},
+                     *           "changed": 1790000000000,
+                     *           "created": 1790000000000,
+                     *           "email": "text",
+                     *           "id": "text",
+                     *           "name": "text",
+                     *           "number": 1,
+                     *           "positions": [
+                     *             {
+                     *               "completed_as": "text",
+                     *               "edge": "text",
+                     *               "node": "charge",
+                     *               "progress": 1,
+                     *               "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *               "section": "text",
+                     *               "since": 1790000000000,
+                     *               "state": "text",
+                     *               "workflow": "orders/refund"
+                     *             }
+                     *           ],
+                     *           "type": "run.started"
+                     *         }
+                     *       ],
+                     *       "next": "PiwAp5_3Zqa56DTOMg",
+                     *       "places": [
+                     *         {
+                     *           "count": 1,
+                     *           "edge": "text",
+                     *           "node": "charge",
+                     *           "section": "text",
+                     *           "states": {}
+                     *         }
+                     *       ],
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["PositionsView"];
                 };
             };
@@ -17332,6 +22336,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "due": 1790000000000,
+                     *           "items": 1,
+                     *           "key": "order-7",
+                     *           "position": 1,
+                     *           "priority": 1,
+                     *           "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *           "since": 1790000000000,
+                     *           "version": 1,
+                     *           "why": "text",
+                     *           "workflow": "orders/refund"
+                     *         }
+                     *       ],
+                     *       "next": "PiwAp5_3Zqa56DTOMg"
+                     *     }
+                     */
                     "application/json": components["schemas"]["QueuedList"];
                 };
             };
@@ -17405,6 +22428,20 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "input": {
+                 *         "order": 7
+                 *       },
+                 *       "mocks": {
+                 *         "charge": {
+                 *           "output": {
+                 *             "ok": true
+                 *           }
+                 *         }
+                 *       }
+                 *     }
+                 */
                 "application/json": components["schemas"]["SimulationGiven"];
             };
         };
@@ -17415,6 +22452,39 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "history": [],
+                     *       "result": {
+                     *         "elapsed_ms": 1,
+                     *         "error": {
+                     *           "attempts": 1,
+                     *           "causes": [
+                     *             {
+                     *               "kind": "TASK_FAILED",
+                     *               "message": "text"
+                     *             }
+                     *           ],
+                     *           "details": {},
+                     *           "kind": "TASK_FAILED",
+                     *           "message": "text",
+                     *           "more_causes": 1,
+                     *           "node": "charge",
+                     *           "path": "root",
+                     *           "retryable": true,
+                     *           "traceback": "text"
+                     *         },
+                     *         "events": 1,
+                     *         "ok": true,
+                     *         "output": {
+                     *           "order": 7
+                     *         },
+                     *         "reason": "text",
+                     *         "status": "running"
+                     *       },
+                     *       "scenario": {}
+                     *     }
+                     */
                     "application/json": components["schemas"]["SimulationAnswer"];
                 };
             };
@@ -17538,6 +22608,44 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "complete": true,
+                     *       "cost": 1,
+                     *       "counted": 1,
+                     *       "duration_p50_ms": 1,
+                     *       "duration_p95_ms": 1,
+                     *       "nodes": [
+                     *         {
+                     *           "cost": 1,
+                     *           "failures": 1,
+                     *           "ref": "charge",
+                     *           "retries": 1,
+                     *           "visits": 1,
+                     *           "wait_p50_ms": 1,
+                     *           "wait_p95_ms": 1,
+                     *           "work_p50_ms": 1,
+                     *           "work_p95_ms": 1
+                     *         }
+                     *       ],
+                     *       "runs": {},
+                     *       "since": 1790000000000,
+                     *       "transitions": [
+                     *         {
+                     *           "cost": 1,
+                     *           "failures": 1,
+                     *           "ref": "charge",
+                     *           "retries": 1,
+                     *           "visits": 1,
+                     *           "wait_p50_ms": 1,
+                     *           "wait_p95_ms": 1,
+                     *           "work_p50_ms": 1,
+                     *           "work_p95_ms": 1
+                     *         }
+                     *       ],
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["WorkflowStats"];
                 };
             };
@@ -17617,6 +22725,19 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "items": [
+                     *         {
+                     *           "deployed": 1790000000000,
+                     *           "hash": "9872f80cf8339927b89a8d6c06884fbab4397a324a78fb36f1c02db55ba4c7e1",
+                     *           "version": 1,
+                     *           "workflow": "orders/refund"
+                     *         }
+                     *       ],
+                     *       "next": "PiwAp5_3Zqa56DTOMg"
+                     *     }
+                     */
                     "application/json": components["schemas"]["VersionList"];
                 };
             };
@@ -17697,6 +22818,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "canvas": {},
+                     *       "definition": {},
+                     *       "deployed": 1790000000000,
+                     *       "hash": "9872f80cf8339927b89a8d6c06884fbab4397a324a78fb36f1c02db55ba4c7e1",
+                     *       "version": 1,
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
                     "application/json": components["schemas"]["WorkflowView"];
                 };
             };
@@ -17832,7 +22963,23 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "output": {
+                 *         "pages": 3
+                 *       },
+                 *       "status": "completed"
+                 *     }
+                 */
                 "*/*": components["schemas"]["CallbackAnswer"];
+                /**
+                 * @example {
+                 *       "output": {
+                 *         "pages": 3
+                 *       },
+                 *       "status": "completed"
+                 *     }
+                 */
                 "application/json": components["schemas"]["CallbackAnswer"];
             };
         };
@@ -17843,6 +22990,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "applied": true
+                     *     }
+                     */
                     "application/json": components["schemas"]["CallbackTaken"];
                 };
             };
@@ -18068,6 +23220,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "status": "running"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Alive"];
                 };
             };
@@ -18115,6 +23272,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "status": "running"
+                     *     }
+                     */
                     "application/json": components["schemas"]["Ready"];
                 };
             };
@@ -18159,7 +23321,18 @@ export interface operations {
         requestBody?: {
             content: {
                 "*/*": unknown;
+                /**
+                 * @example {
+                 *       "action": "opened",
+                 *       "number": 7
+                 *     }
+                 */
                 "application/json": unknown;
+                /**
+                 * @example {
+                 *       "action": "opened"
+                 *     }
+                 */
                 "application/x-www-form-urlencoded": unknown;
             };
         };
@@ -18170,6 +23343,19 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "delivery": 1,
+                     *       "output": {
+                     *         "order": 7
+                     *       },
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "runs": [
+                     *         "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b"
+                     *       ],
+                     *       "status": "running"
+                     *     }
+                     */
                     "application/json": components["schemas"]["HookTaken"];
                 };
             };
@@ -18179,6 +23365,19 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "delivery": 1,
+                     *       "output": {
+                     *         "order": 7
+                     *       },
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "runs": [
+                     *         "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b"
+                     *       ],
+                     *       "status": "running"
+                     *     }
+                     */
                     "application/json": components["schemas"]["HookTaken"];
                 };
             };
@@ -18840,6 +24039,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "key": "tdl_k3x9_secret"
+                 *     }
+                 */
                 "application/x-www-form-urlencoded": unknown;
             };
         };
