@@ -73,11 +73,11 @@ OTHER_BODIES: dict[str, dict[str, Json]] = {
 
 SAMPLES: dict[str, Json] = {
     **dict.fromkeys(("run", "parent", "child", "replay_of"), RUN),
-    **dict.fromkeys(("input", "output", "data", "state", "scope", "attributes"), {"order": 7}),
-    **dict.fromkeys(("node", "ref", "source", "target", "origin_node"), "charge"),
+    **{name: {"order": 7} for name in ("input", "output", "data", "state", "scope", "attributes")},
+    **dict.fromkeys(("node", "ref", "source", "target"), "charge"),
     **dict.fromkeys(("user", "by", "who", "claimed_by", "created_by", "changed_by", "to", "assign"), "ada"),
     **dict.fromkeys(("at", "now", "since", "until", "started", "changed", "ended", "created", "opened"), INSTANT),
-    **dict.fromkeys(("due", "expires", "deployed", "lease_until", "last_used", "beat", "entered_at"), INSTANT),
+    **dict.fromkeys(("due", "expires", "deployed", "lease_until", "last_used", "beat"), INSTANT),
     "workflow": "orders/refund",
     "status": "running",
     "type": "run.started",
