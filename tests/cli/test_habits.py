@@ -13,7 +13,7 @@ from tests.cli.shell import Shell
 from tests.cli.test_tables import drawn
 from treadle.cli.frame.exits import OK, REFUSED
 from treadle.cli.nodes.schedules import COLUMNS, GIVES
-from treadle.cli.screen.output import console, live_console
+from treadle.cli.screen.output import clock_time, console, live_console
 from treadle.language import load_text
 
 NAPPING = load_text("workflow: napping\nnodes:\n  nap: {action: {kind: wait, ms: 600000}}\n")
@@ -36,6 +36,7 @@ def test_a_bare_group_of_verbs_lists_and_a_pause_stops_the_clocks(desk: Shell, v
         assert run.id in verb("runs")[1]
         assert "there are no open gates" in verb("gates")[2]
         assert "there are no schedules" in verb("schedules")[2]
+        assert "there are no dead letters" in verb("dead")[2]
         assert json.loads(verb("runs", "--output", "json")[1])[0]["run"] == run.id
         run.pause()
         shown = verb("runs", "show", run.id)[1]
@@ -52,6 +53,15 @@ def test_a_key_with_another_input_is_refused_and_names_its_run(desk: Shell, verb
         assert (code, out) == (REFUSED, "")
         assert f"key 'k' belongs to run {first.strip()}" in told
         assert '{"n":1}' in told
+
+
+def test_keys_show_when_they_expire(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    shell.here("keys", "create", "ci", "--role", "viewer", "--expires", "90d")
+    [row] = json.loads(shell.here("keys", "--output", "json").stdout)
+    listed, ended = shell.here("keys").stdout, shell.here("keys", "revoke", row["id"]).stdout
+    assert str(clock_time(row["expires"])) in listed
+    assert str(clock_time(row["expires"])) in ended and str(clock_time(row["created"])) in ended
 
 
 def test_the_script_of_bash_leaves_files_to_bash(tmp_path: Path) -> None:

@@ -39,7 +39,12 @@ KEEP = Group("Keep", sort_key=4)
 
 VERBS = (
     ("init", "definitions.init:init", WRITE, "Make a small project: a workflow, its scenario, treadle.toml."),
-    ("validate", "definitions.validate:validate", WRITE, "Check definitions and report every problem."),
+    (
+        "validate",
+        "definitions.validate:validate",
+        WRITE,
+        "Check definitions and report every problem. Functions are looked up by `deploy` and `run`, not here.",
+    ),
     ("test", "definitions.test:test", WRITE, "Play scenarios on a virtual clock."),
     ("replay", "definitions.replay:replay", WRITE, "Play recorded runs against a new definition."),
     ("graph", "definitions.graph:graph", WRITE, "Draw a workflow: text, mermaid, svg or json."),

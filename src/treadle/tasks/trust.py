@@ -73,7 +73,7 @@ class Trust:
     def __str__(self) -> str:
         """The list as messages show it."""
         words = [f"the module {name!r}" for name in self._modules]
-        words += [f"the folder {folder}" for folder in self._folders]
+        words += dict.fromkeys(f"the folder {folder}" for folder in self._folders)
         return ", ".join(words) or "nothing"
 
     def _looks_allowed(self, module: str) -> bool:

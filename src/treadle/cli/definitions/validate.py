@@ -49,7 +49,7 @@ def validate(
     strict: Annotated[bool, Parameter(negative="", help="Warnings are errors.")] = False,
     library: LibraryOption = None,
 ) -> int:
-    """Check definitions and report every problem, with line and column."""
+    """Check definitions and report every problem. Functions are looked up by `deploy` and `run`, not here."""
     options = [path for path in paths if path.startswith("-") and path != "-"]
     if options:
         _misused(f"there is no option {options[0]}")

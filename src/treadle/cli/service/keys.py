@@ -60,7 +60,8 @@ def list_(*, store: StoreOption = None, output: OutputOption = None) -> int:
     """List keys, without the keys themselves."""
 
     async def act(client: Any, out: Any) -> int:
-        out.rows(COLUMNS, [row(key) for key in await client.keys.list()], "there are no keys")
+        shown = _in_words if out.text else row
+        out.rows(COLUMNS, [shown(key) for key in await client.keys.list()], "there are no keys")
         return OK
 
     return _ask(act, store, output)
@@ -78,7 +79,7 @@ def revoke(
 
     async def act(client: Any, out: Any) -> int:
         revoked = await client.keys.revoke(key)
-        out.one(row(revoked)) if out.text else out.json(row(revoked))
+        out.one(_in_words(revoked)) if out.text else out.json(row(revoked))
         return OK
 
     return _ask(act, store, output)
@@ -89,6 +90,14 @@ def row(key: Any) -> dict[str, Any]:
     import msgspec
 
     return {name: value for name, value in msgspec.to_builtins(key).items() if name != "hash"}
+
+
+def _in_words(key: Any) -> dict[str, Any]:
+    """The row as people read it."""
+    from treadle.cli.screen.output import clock_time
+
+    expires = clock_time(key.expires) if key.expires is not None else None
+    return {**row(key), "created": clock_time(key.created), "expires": expires}
 
 
 def _ask(act: Any, store: str | None, output: Any) -> int:
