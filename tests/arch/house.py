@@ -257,7 +257,7 @@ LONG_FILES: dict[str, tuple[int, str]] = {
     "src/treadle/model/commands.py": (400, "one struct per command of the closed set; to look things up in"),
     "src/treadle/runtime/execute/task.py": (315, "one pipeline over one record, read from top to bottom"),
     "src/treadle/cli/runs/runs.py": (310, "the verbs of one noun, each a few lines; read as a list"),
-    "src/treadle/model/effects.py": (325, "one struct per effect of the closed set; to look things up in"),
+    "src/treadle/model/effects.py": (340, "one struct per effect of the closed set; to look things up in"),
     "src/treadle/model/events.py": (
         500,
         "one struct per type of the closed set of events; to look things up in",

@@ -44,6 +44,17 @@ def test_a_claim_in_the_transaction_that_opens_or_closes_the_gate_is_part_of_it(
     assert [row.claimed_by for row in store.find_gates()] == [None], "a gate that opens again is nobody's"
 
 
+def test_a_gate_whose_visit_has_another_node_now_is_found_there(store: Any) -> None:
+    fence = store.held()
+    store.commit(begin(RUN, f.OpenGate(TOKEN, "approve")), fence)
+    moved = f.MovedGate("Review", 40, "Sign", {"to": ["ann"]}, 900)
+    notes = [f.NoteGate(TOKEN, "eve"), f.NoteGate(TOKEN, "ann", moved=moved), f.NoteGate(TOKEN, "bob")]
+    store.commit(Batch([commit(1, effects=(note,)) for note in notes]), fence)
+    [row] = store.find_gates(GateQuery(node="Review", text="review"))
+    assert (row.node, row.claimed_by) == ("Review", "bob")
+    assert store.find_gates(GateQuery(node="approve")) == store.find_gates(GateQuery(text="approve")) == []
+
+
 def test_the_gate_of_a_run_says_what_may_be_done(store: Any) -> None:
     fence = store.held()
     store.commit(begin(RUN, f.OpenGate(RUN_GATE, "", "out of time"), f.OpenGate(TOKEN, "n")), fence)

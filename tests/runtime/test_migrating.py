@@ -55,6 +55,8 @@ async def test_a_new_owner_of_the_store_goes_on_under_the_version_a_run_was_migr
         run = await engine.start(first())
         await engine.deploy(second())
         await run.migrate(2, {"approve": "review"})
+        assert [gate.node for gate in await engine.gates(node="review", text="REVIEW")] == ["review"]
+        assert await engine.gates(text="approve") == []
     async with Engine(place) as engine:
         run = engine.run(run.id)
         state = await run.state()

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from treadle.graph.execution_graph import ExecutionGraph
-from treadle.kernel import migration_plan, reopen, standing, timers
+from treadle.kernel import migration_plan, on_gate, reopen, standing, timers
 from treadle.kernel.deciding import Deciding, Refused
+from treadle.kernel.lifecycle import LIVE
 from treadle.kernel.migration_outputs import HistoryNeeded, unkept
 from treadle.kernel.migration_parts import Obstacle
 from treadle.kernel.renaming import Renaming
@@ -13,7 +16,7 @@ from treadle.model import commands as c
 from treadle.model import effects as x
 from treadle.model.errors import FieldProblem
 from treadle.model.ids import TokenId
-from treadle.model.states import RunStatus
+from treadle.model.states import GateState, RunStatus
 
 MIGRATABLE = ("running", "paused", "queued", "failed")
 TOLD_MAX = 20
@@ -35,8 +38,19 @@ def migrate_run(d: Deciding, command: c.MigrateRun) -> None:
     if command.seq != state.seq and unkept(state.graph, new, command.nodes):
         raise HistoryNeeded
     change_version(d, command, new)
+    if state.status is not RunStatus.QUEUED:  # a queued fork opens its gates when it starts
+        _move_gates(d, set(command.nodes.values()))
     if d.running:
         reopen.wake_all(d)
+
+
+def _move_gates(d: Deciding, nodes: set[str]) -> None:
+    """Lists of open gates tell the nodes that visits have now."""
+    for token in d.state.tokens.values():
+        if token.gate is GateState.OPEN and token.state in LIVE and token.asked is not None and token.node in nodes:
+            asked = token.asked.opened
+            moved = x.MovedGate(token.node, asked.at, asked.title, asked.assign, asked.due)
+            d.effect(replace(on_gate.noted(token), moved=moved))
 
 
 def wanted_version(d: Deciding, version: int) -> ExecutionGraph:

@@ -64,6 +64,16 @@ class OpenGate(Effect, tag="open_gate", frozen=True):
     """The title of a run's own gate (`RUN_GATE`), which no `gate.opened` describes."""
 
 
+class MovedGate(Struct, frozen=True):
+    """The parts of an open gate that never change, with the node that a migration has given its visit."""
+
+    node: str
+    opened: int
+    title: str | None = None
+    assign: Json = None
+    due: int | None = None
+
+
 class NoteGate(Effect, tag="note_claim", frozen=True):
     """The parts of an open gate that change and that lists show, as they are now."""
 
@@ -78,6 +88,8 @@ class NoteGate(Effect, tag="note_claim", frozen=True):
     """Comments made."""
     answered: int = 0
     """Answers of a quorum so far."""
+    moved: MovedGate | None = None
+    """None: its node is as before."""
 
 
 class CloseGate(Effect, tag="close_gate", frozen=True):

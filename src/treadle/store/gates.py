@@ -68,6 +68,7 @@ class GateRow(Struct, frozen=True):
             reminded=note.reminded,
             commented=note.commented,
             answered=note.answered,
+            node=note.moved.node if note.moved is not None else self.node,
         )
 
 

@@ -166,7 +166,11 @@ class BatchPlan:
             self.effects.append((commit.run, effect))
 
     def _note_gate(self, run: RunId, effect: NoteGate) -> None:
-        opened = self.gates.get((run, effect.token))
+        opened, moved = self.gates.get((run, effect.token)), effect.moved
+        if opened is None and moved is not None:  # its checksum covers the node: the row is written anew
+            told = {"title": moved.title, "assign": moved.assign, "due": moved.due}
+            opened = GateRow(run, effect.token, moved.node, "", moved.opened, **told)
+            self.notes.pop((run, effect.token), None)
         if opened is not None:  # in this batch
             self.gates[run, effect.token] = opened.noted(effect)
         else:
