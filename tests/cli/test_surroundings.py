@@ -30,6 +30,16 @@ def test_config_shows_where_each_setting_comes_from_and_no_secret(shell: Shell) 
     assert CANARY not in done.stdout + done.stderr + shell("doctor", "--output", "text").stdout
 
 
+def test_doctor_tells_of_a_queue_that_has_no_worker(shell: Shell) -> None:
+    shell.write("texts.yaml", "workflow: texts\nnodes: {upper: {queue: texts, action: {kind: work, name: upper}}}\n")
+    with shell.going("serve", "--port", "0", "--deploy", "texts.yaml", until="sign in"):
+        shell("run", "texts", "--no-wait")
+        [line] = [
+            row for row in json.loads(shell("doctor", "-o", "json", code=None).stdout) if row["check"] == "queues"
+        ]
+    assert (line["verdict"], line["finding"]) == ("warn", "1 waiting in 'texts'")
+
+
 def test_doctor_of_a_folder_without_a_store_says_how_to_make_one(shell: Shell) -> None:
     rows = shell.json("doctor")
     [store] = [row for row in rows if row["check"] == "store"]

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from treadle.runtime.queue.queue_settings import QueueView
 
 LATE_WARN_MS = 5_000
 """A request or a timer that has waited longer than this means that its owner is stuck."""
@@ -37,3 +41,13 @@ def refused_requests(refused: int) -> Diagnosis:
         return Diagnosis("kept requests", "ok", "none was refused")
     told = f"{refused} {'was' if refused == 1 else 'were'} refused within the last 7 days"
     return Diagnosis("kept requests", "warn", told, "treadle requests --refused says which, and why")
+
+
+def left_alone(queues: Sequence[QueueView]) -> list[Diagnosis]:
+    """Queues whose work no worker can do."""
+    from treadle.cli.watch.queue_words import why
+
+    left = [one for one in queues if one.waiting and one.queue and one.is_left_alone]
+    told = f"{sum(one.waiting for one in queues):,} waiting, every queue has a worker"
+    lines = [Diagnosis("queues", "warn", f"{one.waiting:,} waiting in {one.queue!r}", why(one)) for one in left]
+    return lines or [Diagnosis("queues", "ok", told)]

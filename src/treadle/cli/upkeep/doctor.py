@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 from treadle.cli.frame.exits import NO, OK
 from treadle.cli.frame.options import OutputOption, StoreOption, configuration
-from treadle.cli.upkeep.diagnosis import LATE_WARN_MS, REFUSED_RECENTLY_MS, Diagnosis, refused_requests, size
+from treadle.cli.upkeep.diagnosis import (
+    LATE_WARN_MS,
+    REFUSED_RECENTLY_MS,
+    Diagnosis,
+    left_alone,
+    refused_requests,
+    size,
+)
 from treadle.project.settings import Configuration
 
 if TYPE_CHECKING:
@@ -111,7 +118,18 @@ async def _store(config: Configuration) -> list[Diagnosis]:
         return [Diagnosis("store", "bad", f"{problem.path}: {problem.problem}", problem.remedy)]
     except (TreadleError, OSError) as problem:
         return [Diagnosis("store", "bad", str(problem), "restore a backup, or run treadle fsck on a copy")]
-    return [Diagnosis("store", "ok", str(config.store)), *_file(health), *_work(health)]
+    return [Diagnosis("store", "ok", str(config.store)), *_file(health), *_work(health), *await _queues(config)]
+
+
+async def _queues(config: Configuration) -> list[Diagnosis]:
+    from treadle.errors import TreadleError
+    from treadle.runtime.connecting import connect
+
+    try:
+        async with connect(config.store, wait_s=0) as client:
+            return left_alone(await client.queues())
+    except TreadleError:  # another check reports it
+        return []
 
 
 def _file(health: Health) -> Iterator[Diagnosis]:

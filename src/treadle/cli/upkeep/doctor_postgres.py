@@ -6,7 +6,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from treadle.cli.screen.output import duration, now_ms
-from treadle.cli.upkeep.diagnosis import LATE_WARN_MS, REFUSED_RECENTLY_MS, Diagnosis, refused_requests, size
+from treadle.cli.upkeep.diagnosis import (
+    LATE_WARN_MS,
+    REFUSED_RECENTLY_MS,
+    Diagnosis,
+    left_alone,
+    refused_requests,
+    size,
+)
 from treadle.store.places import StoreLocation
 
 if TYPE_CHECKING:
@@ -56,7 +63,6 @@ def _rights(health: DatabaseHealth) -> Diagnosis:
 
 
 async def _requests_and_queues(place: StoreLocation) -> list[Diagnosis]:
-    from treadle.cli.watch.queue_words import why
     from treadle.errors import TreadleError
     from treadle.runtime.connecting import connect
 
@@ -68,10 +74,7 @@ async def _requests_and_queues(place: StoreLocation) -> list[Diagnosis]:
         return []
     since = now_ms() - REFUSED_RECENTLY_MS
     refused = refused_requests(sum(one.status == "refused" and one.asked >= since for one in kept))
-    left = [one for one in queues if one.waiting and one.queue and one.is_left_alone]
-    told = f"{sum(one.waiting for one in queues):,} waiting, every queue has a worker"
-    lines = [Diagnosis("queues", "warn", f"{one.waiting:,} waiting in {one.queue!r}", why(one)) for one in left]
-    return [refused, *(lines or [Diagnosis("queues", "ok", told)])]
+    return [refused, *left_alone(queues)]
 
 
 def _no_tables(health: DatabaseHealth) -> Iterator[Diagnosis]:
