@@ -266,7 +266,7 @@ test("every field of a node has its help, and steps are edited one by one", asyn
   expect(silent).toEqual([]);
   await inspector.getByRole("button", { name: "Several steps" }).click();
   await inspector.getByRole("button", { name: "Add a step" }).click();
-  await inspector.getByText("step2", { exact: true }).click();
+  await inspector.locator("summary", { hasText: "step2" }).click();
   await inspector.getByRole("button", { name: "Move step2 up" }).click();
   await expect(page.getByRole("button", { name: /^one, 2 steps/ })).toBeVisible();
   expect(await seen(page)).toContain("steps:");

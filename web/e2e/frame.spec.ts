@@ -32,7 +32,7 @@ for (const path of SCREENS) {
 }
 
 test("a screen that cannot be fetched says so, and opens when the service is back", async ({ signedIn: page, server, watch }) => {
-  watch.allow(/ERR_FAILED|dynamically imported module/);
+  watch.allow(/ERR_FAILED|dynamically imported module|Unable to preload CSS/);
   await page.goto(`${server.url}/operate`);
   await page.getByRole("heading", { name: "Operate" }).waitFor();
   const away = [/\/assets\//, /\/icon\.svg/];

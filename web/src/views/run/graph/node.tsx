@@ -103,7 +103,7 @@ function Body({ summary, icon }: { summary: NodeSummary; icon: string }) {
 /** Durations in the middle, at the 95th of a hundred and at most; each once. */
 function Times({ times: [middle, high, most] }: { times: NonNullable<NodeSummary["times"]> }) {
   if (middle === most) return <div className="run-axis"><span>each {most}</span></div>;
-  const fits = `${middle}${high}${most}`.length <= 14; // three of `906 ms` would run into each other
+  const fits = `${middle}${high}${most}`.length <= 16; // three of `906 ms` would run into each other
   return <div className="run-axis"><span>p50 {middle}</span>{high !== most && fits && <span>p95 {high}</span>}<span>max {most}</span></div>;
 }
 

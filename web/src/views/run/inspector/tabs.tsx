@@ -120,6 +120,7 @@ function FailureTab({ visit, detail }: { visit: Visit; detail: VisitDetail | und
       <h3 className="section-title">Error</h3>
       <div className="note run-h8" data-tone="fail"><Glyph name="fail" /><div><div className="run-pre b"><Words text={error.message} /></div><div className="mono t1">{error.kind}</div></div></div>
       <dl className="run-err-kv t1"><div><dt>tries</dt><dd className="mono">{error.attempts ?? visit.attempts}</dd></div><div><dt>retryable</dt><dd className="mono">{String(error.retryable ?? true)}</dd></div></dl>
+      <ToEditor node={visit.node} />
       <h3 className="section-title run-h">Tries</h3>
       {detail === undefined ? <Loading what="the tries" /> : <Attempts detail={detail} />}
       {traceback != null && <><h3 className="section-title run-h">Traceback</h3><pre className="code run-trace" tabIndex={0}>{traceback}</pre></>}
@@ -128,6 +129,12 @@ function FailureTab({ visit, detail }: { visit: Visit; detail: VisitDetail | und
       {same.length > 0 && <p className="t2 run-h"><button type="button" className="link" onClick={() => select({ node: null, visit: same[0]?.id ?? visit.id, group: null })}>{same.length === 1 ? "1 other visit" : `${same.length} other visits`} with this error</button></p>}
     </>
   );
+}
+
+/** The place in the definition where a step is put right. */
+function ToEditor({ node }: { node: string }) {
+  const { detail } = useSeen();
+  return detail === null ? null : <p className="t2 run-h8"><Link className="link" href={`/workflows/${encodeURIComponent(detail.workflow)}?node=${encodeURIComponent(node)}`}>Open {node} in the editor</Link></p>;
 }
 
 function Reads({ values }: { values: Record<string, unknown> }) {
@@ -165,6 +172,7 @@ function Why({ visit, detail }: { visit: Visit; detail: VisitDetail }) {
       </dl>
       {detail.why.values != null && <><h3 className="section-title run-h">Values that the condition read</h3><Reads values={detail.why.values} /></>}
       <Waits visit={visit} detail={detail} />
+      <ToEditor node={visit.node} />
     </>
   );
 }
