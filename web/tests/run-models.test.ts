@@ -88,6 +88,8 @@ describe("a layout", () => {
     expect(back).toBe(true);
     expect(label[1]).toBeLessThan(50);
     expect(edgePath(to, from, undefined).back).toBe(false);
+    const below = { ...from, x: from.x - 20, y: from.y + 120 }; // a drawing of one's own: beneath it, a little to the left
+    expect(edgePath(from, below, undefined).back).toBe(false);
   });
 });
 

@@ -82,7 +82,8 @@ const round = (value: number): number => Math.round(value * 10) / 10;
 
 /** The path of an edge, as SVG, and the place of its label. An edge that leads back goes around above. */
 export function edgePath(from: Place, to: Place, bends: readonly (readonly [number, number])[] | undefined, index = 0): { path: string; label: readonly [number, number]; back: boolean } {
-  const isBack = to.x + to.width / 2 <= from.x + from.width / 2 - 1;
+  const above = to.x < from.x + from.width && from.x < to.x + to.width; // one stands above the other: straight up or down
+  const isBack = !above && to.x + to.width / 2 <= from.x + from.width / 2 - 1;
   if (isBack) return { ...around(from, to, index), back: true };
   if (to.x < from.x + from.width + 8) return { ...downwards(from, to), back: false };
   const points: (readonly [number, number])[] = [[from.x + from.width, from.y + from.height / 2], ...(bends !== undefined && bends.length > 1 ? bends : []), [to.x - 5, to.y + to.height / 2]];

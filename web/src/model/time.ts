@@ -36,6 +36,11 @@ const minutes = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2
 /** `12:04`, for the ticks of an axis. */
 export const dayTime = (ms: number): string => minutes.format(new Date(ms));
 
+const seconds = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+
+/** `12:04:10`, where the zone stands beside it. */
+export const clockTime = (ms: number): string => seconds.format(new Date(ms));
+
 /** `12:04:10 CET`, whatever the day. */
 export const timeOfDay = (ms: number): string => zoned.format(new Date(ms));
 

@@ -107,6 +107,6 @@ function UndoingPart({ undoing }: { undoing: Undoing }) {
 function wordsOf(state: RunState, causes: readonly Cause[], failed: readonly Visit[]): string {
   const join = causes.find((cause) => cause.join != null);
   const when = state.ended === null ? "" : instant(state.ended);
-  const told = join !== undefined ? `${join.join}: ${join.message}` : failed.some((visit) => visit.error?.message === state.error?.message) ? "" : (state.error?.message ?? "");
+  const told = join !== undefined ? (join.message ?? "") : failed.some((visit) => visit.error?.message === state.error?.message) ? "" : (state.error?.message ?? "");
   return [when, told].filter(Boolean).join(" · ");
 }

@@ -75,6 +75,29 @@ function useBold(): [ReadonlySet<string>, (events: readonly Event[]) => void] {
   return [bold, show];
 }
 
+/** Whether every node is in sight: then a map of them only covers some. */
+function useWhole(nodes: readonly Node[]): boolean {
+  const [left, top, right, bottom] = useMemo(() => {
+    const of = (pick: (node: Node) => number, most: (...all: number[]) => number) => nodes.reduce((found, node) => most(found, pick(node)), pick(nodes[0] ?? ({ position: { x: 0, y: 0 } } as Node)));
+    return [of((node) => node.position.x, Math.min), of((node) => node.position.y, Math.min), of((node) => node.position.x + (node.width ?? 0), Math.max), of((node) => node.position.y + (node.height ?? 0), Math.max)];
+  }, [nodes]) as [number, number, number, number];
+  return useStore(({ transform: [x, y, zoom], width, height }) => left * zoom + x >= 0 && top * zoom + y >= 0 && right * zoom + x <= width && bottom * zoom + y <= height);
+}
+
+/** The failure card above takes its height from the graph, a moment after the first fit. Until a person has moved the
+ * view, it is fitted to the height that is left. */
+function useRefit(): { current: boolean } {
+  const { fitView } = useReactFlow();
+  const height = useStore((state) => state.height);
+  const touched = useRef(false);
+  const before = useRef(0);
+  useEffect(() => {
+    if (before.current > 0 && height > 0 && height !== before.current && !touched.current) void fitView(FIT);
+    before.current = height;
+  }, [height]);
+  return touched;
+}
+
 function Pane({ drawing, summaries }: { drawing: Drawing; summaries: Summaries }) {
   const { selection, select, store } = useRunPage();
   const feed = useRef<((events: readonly Event[]) => void) | null>(null);
@@ -91,6 +114,8 @@ function Pane({ drawing, summaries }: { drawing: Drawing; summaries: Summaries }
   const visit = selection.visit === null ? undefined : store.get().state.visits.get(selection.visit);
   const selected = selection.node ?? visit?.node ?? null;
   useReveal(selected);
+  const touched = useRefit();
+  const isWhole = useWhole(flowNodes);
   const shared = useMemo(() => ({ summaries, selected, onSelect: (ref: string) => select(choose(store.get().state, ref)), onPick: (ref: string, group: number, pick: string) => select(pickedAt(store.get().state, ref, group, pick)) }), [summaries, selected]);
   return (
     <GraphContext.Provider value={shared}>
@@ -100,12 +125,13 @@ function Pane({ drawing, summaries }: { drawing: Drawing; summaries: Summaries }
             <div className={isFar ? "graph run-graph is-far" : "graph run-graph"} role="group" aria-label="Graph">
               <Heads />
               <ReactFlow
+                onMoveStart={(event) => { if (event !== null) touched.current = true; }}
                 nodes={flowNodes} edges={edges} nodeTypes={NODES} edgeTypes={EDGES} fitView fitViewOptions={FIT} minZoom={0.15} maxZoom={2}
                 nodesDraggable={false} nodesConnectable={false} elementsSelectable={false} nodesFocusable={false} edgesFocusable={false} disableKeyboardA11y zoomOnDoubleClick={false} onlyRenderVisibleElements={isLarge}
                 proOptions={{ hideAttribution: true }} onPaneClick={() => select({ node: null, visit: null, group: null })}
               >
                 <Background gap={20} size={1} />
-                <MiniMap className="run-minimap float" pannable zoomable nodeColor={(node) => `var(--${summaries.of(node.id)?.worst ?? "idle"})`} nodeStrokeWidth={0} ariaLabel="Overview of the graph" />
+                {!isWhole && <MiniMap className="run-minimap float" pannable zoomable nodeColor={(node) => `var(--${summaries.of(node.id)?.worst ?? "idle"})`} nodeStrokeWidth={0} ariaLabel="Overview of the graph" />}
                 <Tokens paths={paths} feed={feed} />
               </ReactFlow>
               <Tools />

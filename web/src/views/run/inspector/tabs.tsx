@@ -5,7 +5,7 @@ import { apiBase } from "@/api/base";
 import type { RunError, Visit } from "@/model/fold";
 import { eventGlyph, eventWords } from "@/model/event-words";
 import { people, visitName, waitWords } from "@/model/run-look";
-import { duration, instant, soon, timeOfDay } from "@/model/time";
+import { clockTime, duration, instant, soon, timeOfDay } from "@/model/time";
 import { Loading, Words } from "@/ui/parts";
 import { Glyph } from "@/ui/icon";
 import { useRunPage, useSeen } from "../context";
@@ -96,10 +96,10 @@ function Attempts({ detail }: { detail: VisitDetail }) {
         {detail.attempted.map((one) => (
           <tr key={one.attempt}>
             <td>{one.attempt}</td>
-            <td>{one.started === null ? "in the queue" : timeOfDay(one.started)}</td>
+            <td title={one.started === null ? undefined : instant(one.started)}>{one.started === null ? "in the queue" : clockTime(one.started)}</td>
             <td className="num">{duration(one.run_ms)}</td>
             <td data-tone={one.outcome === "completed" ? "done" : one.outcome === null ? "active" : "fail"}><span className="tone row row-4"><Glyph name={one.outcome === "completed" ? "done" : one.outcome === null ? "active" : "fail"} small />{one.error?.kind ?? one.outcome ?? "at work"}</span></td>
-            <td className="c2">{one.next != null && one.ended != null ? `then ${duration(one.next - one.ended)}` : one.worker ?? ""}</td>
+            <td className="c2 run-then" title={one.worker ?? undefined}>{one.next != null && one.ended != null ? `then ${duration(one.next - one.ended)}` : one.worker ?? ""}</td>
           </tr>
         ))}
       </tbody>

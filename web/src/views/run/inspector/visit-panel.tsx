@@ -7,7 +7,7 @@ import type { components } from "@/api/schema";
 import type { Visit } from "@/model/fold";
 import { worstFirst } from "@/model/rows";
 import { branchesOf, lookOf, spentOf } from "@/model/run-look";
-import { duration, instant, soon, timeOfDay } from "@/model/time";
+import { clockTime, duration, instant, soon, timeOfDay } from "@/model/time";
 import { LARGE } from "@/model/large";
 import { useAsk } from "@/ui/ask";
 import { Badge, Button, Copy, useNow } from "@/ui/parts";
@@ -110,7 +110,7 @@ function Head({ visit }: { visit: Visit }) {
   const now = cursor !== null ? state.at : visit.ended ?? tick;
   const spent = spentOf(visit, now);
   const wait = spent.wait + spent.held;
-  const when = visit.ended !== null ? `${timeOfDay(visit.created)} to ${timeOfDay(visit.ended)}` : `since ${soon(visit.since)}`;
+  const when = visit.ended !== null ? `${clockTime(visit.created)} to ${timeOfDay(visit.ended)}` : `since ${soon(visit.since)}`;
   return (
     <>
       <div className="row run-insp-state"><Badge look={lookOf(visit)} /><span className="t2 c2 clip" title={`${instant(visit.created)}${visit.ended === null ? "" : ` to ${instant(visit.ended)}`}`}>{visit.attempts > 1 ? `try ${visit.attempts} · ` : ""}{when}</span></div>
