@@ -77,6 +77,9 @@ def test_a_link_answers_once_as_the_person_it_is_for(served: Served) -> None:
     assert (gate["answer"]["by"], gate["answer"]["comment"]) == ("mira", "ok")
     for again in (opened(served, path), posted(served, path, approve="true", share="50")):
         assert (again.status, b"has been used" in again.raw) == (410, True)
+    (entry,) = served.as_("admin").get(f"/audit?about={run}/{visit}")["items"]
+    assert (entry["action"], entry["user"], entry["outcome"]) == ("POST /answer/{token}", "mira", "done")
+    assert entry["path"] == "/answer/***"
 
 
 def test_every_wrong_entry_is_told_at_its_field_and_kept(served: Served) -> None:

@@ -7,11 +7,12 @@ import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from tests.server.browser import Browser
-from tests.server.client import COMMAND, Caller, Served
+from tests.server.client import COMMAND, Caller, Connected, Served, Worker
 from treadle.runtime.connecting import connect
 
 FLOW = """
@@ -106,6 +107,22 @@ def test_a_session_and_a_cursor_of_one_project_do_not_open_another(two: TwoProje
     cursor = Caller(two.served.url, two.keys["red"])("GET", "/p/red/api/v1/audit?limit=1").json["next"]
     assert cursor is not None
     assert _call(two, "blue", "blue", "GET", f"/audit?limit=1&cursor={cursor}")[0] == 400
+
+
+def test_a_worker_of_a_project_answers_below_its_prefix(tmp_path: Path) -> None:
+    store = str(tmp_path / "red.db")
+    key = asyncio.run(_admin(store))
+    service = Connected(str(tmp_path / "treadle.db"), tmp_path, "--project", f"red={store}")
+    with Worker() as worker, service as served:
+        flow = {"workflow": "asks", "nodes": {"one": {"action": {"kind": "webhook", "url": worker.url}}}}
+        admin = Caller(served.url, key)
+        assert admin("POST", "/p/red/api/v1/workflows", flow).status == 201
+        run = admin("POST", "/p/red/api/v1/runs", {"workflow": "asks"}).json["run"]
+        address = worker.next()["callback_url"]
+        assert address.startswith(f"{served.url}/p/red/callbacks/")
+        answered = served.as_(None)("POST", urlsplit(address).path, {"status": "completed", "output": 1})
+        assert (answered.status, answered.json) == (200, {"applied": True})
+        assert admin("GET", f"/p/red/api/v1/runs/{run}").json["status"] == "completed"
 
 
 def test_an_unknown_project_looks_like_any_address_where_nothing_is(two: TwoProjects) -> None:

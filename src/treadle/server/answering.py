@@ -27,6 +27,7 @@ from treadle.server.problems import HttpProblem
 from treadle.server.routes import OPEN, Route
 from treadle.server.settings import MIB
 from treadle.server.shown_input import InputView
+from treadle.server.who import Who
 
 FORM_MAX = 16 * MIB
 """Bytes of a form with its files."""
@@ -131,6 +132,7 @@ async def submit(call: HttpCall) -> HttpAnswer:
     visit = await _visit(call)
     if isinstance(visit, HttpAnswer):
         return visit
+    call.request.state.about = visit.view.gate
     await call.service.require_engine()
     fields = fields_of(visit.view.form)
     question = await visit.question()
@@ -153,6 +155,7 @@ async def submit(call: HttpCall) -> HttpAnswer:
     try:
         comment = (form.entries.get("_comment") or [""])[0].strip() or None
         by = _answers_as(question, form)
+        call.request.state.who = Who(id=f"link:{digest_of(call.path['token'])[:12]}", name="link", user=by or "")
         await call.client.complete_gate(visit.note.run, visit.note.visit, data, by=by, comment=comment)
     except BaseException as raised:
         body = msgspec.to_builtins(visit.note)

@@ -77,7 +77,7 @@ async def _enter(service: Service, route: Route, request: Request) -> Response:
         response = refusal(problem, request_id)
     if not state.is_audited and is_audited(route, response.status_code, code):
         status = response.status_code
-        event = audit_event(route, request, service.settings, request_id, status=status, code=code)
+        event = audit_event(route, request, service.settings, request_id, status=status, code=code, about=state.about)
         if route.is_write and status < 400:
             await service.trail.keep(event, service.now())
         else:

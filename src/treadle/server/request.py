@@ -38,10 +38,12 @@ class RequestHeaders(dict[str, str]):
 class RequestNotes:
     """What the door notes about a request."""
 
-    __slots__ = ("is_audited", "who")
+    __slots__ = ("about", "is_audited", "who")
 
     def __init__(self) -> None:
         self.who: Who = NOBODY
+        self.about: str | None = None
+        """What the request is about, for the audit, where its path does not say it."""
         self.is_audited = False
         """Whether the handler has written the entry of the audit."""
 

@@ -59,9 +59,17 @@ def serve(
     config = configuration(store, library=library)
     stores = project_stores(project)
     served = {"": config} if not stores or config.values["store"].origin != "default" else {}
-    served |= {name: configuration(place, library=library) for name, place in stores.items()}
+    served |= {name: _below(configuration(place, library=library), name) for name, place in stores.items()}
     at = ListenAt(host, port, behind_tls=behind_tls, hosts=allow_host)
     return drive(_serve(served, at, deploy, functions, name, executes=engine))
+
+
+def _below(config: Configuration, project: str) -> Configuration:
+    """The settings of a project: its callbacks come in below /p/NAME of the service's address."""
+    public, ending = config.values["webhooks.public_url"], f"/p/{project}"
+    if public.value is not None and not public.value.rstrip("/").endswith(ending):
+        config.values["webhooks.public_url"] = public._replace(value=f"{public.value.rstrip('/')}{ending}")
+    return config
 
 
 async def _serve(

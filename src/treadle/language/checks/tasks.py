@@ -39,12 +39,16 @@ def tasks_of(ref: str, node: Node) -> Iterator[tuple[Path, Task, Mapping | str |
 
 
 def _suspending(at: Path, task: Task, reading: Reading) -> None:
-    if len(task.steps) == 1:
+    undoes = at[2] == "compensate"
+    if len(task.steps) == 1 and not undoes:
         return
     for number, step in enumerate(task.steps):
         if step.action.kind in SUSPENDING:
             message = f"a `{step.action.kind}` action waits, so it must be the only step of its task"
             hint = "give it a node of its own"
+            if undoes:
+                message = f"a `{step.action.kind}` action waits, and a compensation cannot: it would fail when it runs"
+                hint = "undo it by a kind that does not wait, such as `http`; people act on a compensation that failed"
             reading.problem_in("SUSPENDING_STEP", (*at, "steps", number, "action"), message, hint)
 
 
