@@ -86,7 +86,7 @@ async def written(engine: Engine) -> list[tuple[str, int]]:
 def test_followers_that_come_at_the_same_moment_get_every_event_once() -> None:
     async def test() -> None:
         async with serving() as (engine, followers, _):
-            began = await followers.now()
+            began, _ = await followers.now()
             many = [asyncio.create_task(followed(followers, began, 30)) for _ in range(5)]
             await turns(1)
             wanted: list[tuple[str, int]] = []
@@ -106,10 +106,28 @@ def test_now_is_now_although_nobody_has_followed_for_a_while() -> None:
             async with followers.reading():
                 await written(engine)
             missed = await written(engine)
-            now = await followers.now()
+            now, _ = await followers.now()
             wanted = await written(engine)
             found = await followed(followers, now, len(wanted))
             assert found == wanted and found != missed
+
+    played(test)
+
+
+def test_now_is_now_although_the_reader_is_late() -> None:
+    async def test() -> None:
+        async with serving() as (engine, followers, _), followers.reading():
+            first, _ = await followers.now()
+            async with followers.pace.turn():  # the reader gets no turn
+                past = await written(engine)
+                position, last = await followers.now()
+            assert position == first, "what comes is in memory there"
+            wanted = await written(engine)
+            page = await followers.after(position)
+            while len(page) < len(past) + len(wanted):
+                await followers.news.wait()
+                page = await followers.after(position)
+            assert [followers.is_past(event, last) for event in page] == [True] * len(past) + [False] * len(wanted)
 
     played(test)
 
@@ -132,7 +150,7 @@ def test_an_outage_ends_no_reader_and_nothing_is_left_out(problem: Exception, mo
 
     async def test() -> None:
         async with serving() as (engine, followers, reading), AsyncExitStack() as held:
-            began = await followers.now()
+            began, _ = await followers.now()
             await held.enter_async_context(followers.reading())
             reading.problem = problem
             wanted = await written(engine)
@@ -151,7 +169,7 @@ def test_a_follower_whose_events_are_forgotten_is_told_so_and_does_not_spin(monk
 
     async def test() -> None:
         async with serving() as (engine, followers, reading):
-            began = await followers.now()
+            began, _ = await followers.now()
             following = asyncio.create_task(followed(followers, began, 10_000))
             while not followers._is_read:
                 await turns(1)
@@ -168,7 +186,7 @@ def test_the_newest_events_in_memory_are_bounded_and_the_store_has_the_rest(monk
 
     async def test() -> None:
         async with serving() as (engine, followers, reading):
-            began = await followers.now()
+            began, _ = await followers.now()
             async with followers.reading():
                 wanted: list[tuple[str, int]] = []
                 for _ in range(5):
@@ -230,7 +248,7 @@ def test_a_page_from_memory_is_bounded_by_its_bytes(monkeypatch: pytest.MonkeyPa
 
     async def test() -> None:
         async with serving() as (engine, followers, reading), followers.reading():
-            position = began = await followers.now()
+            position = began = (await followers.now())[0]
             wanted: list[tuple[str, int]] = []
             while len(wanted) < 30:
                 wanted += await written(engine)

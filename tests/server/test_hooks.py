@@ -63,6 +63,15 @@ def test_without_a_mapping_the_body_is_the_input(connected_sqlite: Connected) ->
     assert hooked.deliver().json["output"] == {"got": json.loads(BODY)}
 
 
+def test_who_waits_for_the_result_and_delivers_again_gets_it_again(connected_sqlite: Connected) -> None:
+    hooked = Hooked(connected_sqlite, "result-again", key="$.body.id", respond="result")
+    first, again = hooked.deliver(), hooked.deliver()
+    assert (first.status, again.status) == (200, 200)
+    assert again.json["delivery"] > first.json["delivery"]
+    assert {**again.json, "delivery": 0} == {**first.json, "delivery": 0}
+    assert first.json["output"] == {"got": json.loads(BODY)}
+
+
 def test_a_key_counts_once_per_hook(connected: Connected) -> None:
     hooked = Hooked(connected, "keyed", key="$.body.id")
     other = Hooked(connected, "keyed-too", key="$.body.id")

@@ -142,9 +142,14 @@ class Followers:
                 self._reader.cancel()
                 self._reader = self._position = None
 
-    async def now(self) -> str:
-        """Where a follower begins that wants only what comes."""
-        return self._position or await self._following.last_position()
+    async def now(self) -> tuple[str, str]:
+        """Where a follower begins that wants only what comes: in memory, where the reader is, which may be late; and
+        the last position, up to which events are past (`is_past`)."""
+        position, last = self._position, await self._following.last_position()
+        return position or last, last
+
+    def is_past(self, event: StreamedEvent, last: str) -> bool:
+        return self._following.is_past(event.position, last)
 
     async def check(self, position: str | None) -> None:
         """Raises PositionGone if events behind a position are gone, and ValueError for a text that is none."""

@@ -140,17 +140,23 @@ async def gates_stream(call: HttpCall) -> HttpAnswer:
 async def _followed(call: HttpCall, is_wanted: Wanted) -> HttpAnswer:
     given = call.request.headers.get("last-event-id", call.query.after)
     followers = followers_of(call.service)
-    position = (await followers.now()) if given is None else None if given == "0" else given
+    position: str | None = None if given == "0" else given
+    past: str | None = None
+    if given is None:
+        position, past = await followers.now()
     try:
         await followers.check(position)
     except PositionGone as gone:
         raise HttpProblem("GONE", str(gone), remedy="begin anew: after=0, or without a position") from None
     except ValueError as wrong:
         raise HttpProblem("BAD_REQUEST", str(wrong), place="after") from None
-    return _streaming(call, lambda followers, stop: _of_all(position, is_wanted, followers, stop))
+    return _streaming(call, lambda followers, stop: _of_all(position, past, is_wanted, followers, stop))
 
 
-async def _of_all(position: str | None, is_wanted: Wanted, followers: Followers, stop: Stop) -> Messages:
+async def _of_all(
+    position: str | None, past: str | None, is_wanted: Wanted, followers: Followers, stop: Stop
+) -> Messages:
+    """Messages of the events behind a position, without those that were `past` (a position, too) when it began."""
     limit = FIRST
     async with followers.reading():
         while not stop.woken.is_set():
@@ -162,6 +168,9 @@ async def _of_all(position: str | None, is_wanted: Wanted, followers: Followers,
                 continue
             limit = next_limit(len(page), sum([len(event.message) for event in page]))
             position = page[-1].position
+            if past is not None:
+                page = [event for event in page if not followers.is_past(event, past)]
+                past = None if page else past  # events come in the order of their positions
             for piece in pieces(event.message for event in page if is_wanted(event)):
                 await followers.pace.sending(len(piece))
                 yield piece

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import cast
 
-from treadle.store.following import EventStore, FollowedEvent
+from treadle.store.following import EventPosition, EventStore, FollowedEvent
 from treadle.store.port import Store
 
 __all__ = ["FollowedEvent", "Following"]
@@ -34,6 +34,10 @@ class Following:
     async def last_position(self) -> str:
         """The position behind everything that is committed now."""
         return await self._store.last_position()
+
+    def is_past(self, position: str, last: str) -> bool:
+        """Whether an event at this position was committed when `last` was the last position."""
+        return EventPosition.read(position).number <= EventPosition.read(last).number
 
     def listen(self, heard: Callable[[], None]) -> Callable[[], None]:
         """Calls `heard` whenever this process has committed something. Returns a function that ends this."""

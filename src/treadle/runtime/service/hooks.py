@@ -244,13 +244,13 @@ class Hooks:
             trigger={"type": "hook", "hook": hook.slug, "delivery": id},
             trace=delivered.headers,
         )
-        if run.id != mine:
-            return HookOutcome("seen", 200, run=run.id)
+        is_seen = run.id != mine
+        result = "seen" if is_seen else "started"
         if hook.respond == "result":
             with suppress(TimeoutError, asyncio.TimeoutError):
                 ended = await run.wait(RESULT_WAIT_S)
-                return HookOutcome("started", 200, run=run.id, ended=str(ended.status), output=ended.output)
-        return HookOutcome("started", 202, run=run.id)
+                return HookOutcome(result, 200, run=run.id, ended=str(ended.status), output=ended.output)
+        return HookOutcome(result, 200 if is_seen else 202, run=run.id)
 
     async def _signalled(self, hook: Hook, name: str, wanted: HookWish, alias: int) -> HookOutcome:
         """Sends a signal. Its receivers are written down first, if it has a key: the same key again reaches the same
