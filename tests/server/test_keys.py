@@ -106,6 +106,22 @@ def test_a_key_with_patterns_sees_its_workflows_and_nothing_else(served: Served)
 
 
 @pytest.mark.parametrize(
+    ("called", "status"), [("mine/b", 201), ("other", 403), ("$.input.called", 403), ({"cel": "'oth' + 'er'"}, 403)]
+)
+def test_a_key_with_patterns_deploys_calls_of_its_own_workflows_only(
+    served_sqlite: Served, called: object, status: int
+) -> None:
+    author = served_sqlite.with_key(_key(served_sqlite, workflows=["mine/*"], roles=["author"])["key"])
+    name = f"mine/{uuid4().hex[:8]}"
+    flow = {"workflow": name, "nodes": {"a": {"action": {"kind": "workflow_call", "workflow": called}}}}
+    reply = author.api("POST", "/workflows", flow)
+    assert reply.status == status, reply
+    flow["nodes"] = {"a": {"action": {"kind": "workflow_call"}, "input": {"workflow": "$.input.called"}}}
+    assert author.api("POST", "/workflows", flow).status == 403
+    assert served_sqlite.as_("author").api("POST", "/workflows", flow).status in (200, 201)
+
+
+@pytest.mark.parametrize(
     "body",
     [
         {"name": "", "roles": ["viewer"]},

@@ -94,6 +94,8 @@ async def deploy(call: HttpCall) -> HttpAnswer:
     if loaded.name is not None and not call.sees(loaded.name):
         raise HttpProblem("FORBIDDEN", f"this key is not for the workflow {loaded.name!r}")
     workflow = loaded.require()
+    if call.who.workflows is not None:
+        _refuse_calls_outside(call, workflow)
     before = await call.client.deployed(workflow.workflow)
     expected = _expected(call, workflow.workflow, before)
     deployed = await call.client.deploy(workflow, expected=expected)
@@ -102,6 +104,21 @@ async def deploy(call: HttpCall) -> HttpAnswer:
     if before is not None and before.version == deployed.version:
         return HttpAnswer(view)
     return created(view, f"/api/v1/workflows/{segment(deployed.workflow)}/versions/{deployed.version}")
+
+
+def _refuse_calls_outside(call: HttpCall, workflow: Workflow) -> None:
+    """Refuses nodes that call workflows outside of the caller's patterns, or workflows that only a run names: by such
+    a call a key would start, and read the output of, what it must not see."""
+    for ref, node in workflow.nodes.items():
+        for step in node.task.steps if node.task is not None else ():
+            called = step.action.config.get("workflow")
+            is_seen = isinstance(called, str) and not called.startswith("$") and call.sees(called)
+            if step.action.kind == "workflow_call" and not is_seen:
+                raise HttpProblem(
+                    "FORBIDDEN",
+                    f"this key is not for the workflow that node {ref!r} calls",
+                    remedy="a key for some workflows deploys calls of these, each by its name",
+                )
 
 
 def _expected(call: HttpCall, name: str, newest: Deployed | None) -> int | None:
