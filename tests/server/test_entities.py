@@ -112,6 +112,7 @@ def test_a_journey_from_start_to_success_moves_to_a_new_address(served: Served) 
     moved = caller.api("GET", "/entities/lead/hanna")
     assert (moved.status, moved.headers["location"]) == (308, "/api/v1/entities/customer/hanna")
     entity = caller.get("/entities/customer/hanna")
+    assert entity["entity"] == "customer/hanna", "as in the rows of the command line"
     assert (entity["name"], entity["attributes"]) == ("Hanna", {"from": "site"})
     (place,) = entity["positions"]
     assert (place["workflow"], place["node"], place["completed_as"]) == (name, "win", "success")

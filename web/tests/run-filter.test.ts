@@ -25,7 +25,7 @@ describe("clauses", () => {
 });
 
 describe("values of the input", () => {
-  const graz = { ...row, fields: { "input.customer.city": "Graz", "input.total": 12.5 } as unknown as RunItem["fields"] };
+  const graz = { ...row, fields: { "input.customer.city": "Graz", "input.total": 12.5 } as unknown as NonNullable<RunItem["fields"]> };
   const clause = (value: string, not = false) => readClauses(`input=${encodeURIComponent(not ? `!${value}` : value)}`);
 
   it("are asked for along with the rows, and looked at here", () => {

@@ -24,6 +24,10 @@ class EntityView(Struct):
         list[EntityPlace], Meta(description="Where it is in each workflow it has been in, newest first.")
     ]
     number: Annotated[int | None, Meta(description="The order of creation; null while the record is just made.")] = None
+    entity: Annotated[str, Meta(description="TYPE/ID, as a run names it.")] = ""
+
+    def __post_init__(self) -> None:
+        self.entity = f"{self.type}/{self.id}"
 
 
 class PositionsView(Struct):

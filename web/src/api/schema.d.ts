@@ -3062,6 +3062,11 @@ export interface components {
             changed: number;
             created: number;
             email: string | null;
+            /**
+             * @description TYPE/ID, as a run names it.
+             * @default
+             */
+            entity: string;
             id: string;
             name: string | null;
             /**
@@ -6197,6 +6202,7 @@ export interface operations {
                      *           "changed": 1790000000000,
                      *           "created": 1790000000000,
                      *           "email": "text",
+                     *           "entity": "lead/ada",
                      *           "id": "text",
                      *           "name": "text",
                      *           "number": 1,
@@ -6308,6 +6314,7 @@ export interface operations {
                      *       "changed": 1790000000000,
                      *       "created": 1790000000000,
                      *       "email": "text",
+                     *       "entity": "lead/ada",
                      *       "id": "text",
                      *       "name": "text",
                      *       "number": 1,
@@ -6446,6 +6453,7 @@ export interface operations {
                      *       "changed": 1790000000000,
                      *       "created": 1790000000000,
                      *       "email": "text",
+                     *       "entity": "lead/ada",
                      *       "id": "text",
                      *       "name": "text",
                      *       "number": 1,
@@ -6685,6 +6693,7 @@ export interface operations {
                      *       "changed": 1790000000000,
                      *       "created": 1790000000000,
                      *       "email": "text",
+                     *       "entity": "lead/ada",
                      *       "id": "text",
                      *       "name": "text",
                      *       "number": 1,
@@ -6954,6 +6963,7 @@ export interface operations {
                      *       "changed": 1790000000000,
                      *       "created": 1790000000000,
                      *       "email": "text",
+                     *       "entity": "lead/ada",
                      *       "id": "text",
                      *       "name": "text",
                      *       "number": 1,
@@ -22226,6 +22236,7 @@ export interface operations {
                      *           "changed": 1790000000000,
                      *           "created": 1790000000000,
                      *           "email": "text",
+                     *           "entity": "lead/ada",
                      *           "id": "text",
                      *           "name": "text",
                      *           "number": 1,
