@@ -29,6 +29,13 @@ def test_a_named_host_is_answered(tmp_path: Path) -> None:
         assert served.as_("viewer").api("GET", "/me", headers={"Host": "FLOWS.example"}).status == 200
 
 
+def test_the_address_that_it_listens_on_is_answered(tmp_path: Path) -> None:
+    with Served(str(tmp_path / "treadle.db"), tmp_path, "--host", "127.0.0.2") as served:
+        assert served.url.startswith("http://127.0.0.2:")
+        assert served.as_("viewer").api("GET", "/me").status == 200
+        assert served.as_("viewer").api("GET", "/me", headers={"Host": "127.0.0.3"}).status == 400
+
+
 def test_without_named_origins_no_other_page_may_read(served_sqlite: Served) -> None:
     preflight = {"Origin": "https://app.example", "Access-Control-Request-Method": "POST"}
     reply = served_sqlite.as_(None)("OPTIONS", "/api/v1/runs", headers=preflight)

@@ -112,7 +112,8 @@ def server_settings(config: Configuration, at: ListenAt) -> ServerSettings:
         for name in config.values
         if name.startswith("server.") and config[name] is not None
     }
-    hosts = (*ServerSettings().hosts, *given.pop("hosts"), *at.hosts)
+    own = f"[{at.host}]" if ":" in at.host else at.host.lower()  # the address that the service itself says
+    hosts = (*ServerSettings().hosts, own, *given.pop("hosts"), *at.hosts)
     known = {**given, "hosts": hosts, "behind_tls": at.behind_tls, "net_allow": config["net.allow"]}
     try:
         return msgspec.convert(known, ServerSettings)
