@@ -36,6 +36,7 @@ TOKEN: dict[tuple[str, str], T] = {
     (T.DISPATCHED, "token.failed"): T.FAILED,
     (T.EXECUTING, "token.failed"): T.FAILED,
     (T.WAITING, "token.failed"): T.FAILED,
+    (T.PENDING, "token.timed_out"): T.TIMED_OUT,  # a join goes on while it waits for a budget of a run above
     (T.DISPATCHED, "token.timed_out"): T.TIMED_OUT,
     (T.EXECUTING, "token.timed_out"): T.TIMED_OUT,
     (T.WAITING, "token.timed_out"): T.TIMED_OUT,

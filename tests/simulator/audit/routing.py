@@ -26,7 +26,7 @@ def on_created(record: Record, event: e.TokenCreated) -> None:
         if (event.node, event.frames) in record.doing.jumps:
             record.doing.jumps.remove((event.node, event.frames))
             return
-        early = record.seq <= record.began + 2 + len(record.chart.workflow.start)
+        early = record.seq <= record.began + 3 + len(record.chart.workflow.start)
         started = early and event.node in record.chart.workflow.start
         record.expect(started, "conservation", f"visit {event.token} of {event.node} comes from nowhere")
         return
