@@ -324,7 +324,7 @@ class World:
         if not is_over:
             if len(self.runs) > CROWD:
                 raise _Crowded
-            unfinished = self._unfinished() or self.runs
+            unfinished = self._unfinished() or self.runs or [self.probe]  # the last: not even one has started so far
             raise Violation(unfinished[0], "liveness", f"{self._steps_max} steps and no rest: somebody spins")
 
     def _calm_down(self) -> None:

@@ -60,6 +60,8 @@ def take_back(record: Record, seq: int) -> None:
 
 def come_back(record: Record, visit: Visit, *, held: bool) -> None:
     """A visit that had ended is live again, at its node or held at joins."""
+    for group, branch in visit.frames:
+        record.groups[group].revived.add(branch)
     if visit.failure:
         take_back(record, visit.failure)
         visit.failure = 0
@@ -70,8 +72,6 @@ def come_back(record: Record, visit: Visit, *, held: bool) -> None:
         "reopened",
         f"visit {visit.id} had brought {[a.id for a in visit.brought]} and comes back held={held}",
     )
-    for group, branch in visit.frames:
-        record.groups[group].revived.add(branch)
     if held:
         visit.held = visit.routed = True
         for arrival in visit.brought:

@@ -37,6 +37,10 @@ BEYOND = {
     "of several starts that wait for the oldest run to end only the last is left",
     "the fork of an ended run takes nobody's place",
     "a fork of a run that is being compensated waits for its place",
+    "calls that shared a batch are undone together",
+    "a queued fork that is cancelled undoes nothing, though it inherits compensation",
+    "the changed input of a fork gives it another priority",
+    "the fork of a run whose child could not be undone goes on without it",
 }
 """What became of these runs was decided by other runs, in an order that their own history does not tell. They are
 exported without it."""
