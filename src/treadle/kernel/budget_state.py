@@ -3,7 +3,7 @@ still (6.8). `evolve_budget` changes it, `budget` decides on it. A run that no b
 
 from __future__ import annotations
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from treadle.model.definition import Budget
 from treadle.model.ids import RunId
@@ -17,13 +17,13 @@ class BudgetState(Struct):
     """When the run's time began to count."""
     spent: Spending = Spending()
     """By the run and its children together."""
-    children: dict[RunId, Spending] = field(default_factory=dict)
+    children: dict[RunId, Spending] = {}
     """The part of it that each child has spent, its own children included."""
-    allowed: dict[str, None] = field(default_factory=dict)
+    allowed: dict[str, None] = {}
     """Questions of children that were counted as a visit."""
-    raised: dict[str, float] = field(default_factory=dict)
+    raised: dict[str, float] = {}
     """Part of the budget → what was added to its limit."""
-    warned: dict[str, None] = field(default_factory=dict)
+    warned: dict[str, None] = {}
     """Parts that the history has warned of."""
     exceeded: str | None = None
     """The part for which the run stands still now."""
