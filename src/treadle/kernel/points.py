@@ -79,5 +79,7 @@ def _is_over(event: e.Event, token: TokenId) -> bool:
     """Whether a visit has returned or ended by this event."""
     if isinstance(event, e.TokenWaiting):
         return event.token == token and event.reason is Waiting.SIBLINGS
-    ends = e.TokenCompleted | e.TokenFailed | e.TokenTimedOut | e.TokenCancelled
-    return isinstance(event, ends) and event.token == token
+    return (
+        isinstance(event, e.TokenCompleted | e.TokenFailed | e.TokenTimedOut | e.TokenCancelled)
+        and event.token == token
+    )

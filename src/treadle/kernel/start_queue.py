@@ -103,7 +103,7 @@ class StartQueue:
             place.keys = lane.keys  # a hundred thousand runs share one
         entry = (-place.priority, place.number, place.run)
         heappush(lane.entries, entry)
-        if lane.entries[0] is entry:
+        if lane.entries[0] == entry:  # compiled, a tuple is not the same object afterwards
             self._look_at(key)
 
     def serve(self, fair: str) -> None:

@@ -139,7 +139,9 @@ class FlowControl:
             if isinstance(item.command, c.ForkRun):
                 self._fork(book, item, graph, place, item.command)
             else:
-                self._carry_out(book, item, graph, place, arrive(book, place, self._clock.now()))
+                verdict = arrive(book, place, self._clock.now())
+                self._give_way(book, verdict, item.run)
+                self._carry_out(book, item, graph, place, verdict)
 
     def _place(self, item: Item, graph: ExecutionGraph, flow: GraphFlow) -> StartPlace | None:
         """The place of a start; None: it was refused."""
@@ -167,7 +169,7 @@ class FlowControl:
         verdict = Verdict("start")
         if item.past is not None and is_live_fork(item.past, command):
             verdict = within_limits(book, place, self._clock.now())
-        self._carry_out(book, item, graph, place, replace(verdict, cancel=()))
+        self._carry_out(book, item, graph, place, verdict)
         if verdict.cancel and book.find(item.run) is not None:
             self._give_way(book, verdict, item.run)
 
@@ -176,7 +178,6 @@ class FlowControl:
     ) -> None:
         command = item.command
         assert isinstance(command, c.StartRun)
-        self._give_way(book, verdict, item.run)
         if verdict.outcome == "refuse":
             self._answer(item, verdict.rejection)
         elif verdict.outcome == "join":
@@ -272,8 +273,9 @@ class FlowControl:
         assert place is not None, "a start is decided with its place"
         if state.status is RunStatus.QUEUED:
             book.queue(place)
+            held = held_place(workflow, place)  # queued, also if its turn is at once
             self._choose(workflow, book)
-            return [held_place(workflow, replace(place, started=None))]
+            return [held]
         assert isinstance(item.command, c.StartRun)
         if item.command.refused is not None:
             return []  # it has failed at once
