@@ -1,6 +1,6 @@
 """Followers of streams: one reader of all events for all of them, and who may still read.
 
-Owns the newest events in memory, and the streams that are open. Promises that what streams do together, reading and
+Owns the reader, and the streams that are open. Promises that what streams do together, reading and
 sending, keeps to its share of the time (`pace.py`), so that they do not slow the engine of this process; and that the
 store is read, and each event written as a message, once for all followers of all runs, however many there are. Must not
 know HTTP.
@@ -12,19 +12,20 @@ know HTTP.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from time import perf_counter
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec.structs import replace
 from sse_starlette.event import ServerSentEvent
 
 from treadle.errors import PositionGone, TreadleError
 from treadle.model.event_rows import event_row
 from treadle.runtime.service.following import FollowedEvent
 from treadle.runtime.surroundings.logs import logger
+from treadle.server.newest_events import AT_ONCE, NewestEvents, Portion, StreamedEvent, StreamFilter, portion_of
 from treadle.server.pace import Pace
 from treadle.server.service import Service
 from treadle.server.who import Who
@@ -33,47 +34,15 @@ log = logger("treadle.server")
 POLL_S = 0.5
 """How often the store is read although this process has committed nothing: other nodes do, and nobody tells."""
 PAGE = 500
-KEPT, KEPT_BYTES = 5_000, 32 * 1024 * 1024
-"""Newest events in memory, and what they may have in all. A follower that is further behind reads the store itself."""
-FIRST, AT_ONCE = 5, 1024 * 1024
-"""Events that a follower reads from the store at first, and bytes that it should hold at a time: a reader that does not
-take them costs so much memory, and a short piece of work is a short delay for others."""
-PIECE = 128 * 1024
-"""Bytes of one write: most pages of events have fewer. A reader that takes longer for a write than a slow one may
-(`stream_slow_s`) is cut off, so a line of 26 KB/s is fast enough."""
+FIRST = 5
+"""Events that a follower reads from the store at first."""
 RIGHTS_S = 2.0
 """How often the rights of followers are looked at: with the age of the keys it stays below five seconds."""
-
-
-class StreamedEvent(Struct, frozen=True):
-    """An event as streams send it."""
-
-    position: str
-    run: str
-    workflow: str
-    entity: str | None
-    type: str
-    message: bytes
-    """The event with its run as a server-sent event."""
 
 
 def next_limit(count: int, size: int) -> int:
     """How many events a follower reads next, if it has read so many events with so many bytes."""
     return max(1, min(PAGE, AT_ONCE * count // max(size, 1))) if count else FIRST
-
-
-def pieces(messages: Iterable[bytes]) -> Iterator[bytes]:
-    """Messages as few writes, none of more than PIECE bytes unless one message has more."""
-    held: list[bytes] = []
-    size = 0
-    for message in messages:
-        if held and size + len(message) > PIECE:
-            yield b"".join(held)
-            held, size = [], 0
-        held.append(message)
-        size += len(message)
-    if held:
-        yield b"".join(held)
 
 
 class Stop:
@@ -93,10 +62,7 @@ class Followers:
         self._following = service.client.following
         self.pace = Pace()
         self._open: set[Stop] = set()
-        self._newest: deque[StreamedEvent] = deque()
-        self._kept_size = 0
-        self._places: dict[str, int] = {}
-        self._first = 0
+        self._newest = NewestEvents()
         self._position: str | None = None
         self.news = asyncio.Event()
         """Set, and replaced by another, when there are new events, and when a stream is to end. A follower that looks
@@ -148,34 +114,45 @@ class Followers:
         position, last = self._position, await self._following.last_position()
         return position or last, last
 
-    def is_past(self, event: StreamedEvent, last: str) -> bool:
-        return self._following.is_past(event.position, last)
+    def is_past(self, position: str, last: str) -> bool:
+        """Whether an event with this position was there when `last` was the last position."""
+        return self._following.is_past(position, last)
 
     async def check(self, position: str | None) -> None:
         """Raises PositionGone if events behind a position are gone, and ValueError for a text that is none."""
-        if position is not None and position not in self._places:
+        if position is not None and position not in self._newest:
             await self._following.events_after(position, 1)
 
-    async def after(self, position: str | None, limit: int = PAGE) -> list[StreamedEvent]:
-        """Some events behind a position: from memory if they are there, else from the store, so many at most. Raises
-        PositionGone."""
-        place = self._places.get(position) if position is not None else None
-        if place is not None and place + 1 >= self._first:
-            return self._from_memory(place + 1 - self._first)
+    async def portion(
+        self, position: str | None, wanted: StreamFilter, limit: int = PAGE, past: str | None = None
+    ) -> Portion | None:
+        """What a follower gets behind a position, without the events that are past at `past`: from memory if they are
+        there, else from the store, so many of them at most. None: there is nothing yet. Raises PositionGone."""
+        if position is not None and position in self._newest:
+            await self.pace.spare()
+            began = perf_counter()
+            found = self._from_memory(position, wanted, past)
+            self.pace.worked(perf_counter() - began)
+            if found is not None:
+                return found if found.count else None
         async with self.pace.turn():
-            return [_streamed(one) for one in await self.pace.read(self._following.events_after(position, limit))]
+            read = await self.pace.read(self._following.events_after(position, limit))
+            return self._of([_streamed(one) for one in read], wanted, past) if read else None
 
-    def _from_memory(self, begin: int) -> list[StreamedEvent]:
-        """A page of events, with AT_ONCE bytes at most unless one event has more."""
-        page: list[StreamedEvent] = []
-        size = 0
-        for at in range(begin, min(begin + PAGE, len(self._newest))):
-            event = self._newest[at]
-            size += len(event.message)
-            if page and size > AT_ONCE:
-                break
-            page.append(event)
-        return page
+    def _from_memory(self, position: str, wanted: StreamFilter, past: str | None) -> Portion | None:
+        if past is None:
+            return self._newest.behind(position, wanted)
+        events = self._newest.events_behind(position)
+        if not events:
+            return None if events is None else Portion(position, (), 0, 0)
+        return self._of(events, wanted, past)
+
+    def _of(self, events: Sequence[StreamedEvent], wanted: StreamFilter, past: str | None) -> Portion:
+        found = portion_of(events, wanted)
+        if past is None or not self.is_past(events[0].position, past):
+            return found
+        later = [event for event in events if not self.is_past(event.position, past)]
+        return replace(found, pieces=portion_of(later, wanted).pieces if later else ())
 
     async def close(self) -> None:
         """Wakes every stream, so that it says goodbye."""
@@ -211,9 +188,7 @@ class Followers:
 
     def _begin_at(self, position: str) -> None:
         """Nothing is in memory but the place at which the events to come begin."""
-        self._newest.clear()
-        self._kept_size = 0
-        self._places = {position: self._first - 1}
+        self._newest.begin_at(position)
         self._position = position
 
     def _tell_news(self) -> None:
@@ -231,22 +206,11 @@ class Followers:
     async def _read_page(self) -> bool:
         async with self.pace.turn():
             page = await self.pace.read(self._following.events_after(self._position, PAGE))
-            for one in page:
-                self._keep(_streamed(one))
+            self._newest.keep([_streamed(one) for one in page])
         if page:
             self._position = page[-1].position
             self._tell_news()
         return bool(page)
-
-    def _keep(self, event: StreamedEvent) -> None:
-        self._places[event.position] = self._first + len(self._newest)
-        self._newest.append(event)
-        self._kept_size += len(event.message)
-        while len(self._newest) > KEPT or self._kept_size > KEPT_BYTES:
-            oldest = self._newest.popleft()
-            self._kept_size -= len(oldest.message)
-            self._places.pop(oldest.position, None)
-            self._first += 1
 
     async def _watch(self) -> None:
         """Ends streams whose callers may not read any more, while there are streams."""

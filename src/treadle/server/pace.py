@@ -32,6 +32,9 @@ would count as work."""
 SEND_BYTES_S = 0.5e-9
 """The same for each byte, as an estimate."""
 
+WAKE_S = 0.00002
+"""What waking a follower takes that looks for news. An estimate: most of it is the loop's own."""
+
 LOOK_S = 0.02
 """How often the system is asked how long this thread has waited for a processor: it takes some 10 µs."""
 QUEUED_MAX = 0.9
@@ -83,6 +86,15 @@ class Pace:
             self._waited += perf_counter() - began
         self._spend(len(found) * EVENT_S)
         return found
+
+    async def spare(self) -> None:
+        """Waits until there is time for a short piece of work, which is told to `worked`."""
+        async with self._sending:
+            await self._wait_spare()
+
+    def worked(self, seconds: float) -> None:
+        """So much work was done outside of a turn."""
+        self._spend(seconds + WAKE_S)
 
     async def sending(self, size: int) -> None:
         """Waits until there is time to send so many bytes to one follower. The sending itself is not waited for: a

@@ -25,7 +25,8 @@ from treadle.model.states import RUN_ENDED
 from treadle.runtime.run import Run
 from treadle.runtime.surroundings.logs import logger
 from treadle.server.call import HttpAnswer, HttpCall
-from treadle.server.followers import FIRST, Followers, Stop, StreamedEvent, first_of, followers_of, next_limit, pieces
+from treadle.server.followers import FIRST, Followers, Stop, first_of, followers_of, next_limit
+from treadle.server.newest_events import StreamFilter, pieces
 from treadle.server.problems import HttpProblem
 from treadle.server.routes import VIEWER, Route
 
@@ -38,7 +39,6 @@ OVER = (PositionGone, EngineStopped, StoreUnavailable, CommandRefused)
 
 Messages = AsyncIterator[bytes]
 """One or more messages at a time: each piece is one write to the reader's connection."""
-Wanted = Callable[[StreamedEvent], bool]
 
 
 class StreamQuery(Struct):
@@ -119,25 +119,23 @@ async def _of_run(run: Run, after: int, followers: Followers, stop: Stop, after_
 
 async def all_stream(call: HttpCall) -> HttpAnswer:
     query: StreamQuery = call.query
-    kinds = frozenset(query.type)
     entity = spellings_of(query.entity) if query.entity is not None else None
-
-    def is_wanted(event: StreamedEvent) -> bool:
-        return (
-            (query.workflow is None or event.workflow == query.workflow)
-            and (not kinds or event.type in kinds)
-            and (entity is None or event.entity in entity)
-            and call.sees(event.workflow)
-        )
-
-    return await _followed(call, is_wanted)
+    return await _followed(
+        call,
+        StreamFilter(
+            seen=call.who.workflows,
+            workflow=query.workflow,
+            types=frozenset(query.type),
+            entity=tuple(entity) if entity is not None else None,
+        ),
+    )
 
 
 async def gates_stream(call: HttpCall) -> HttpAnswer:
-    return await _followed(call, lambda event: event.type.startswith("gate.") and call.sees(event.workflow))
+    return await _followed(call, StreamFilter(seen=call.who.workflows, family="gate."))
 
 
-async def _followed(call: HttpCall, is_wanted: Wanted) -> HttpAnswer:
+async def _followed(call: HttpCall, wanted: StreamFilter) -> HttpAnswer:
     given = call.request.headers.get("last-event-id", call.query.after)
     followers = followers_of(call.service)
     position: str | None = None if given == "0" else given
@@ -150,28 +148,27 @@ async def _followed(call: HttpCall, is_wanted: Wanted) -> HttpAnswer:
         raise HttpProblem("GONE", str(gone), remedy="begin anew: after=0, or without a position") from None
     except ValueError as wrong:
         raise HttpProblem("BAD_REQUEST", str(wrong), place="after") from None
-    return _streaming(call, lambda followers, stop: _of_all(position, past, is_wanted, followers, stop))
+    return _streaming(call, lambda followers, stop: _of_all(position, past, wanted, followers, stop))
 
 
 async def _of_all(
-    position: str | None, past: str | None, is_wanted: Wanted, followers: Followers, stop: Stop
+    position: str | None, past: str | None, wanted: StreamFilter, followers: Followers, stop: Stop
 ) -> Messages:
     """Messages of the events behind a position, without those that were `past` (a position, too) when it began."""
     limit = FIRST
     async with followers.reading():
         while not stop.woken.is_set():
             news = followers.news
-            page = await followers.after(position, limit)
-            if not page:
+            portion = await followers.portion(position, wanted, limit, past)
+            if portion is None:
                 limit = FIRST
                 await news.wait()
                 continue
-            limit = next_limit(len(page), sum([len(event.message) for event in page]))
-            position = page[-1].position
-            if past is not None:
-                page = [event for event in page if not followers.is_past(event, past)]
-                past = None if page else past  # events come in the order of their positions
-            for piece in pieces(event.message for event in page if is_wanted(event)):
+            limit = next_limit(portion.count, portion.size)
+            position = portion.position
+            if past is not None and not followers.is_past(position, past):
+                past = None  # events come in the order of their positions
+            for piece in portion.pieces:
                 await followers.pace.sending(len(piece))
                 yield piece
 

@@ -33,7 +33,12 @@ class Who(Struct, frozen=True):
 
     def sees(self, workflow: str) -> bool:
         """Whether a workflow lies within the caller's patterns."""
-        return self.workflows is None or any(fnmatchcase(workflow, pattern) for pattern in self.workflows)
+        return self.workflows is None or is_within(workflow, self.workflows)
+
+
+def is_within(workflow: str, patterns: tuple[str, ...]) -> bool:
+    """Whether a workflow fits one of these patterns."""
+    return any(fnmatchcase(workflow, pattern) for pattern in patterns)
 
 
 NOBODY = Who()
