@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.report import Report, Round
-from bench.served import Service, served
+from bench.served import Service, bare_callbacks, served
 from treadle.actions.outside import OutsideSettings
 from treadle.language import load_value
 from treadle.model.ids import TokenId
@@ -44,23 +44,29 @@ def run(report: Report) -> None:
 
 
 async def _all(report: Report) -> None:
-    rates, times = [], []
-    async with _engine() as engine, served(engine) as service:
+    rates, times, floors = [], [], []
+    async with _engine() as engine, served(engine) as service, bare_callbacks(engine) as least:
         key = await engine.secret_root()
+
+        async def tokens() -> list[str]:
+            return [callback_token(key, one.run, one.token, one.attempt) for one in await _waiting(engine)]
+
         for _ in range(LAPS):
             here = await _in_process(engine, await _waiting(engine))
-            waiting = await _waiting(engine)
-            tokens = [callback_token(key, one.run, one.token, one.attempt) for one in waiting]
-            there = await _over_http(service, tokens)
+            there = await _over_http(service, await tokens())
+            floor = await _over_http(least, await tokens())
             rates.append(Round(there[0], here[0]))
             times.append(Round(there[1], here[1]))
+            floors.append(Round(there[1], floor[1]))
     report.rounds("POST /callbacks, 16 clients, against answers in process", rates, "answers/s", best=max)
     report.rounds("processor time of the same", times, "µs", best=min)
+    report.rounds("processor time of the same, against a bare application", floors, "µs", best=min)
 
 
 @asynccontextmanager
 async def _engine() -> AsyncIterator[Engine]:
-    settings = EngineSettings(outside=OutsideSettings(public_url="http://127.0.0.1:1", signing_secret="NONE"))
+    outside = OutsideSettings(public_url="http://127.0.0.1:1", signing_secret="NONE")
+    settings = EngineSettings(outside=outside, spare_collector=True)  # as `treadle serve` has it
     with tempfile.TemporaryDirectory() as folder:
         async with Engine(Path(folder) / "bench.db", settings=settings) as engine:
             courier = engine._core.outgoing._courier

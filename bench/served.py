@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
@@ -75,22 +75,57 @@ class Service(Struct, frozen=True):
         return Loaded(told["seconds"], told["latencies"])
 
 
+Answered = Callable[[Any, bytes], Awaitable[Response]]
+"""What a bare application does with the path and the body of a request."""
+
+
 @asynccontextmanager
 async def bare(engine: Engine, workflow: str) -> AsyncIterator[Service]:
-    """Yields the least that a service could be: uvicorn as it is, and an application that reads the body, starts a run
-    with its entry in the audit and answers what the service answers. No key, no checks, no routes."""
-    listening = bound("127.0.0.1", 0)
-    host, port = listening.getsockname()[:2]
+    """Yields the least that a service could be for starts: the body is read, a run started with its entry in the audit,
+    and answered is what the service answers. No key, no checks, no routes."""
 
-    async def application(scope: Any, receive: Any, send: Any) -> None:
-        given = msgspec.json.decode(await Request(scope, receive).body())
+    async def start(_path: str, body: bytes) -> Response:
+        given = msgspec.json.decode(body)
         event = AuditEvent(who="bench", name="bench", action="POST /api/v1/runs", path="/api/v1/runs", status=201)
         with engine.along(entry_of(event, engine.now())) as along:
             run = await engine.start(workflow, given["input"])
         content = msgspec.json.encode(await view_of(run, along.row))
-        headers = {"location": f"/api/v1/runs/{run.id}", "cache-control": "no-store", "x-request-id": "0" * 16}
-        response = Response(content, 201, headers, "application/json")
-        response.raw_headers.extend(HEADERS)
+        return _plain(content, 201, {"location": f"/api/v1/runs/{run.id}"})
+
+    async with _bare(start) as service:
+        yield service
+
+
+@asynccontextmanager
+async def bare_callbacks(engine: Engine) -> AsyncIterator[Service]:
+    """The same for callbacks: the token is checked, the body read, the visit answered."""
+    callbacks = engine.callbacks
+
+    async def answer(path: str, body: bytes) -> Response:
+        to = await callbacks.read(path.rpartition("/")[2])
+        assert to is not None
+        applied = await callbacks.answer(to, msgspec.json.decode(body)["output"])
+        return _plain(msgspec.json.encode({"applied": applied}), 200, {})
+
+    async with _bare(answer) as service:
+        yield service
+
+
+def _plain(content: bytes, status: int, headers: dict[str, str]) -> Response:
+    always = {"cache-control": "no-store", "x-request-id": "0" * 16}
+    response = Response(content, status, headers | always, "application/json")
+    response.raw_headers.extend(HEADERS)
+    return response
+
+
+@asynccontextmanager
+async def _bare(answered: Answered) -> AsyncIterator[Service]:
+    """uvicorn as it is, and an application of one function."""
+    listening = bound("127.0.0.1", 0)
+    host, port = listening.getsockname()[:2]
+
+    async def application(scope: Any, receive: Any, send: Any) -> None:
+        response = await answered(scope["path"], await Request(scope, receive).body())
         await response(scope, receive, send)
 
     config = uvicorn.Config(application, http="httptools", lifespan="off", log_config=None, access_log=False, ws="none")

@@ -78,7 +78,8 @@ def _unknown() -> HttpProblem:
 
 
 async def _read(call: HttpCall) -> tuple[Any, Error | None, Any]:
-    read_query(call.request.query_params.multi_items(), None)
+    if call.request.scope["query_string"]:
+        read_query(call.request.query_params.multi_items(), None)
     raw = await body_of(call.request, call.route, call.service.settings)
     given: CallbackAnswer = read_body(raw, CallbackAnswer)
     told = {"cost": given.cost, "usage": given.usage}

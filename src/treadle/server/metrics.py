@@ -1,7 +1,7 @@
 """Metrics: what a Prometheus server scrapes (5.7).
 
-Owns the names and labels of all metrics of one service. What happens in this process is counted as it becomes durable
-(`Measured.observe`), from the beginning of the service: some 5 µs a visit. What the store holds is read when somebody
+Owns the counting for one service. What happens in this process is counted as it becomes durable
+(`Measured.observe`), from the beginning of the service: some 4 µs a visit. What the store holds is read when somebody
 scrapes; reading it takes a twentieth of the time at most. Promises that labels are bounded: a workflow or node beyond
 the limit is counted as `other`. A run that began before the service did is looked up at the next scrape, so that its
 end counts for its workflow. Several nodes each tell their own part; what the store holds, each tells alike.
@@ -12,11 +12,11 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import Counter, Histogram
 from prometheus_client.exposition import generate_latest
 
 from treadle.errors import TreadleError
@@ -25,6 +25,7 @@ from treadle.runtime.client import Client
 from treadle.runtime.engine import Engine
 from treadle.server.call import HttpAnswer, HttpCall
 from treadle.server.followers import followers_of
+from treadle.server.metric_families import MetricFamilies
 from treadle.server.problems import HttpProblem
 from treadle.server.routes import OPEN, VIEWER, Route
 from treadle.server.service import Service
@@ -43,8 +44,6 @@ UNPLACED_MAX = 10_000
 """Events of runs whose workflow is not known, kept for the next scrape; of any more the oldest are not counted."""
 LOOKED_UP_MAX = 1_000
 """Runs that one scrape looks up: some 50 ms."""
-SECONDS = (0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10, 60, 600, 3_600, 86_400)
-COMMIT_SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5)
 ENDINGS: dict[type, str] = {
     e.RunCompleted: "completed",
     e.RunFailed: "failed",
@@ -55,11 +54,11 @@ ENDINGS: dict[type, str] = {
 }
 
 
-class Measured:
+class Measured(MetricFamilies):
     """The metrics of one service."""
 
     def __init__(self, client: Client) -> None:
-        self.registry = registry = CollectorRegistry()
+        super().__init__()
         self._client = client
         self._workflow_of: dict[str, str] = {}
         self._visits: dict[tuple[str, int], tuple[str, int, int]] = {}
@@ -67,52 +66,23 @@ class Measured:
         self._nodes: set[tuple[str, str]] = set()
         self._places: dict[tuple[str, str], tuple[Histogram, Histogram]] = {}
         """Workflow and node → their times of waiting and of work."""
+        self._counted: dict[tuple[Any, ...], Counter] = {}
+        """Labels → the counter with them. Finding it in its family takes longer than counting."""
+        self._ways: dict[type, Callable[[str, Any], None]] = {
+            e.RunStarted: self._started,
+            e.TokenCreated: self._created,
+            e.TokenStarted: self._began,
+            e.TokenCompleted: self._ended,
+            e.TokenFailed: self._ended,
+            e.TokenTimedOut: self._ended,
+            e.TokenCancelled: self._ended,
+            e.TokenRetryScheduled: self._retried,
+            **dict.fromkeys(ENDINGS, self._over),
+        }
+        """What is counted of events, by their types."""
         self._unplaced: deque[tuple[str, Any]] = deque(maxlen=UNPLACED_MAX)
         self._fresh_until = float("-inf")
         self._reading = asyncio.Lock()
-        flow, by_node = ["workflow"], ["workflow", "node"]
-        self.starts = Counter("treadle_starts", "Runs started", flow, registry=registry)
-        self.ends = Counter("treadle_ends", "Runs ended", [*flow, "status"], registry=registry)
-        self.retries = Counter("treadle_retries", "Attempts tried again", by_node, registry=registry)
-        self.visit_seconds = Histogram(
-            "treadle_visit_seconds",
-            "Time of visits: waiting before their work began, and working",
-            [*by_node, "phase"],
-            buckets=SECONDS,
-            registry=registry,
-        )
-        self.commit_seconds = Histogram(
-            "treadle_commit_seconds", "Time to write a batch of decisions", buckets=COMMIT_SECONDS, registry=registry
-        )
-        self.commit_decisions = Histogram(
-            "treadle_commit_decisions",
-            "Decisions in one transaction",
-            buckets=(1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000),
-            registry=registry,
-        )
-        self.model_tokens = Counter(
-            "treadle_model_tokens", "Tokens of language models", [*by_node, "direction"], registry=registry
-        )
-        self.model_cost = Counter("treadle_model_cost", "Cost of language models", by_node, registry=registry)
-        self.timers_due = Gauge("treadle_timers_due", "Timers that are due and have not fired", registry=registry)
-        self.timer_lag = Gauge("treadle_timer_lag_seconds", "How late the oldest due timer is", registry=registry)
-        self.requests = Counter(
-            "treadle_http_requests", "Requests answered", ["method", "route", "status"], registry=registry
-        )
-        self.readers = Gauge("treadle_stream_readers", "Readers of streams", registry=registry)
-        self.runs = Gauge("treadle_runs", "Runs in the store", [*flow, "status"], registry=registry)
-        self.gates_open = Gauge("treadle_gates_open", "Gates that wait for somebody", registry=registry)
-        self.gates_overdue = Gauge("treadle_gates_overdue", "Open gates past their due time", registry=registry)
-        self.queue_depth = Gauge("treadle_queue_depth", "Work that waits in a queue", ["queue"], registry=registry)
-        self.queue_claimed = Gauge(
-            "treadle_queue_claimed", "Work of a queue that is claimed", ["queue"], registry=registry
-        )
-        self.queue_oldest = Gauge(
-            "treadle_queue_oldest_seconds", "Age of the oldest work that waits", ["queue"], registry=registry
-        )
-        self.dead_letters = Gauge("treadle_dead_letters", "Messages given up", registry=registry)
-        self.inbox_lag = Gauge("treadle_inbox_lag_seconds", "How far behind the slowest node is", registry=registry)
-        self.shards = Gauge("treadle_shards_owned", "Shards this node decides for", registry=registry)
 
     # What happens
 
@@ -120,30 +90,28 @@ class Measured:
         """A batch of decisions was written."""
         self.commit_seconds.observe(seconds)
         self.commit_decisions.observe(len(commits))
+        ways = self._ways
         for commit in commits:
-            inherited = commit.cuts[-1] if commit.cuts else 1
-            for event in (*commit.events[:1], *commit.events[inherited:]):
-                self._event(commit.run, event)
+            events = commit.events
+            if commit.cuts:
+                events = [*events[:1], *events[max(commit.cuts[-1], 1) :]]  # not what a fork has inherited
+            for event in events:
+                if type(event) in ways:
+                    self._event(commit.run, event)
 
     def _event(self, run: str, event: Any) -> None:
-        kind = type(event)
-        if kind is e.RunStarted:
-            workflow = self._workflow_of[run] = self._flow(event.workflow)
-            self.starts.labels(workflow).inc()
-        elif run not in self._workflow_of:
+        if run in self._workflow_of or type(event) is e.RunStarted:
+            self._ways[type(event)](run, event)
+        else:
             self._unplaced.append((run, event))
-        elif kind is e.TokenCreated:
-            if len(self._visits) < VISITS_MAX:
-                self._visits[run, event.token] = (event.node, event.at, 0)
-        elif kind is e.TokenStarted:
-            self._began(run, event)
-        elif kind is e.TokenCompleted or kind is e.TokenFailed or kind is e.TokenTimedOut or kind is e.TokenCancelled:
-            self._ended(run, event)
-        elif kind is e.TokenRetryScheduled:
-            node = self._visits.get((run, event.token), (OTHER, 0, 0))[0]
-            self.retries.labels(*self._place(run, node)).inc()
-        elif kind in ENDINGS:
-            self.ends.labels(self._workflow_of.pop(run), ENDINGS[kind]).inc()
+
+    def _started(self, run: str, event: e.RunStarted) -> None:
+        workflow = self._workflow_of[run] = self._flow(event.workflow)
+        self._counter(self.starts, workflow).inc()
+
+    def _created(self, run: str, event: e.TokenCreated) -> None:
+        if len(self._visits) < VISITS_MAX:
+            self._visits[run, event.token] = (event.node, event.at, 0)
 
     def _began(self, run: str, event: e.TokenStarted) -> None:
         known = self._visits.get((run, event.token))
@@ -160,6 +128,27 @@ class Measured:
             output = getattr(event, "output", None)
             if isinstance(output, dict) and isinstance(output.get("usage"), dict):
                 self._model(place, output)
+
+    def _retried(self, run: str, event: e.TokenRetryScheduled) -> None:
+        node = self._visits.get((run, event.token), (OTHER, 0, 0))[0]
+        self._counter(self.retries, *self._place(run, node)).inc()
+
+    def _over(self, run: str, event: Any) -> None:
+        self._counter(self.ends, self._workflow_of.pop(run), ENDINGS[type(event)]).inc()
+
+    def _counter(self, family: Counter, *labels: str) -> Counter:
+        """A counter with its labels, of which there are not many (`WORKFLOWS_MAX`, `NODES_MAX`)."""
+        known = self._counted.get((family, *labels))
+        if known is None:
+            known = self._counted[family, *labels] = family.labels(*labels)
+        return known
+
+    def answered(self, route: Route, status: int) -> None:
+        """A request was answered."""
+        known = self._counted.get((route, status))
+        if known is None:
+            known = self._counted[route, status] = self.requests.labels(route.method, route.full_path, str(status))
+        known.inc()
 
     def _model(self, place: tuple[str, str], output: dict[str, Any]) -> None:
         """What a call of a language model has used, as its action reports it."""
@@ -257,7 +246,7 @@ def measured(service: Service) -> Measured:
 
 def count_request(service: Service, route: Route, status: int) -> None:
     """Counts an answer."""
-    measured(service).requests.labels(route.method, route.full_path, str(status)).inc()
+    measured(service).answered(route, status)
 
 
 async def metrics(call: HttpCall) -> HttpAnswer:

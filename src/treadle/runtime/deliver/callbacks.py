@@ -20,7 +20,8 @@ _PURPOSE = b"treadle.callback.1\0"
 """Keeps the macs apart from any other use of the same key."""
 KEY_BYTES = 16
 """The least a key must have: 128 bits cannot be guessed."""
-MAC_BYTES = 32
+MAC_LONGEST = 64
+"""Bytes of a mac that are looked at: it has 43."""
 LONGEST = 1_000
 
 
@@ -42,9 +43,10 @@ def read_callback(key: bytes, text: str) -> Callback | None:
     """The attempt a token is for; None if the token was not made with this key. Every text takes the same steps: how
     long it takes says nothing about what is wrong with it."""
     claims_text, _, mac_text = text[:LONGEST].partition(".")
-    claims, mac = _decoded(claims_text), _decoded(mac_text)
-    is_same = hmac.compare_digest(_mac(key, claims or b""), (mac or b"").ljust(MAC_BYTES, b"\0"))
-    if not is_same or claims is None or mac is None or len(mac) != MAC_BYTES or len(text) > LONGEST:
+    claims = _decoded(claims_text)
+    expected = _encoded(_mac(key, claims or b""))  # compared as it is written: there is one spelling only
+    given = mac_text.encode(errors="replace")[:MAC_LONGEST].ljust(len(expected), b"\0")
+    if not hmac.compare_digest(expected.encode(), given) or claims is None or len(text) > LONGEST:
         return None
     try:
         return msgspec.json.decode(claims, type=Callback)
