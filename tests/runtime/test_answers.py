@@ -67,7 +67,7 @@ async def test_a_listener_that_raises_keeps_nobody_from_hearing_the_news() -> No
 
         here.core.coordinator.feed.listen(raises)
         heard: list[RunStatus] = []
-        here.core.coordinator.feed.listen(lambda _run, _seq, status: heard.append(status))
+        here.core.coordinator.feed.listen(lambda newest: heard.extend(one.status for one in newest.values()))
         run = await here.client.start(chain("a"))
         assert (await run.wait(5)).status is RunStatus.COMPLETED
         await here.core.coordinator.wait_quiet()

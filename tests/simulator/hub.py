@@ -29,6 +29,8 @@ class Hub:
 class Ear:
     """The notices of one life of one process."""
 
+    names_runs = True
+
     def __init__(self, world: World, host: Host) -> None:
         assert host.loop is not None
         self._world = world

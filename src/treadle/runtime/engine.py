@@ -281,7 +281,7 @@ class Engine(Client):
 
     def listen(self, heard: Callable[[], None]) -> Callable[[], None]:
         """Calls `heard` whenever something was committed; returns how to stop that."""
-        return self._core.coordinator.feed.listen(lambda _run, _seq, _status: heard())
+        return self._core.coordinator.feed.listen(lambda _newest: heard())
 
     async def deploy(self, definition: Definition, *, expected: int | None = None) -> Deployed:
         """Makes a version, after checking that this engine can do what it asks: functions and their signatures, kinds.

@@ -9,14 +9,14 @@ A schedule is a document, and so is its state; of the state only the newest vers
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from treadle.errors import CommandRefused, EngineStopped
 from treadle.model.ids import RunId
-from treadle.model.states import RUN_ENDED, RUN_OPEN, RunStatus
+from treadle.model.states import RUN_ENDED, RUN_OPEN
 from treadle.runtime.coordinate.feed import Feed
 from treadle.runtime.schedule import plan as p
 from treadle.runtime.schedule.definition import KIND, Schedule, hash_of
@@ -24,7 +24,7 @@ from treadle.runtime.schedule.definition import tag_of as tag_of
 from treadle.runtime.surroundings.logs import logger
 from treadle.runtime.surroundings.patience import reliably
 from treadle.runtime.surroundings.ports import Alarm, Clock
-from treadle.store.port import RunQuery, RunRow, Store, StoredDocument
+from treadle.store.port import Commit, RunQuery, RunRow, Store, StoredDocument
 from treadle.store.rows import shard_of
 
 if TYPE_CHECKING:
@@ -161,7 +161,8 @@ class Scheduler:
         if wake is not None:
             self._alarms[name] = self._clock.call_at(wake, lambda: self._spawn(self._turn(name)))
 
-    def _heard(self, run: RunId, _seq: int, status: RunStatus) -> None:
-        """A run of a schedule has ended: the next one may be waiting for that."""
-        if status in RUN_ENDED and (name := self._running.pop(run, None)) is not None:
-            self._spawn(self._turn(name))
+    def _heard(self, newest: Mapping[RunId, Commit]) -> None:
+        """Runs of schedules may have ended: the next ones may be waiting for that."""
+        for run, commit in newest.items() if self._running else ():
+            if commit.status in RUN_ENDED and (name := self._running.pop(run, None)) is not None:
+                self._spawn(self._turn(name))

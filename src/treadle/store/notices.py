@@ -43,6 +43,9 @@ Heard = Callable[[str], None]
 class Notices(Protocol):
     """See the module's docstring."""
 
+    names_runs: bool
+    """Whether NEWS name their run. False: one NEWS without a name tells of all of them, and there is no END."""
+
     def say(self, kind: str, name: str = "") -> None:
         """Sends a notice soon. Never waits; the notice may get lost. NEWS and END are dropped if no process waits."""
 
@@ -55,6 +58,8 @@ class Notices(Protocol):
 
 class Silence:
     """Notices of a store that no other process can reach, or whose processes only poll: none."""
+
+    names_runs = False
 
     def say(self, kind: str, name: str = "") -> None:
         pass

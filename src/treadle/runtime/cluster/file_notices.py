@@ -25,6 +25,8 @@ class FileNotices:
     news. News do not name the run: one machine has few watchers. `owner` gives the current address of the owner; None
     for the owner itself."""
 
+    names_runs = False
+
     def __init__(self, owner: Callable[[], str | None] | None = None) -> None:
         self._owner = owner
         self._bell = NoticeSocket(self._rung)

@@ -8,15 +8,16 @@ it without sending a notice. Must not know how the news are handled.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any
 
 from treadle.errors import StoreUnavailable
 from treadle.model.ids import RunId
-from treadle.model.states import RUN_ENDED, RunStatus
+from treadle.model.states import RUN_ENDED
 from treadle.runtime.deliver.core import Core
 from treadle.runtime.surroundings.logs import logger
 from treadle.store.notices import AWAIT, CHANGED, END, INBOX, MISSED, NEWS, WANT, Notices
+from treadle.store.port import Commit
 
 INBOX_S = 1.0
 """Seconds until a request is noticed whose notice was lost."""
@@ -80,10 +81,14 @@ class NoticesHeard:
         if self._is_open:
             self._coordinator.spawn(self._both())
 
-    def _happened(self, run: RunId, _seq: int, status: RunStatus) -> None:
-        self._notices.say(NEWS, run)
-        if status in RUN_ENDED:
-            self._notices.say(END, run)
+    def _happened(self, newest: Mapping[RunId, Commit]) -> None:
+        if not self._notices.names_runs:
+            self._notices.say(NEWS)
+            return
+        for run, commit in newest.items():
+            self._notices.say(NEWS, run)
+            if commit.status in RUN_ENDED:
+                self._notices.say(END, run)
 
     def _wanted(self, run: str, kind: str) -> None:
         """A process has begun to wait for a run and may have missed the last news: they are sent again."""

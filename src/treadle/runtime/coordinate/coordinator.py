@@ -434,9 +434,7 @@ class Coordinator:
             if item.future is not None and decided.answer is not None and not item.future.done():
                 item.future.set_result(decided.answer)
         self._around.durable(gathered.decided, rows)
-        newest = {commit.run: commit for commit in gathered.commits if commit.events}
-        for run, commit in newest.items():  # once per run: a thousand branches of a fan-out may share a batch
-            self.feed.publish(run, commit.events[-1], commit.status)
+        self.feed.publish(gathered.commits)
         for observed in self.observers if gathered.commits else ():
             observed(gathered.commits, self._loop.time() - gathered.sent)
         if gathered.answers:

@@ -1,12 +1,12 @@
 """The feed: tells watches and listeners of this process that a run has new events.
 
-Owns the watches, in memory. Promises that news are only about durable events. Must not know a store.
+Owns the watches, in memory. Promises that news are only about durable events. Must not read a store.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Self, TypeVar
 
 from msgspec import Struct
@@ -18,6 +18,7 @@ from treadle.model.ids import RunId
 from treadle.model.states import RunStatus
 from treadle.runtime.surroundings.logs import logger
 from treadle.runtime.surroundings.patience import patiently
+from treadle.store.port import Commit
 
 T = TypeVar("T")
 log = logger("treadle.feed")
@@ -35,7 +36,8 @@ class News(Struct, frozen=True):
     """The newest event itself, if the publisher had it."""
 
 
-Listener = Callable[[RunId, int, RunStatus], None]
+Listener = Callable[[Mapping[RunId, Commit]], None]
+"""Takes the newest decision of every run in a batch that was written."""
 
 
 class Watch:
@@ -103,27 +105,31 @@ class Feed:
         self._listeners: list[Listener] = []
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Calls `listener` for every run that has changed. Returns a function that ends this."""
+        """Calls `listener` for every batch that has changed runs. Returns a function that ends this."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     def watch(self, run: RunId) -> Watch:
         return Watch(self, run)
 
-    def publish(self, run: RunId, last: Event, status: RunStatus) -> None:
-        """Tells watches and listeners of the run that its events up to `last` are durable."""
-        watches = self.watches.get(run)
-        if watches is not None:
-            for watch in watches:
-                if watch.only is None or status in watch.only:
-                    watch.wake(News(last.seq, status, last))
+    def publish(self, commits: Sequence[Commit]) -> None:
+        """Tells watches and listeners that these decisions are durable, once for each run: a thousand branches of a
+        fan-out may share a batch."""
+        newest = {commit.run: commit for commit in commits if commit.events}
+        if not newest:
+            return
+        for run, commit in newest.items() if self.watches else ():
+            for watch in self.watches.get(run, ()):
+                if watch.only is None or commit.status in watch.only:
+                    last = commit.events[-1]
+                    watch.wake(News(last.seq, commit.status, last))
         for listener in tuple(self._listeners):
             try:
-                listener(run, last.seq, status)
+                listener(newest)
             except BaseException as problem:  # one listener must not keep the others from being called
                 if is_interrupt(problem):
                     raise
-                log.error("a listener failed", run=run, exc_info=problem)
+                log.error("a listener failed", exc_info=problem)
 
     def close(self, reason: BaseException) -> None:
         """Wakes every watch for the last time; there will be no more news."""

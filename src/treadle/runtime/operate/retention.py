@@ -24,19 +24,19 @@ Theory of operation
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from treadle.errors import StoreConflict, StoreUnavailable
 from treadle.model.ids import RunId
-from treadle.model.states import RUN_ENDED, RUN_OPEN, RunStatus
+from treadle.model.states import RUN_ENDED, RUN_OPEN
 from treadle.runtime.coordinate.feed import Feed
 from treadle.runtime.coordinate.shards import Shards
 from treadle.runtime.operate.retention_queries import OVER, RetentionQueries, batched
 from treadle.runtime.operate.retention_setting import Keep, KeepRules
 from treadle.runtime.surroundings.logs import logger
 from treadle.runtime.surroundings.ports import Alarm, Clock
-from treadle.store.port import Fence, RunQuery, Store
+from treadle.store.port import Commit, Fence, RunQuery, Store
 from treadle.store.rows import SHARD
 
 AT_ONCE = 5_000
@@ -116,8 +116,13 @@ class Retention:
 
     # When to sweep
 
-    def _heard(self, run: RunId, _seq: int, status: RunStatus) -> None:
-        if status not in RUN_ENDED or self._fence is None:
+    def _heard(self, newest: Mapping[RunId, Commit]) -> None:
+        for run, commit in newest.items():
+            if commit.status in RUN_ENDED:
+                self._has_ended(run)
+
+    def _has_ended(self, run: RunId) -> None:
+        if self._fence is None:
             return
         if self._ended is not None:
             self._ended.add(run)

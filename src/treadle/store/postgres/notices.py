@@ -58,6 +58,8 @@ class Pooled(Exception):
 class Channel:
     """See the module's docstring. Made on the event loop it lives on; connects in the background."""
 
+    names_runs = True
+
     def __init__(self, dsn: str, troubled: Callable[[str], None] = lambda _problem: None) -> None:
         self._dsn = dsn
         self._troubled = troubled
