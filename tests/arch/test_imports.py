@@ -1,4 +1,4 @@
-"""The table of imports in ARCHITECTURE.md holds."""
+"""Imports go in the directions that `house.py` lists and ARCHITECTURE.md sums up."""
 
 from __future__ import annotations
 

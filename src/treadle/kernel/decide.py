@@ -1,12 +1,12 @@
-"""decide(graph, state, command, now, catalog): the one entry into the kernel.
+"""decide(graph, state, command, now, catalog): decides one command about one run. `decide_fork` does the same for the
+start of a fork.
 
 A function of its arguments: no I/O, no clock, no randomness. One call handles one command completely: everything that
 follows from it without outside help (routing, joins, pass-through nodes, the run's end) is decided here, in one go, and
 committed together.
 
 The state is changed in place while deciding: recording an event folds it in at once, by the functions of `evolve`. If
-this raises, or the decision cannot be
-committed, the state must be thrown away and folded anew from history.
+this raises, or the decision cannot be committed, the state must be thrown away and folded anew from history.
 """
 
 from __future__ import annotations

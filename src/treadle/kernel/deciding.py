@@ -36,7 +36,7 @@ a join that fails takes failure transitions, and `fan_out` carries those out. `d
 
 
 class Refused(Exception):
-    """A command cannot be carried out. Raised before anything was emitted; becomes a `Rejection`."""
+    """A command cannot be carried out. Raised before anything was recorded; becomes a `Rejection`."""
 
     def __init__(self, kind: str, message: str, problems: tuple[FieldProblem, ...] = ()) -> None:
         super().__init__(message)

@@ -1,4 +1,5 @@
-"""The only way a run's state changes: one event folded in, in place. Replay is this function over the history.
+"""One event folded into a state, in place; `replay` does it for a whole history. A decision calls the same folds when
+it records an event. Nothing else changes a run's state.
 
 Promises: no decision is taken here (a handler reads nothing but the event, the state and the static graph), every
 handler costs O(what the event names), and an event that does not fit the state raises `InvalidTransition` instead of

@@ -1,4 +1,5 @@
-"""The door: the one way in. Every request goes through it, whatever its route (5.6).
+"""The door: every request that has a route comes through here, whatever the route (5.6). `application.py` has refused
+unknown hosts and addresses before.
 
 Owns the order in which a request is looked at: is the service there, who asks, may they, is it about something they may
 see, was it answered before, can it be read. Only then a handler runs. Promises that a refusal has changed nothing and

@@ -13,9 +13,9 @@ Theory of operation
     age. A sweep that left something behind is followed at once, and so is one during which more runs have ended than
     the smallest `count`: runs that come faster than they are dropped would fill the disk.
 
-    Of many nodes, the owner of the first shard sweeps for all of them: a family of runs is spread over shards, and the
-    store checks that a run has ended in the transaction that drops it. That node does not hear of ends elsewhere, so
-    it sweeps once a minute.
+    Of many nodes the owner of the first shard sweeps for all: a family of runs is spread over shards, and the store
+    checks that a run has ended in the transaction that drops it. It does not hear of ends elsewhere, so it sweeps once
+    a minute.
 
     A run's row does not show whether its history was trimmed. Every finished run begun before `_whole_from` has been
     trimmed; that instant is kept in a document, so that an engine does not trim a year again when it starts.
@@ -117,18 +117,13 @@ class Retention:
     # When to sweep
 
     def _heard(self, newest: Mapping[RunId, Commit]) -> None:
-        for run, commit in newest.items():
-            if commit.status in RUN_ENDED:
-                self._has_ended(run)
-
-    def _has_ended(self, run: RunId) -> None:
-        if self._fence is None:
+        ended = [run for run, commit in newest.items() if commit.status in RUN_ENDED]
+        if not ended or self._fence is None:
             return
         if self._ended is not None:
-            self._ended.add(run)
-            if len(self._ended) > NAMED_MAX:
-                self._ended = None
-        self._heard_since += 1
+            named = self._ended.union(ended)
+            self._ended = named if len(named) <= NAMED_MAX else None
+        self._heard_since += len(ended)
         if self._is_crowded and not self._sweeping:
             self._earliest = 0
         for wake in self._wakes_for_an_end_at(self._clock.now()):
