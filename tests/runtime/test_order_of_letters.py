@@ -1,8 +1,9 @@
-"""Commands from one run to another come in the order in which they were sent, even while the outbox is still being read, and the
-start of a child is in there."""
+"""Commands from one run to another come in the order in which they were sent, whatever the start of a child has to wait
+for: an outbox that is still being read, or a batch that it is about to join."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from tests.runtime.cores import FaultyStore, Running, one, running
 from tests.runtime.executing import on_loop, turns
 from treadle.model import commands as c
 from treadle.model import effects as f
+from treadle.model.events import Event
 from treadle.model.ids import RunId
 from treadle.model.states import RUN_ENDED
 from treadle.runtime.deliver.held_letters import HeldLetters
@@ -19,6 +21,19 @@ from treadle.store.port import OutboxRow, RunQuery
 ASK = {"kind": "human"}
 CALL = {"kind": "workflow_call", "workflow": "child"}
 BATCH = {"size": 2, "within_ms": 60_000}
+
+
+class SlowStore(FaultyStore):
+    """The histories of some runs are read only when the test lets them be."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slow: dict[RunId, asyncio.Event] = {}
+
+    async def history(self, run: RunId, *given: Any, **more: Any) -> list[Event]:
+        if run in self.slow:
+            await self.slow[run].wait()
+        return await super().history(run, *given, **more)
 
 
 async def live(here: Running) -> list[str]:
@@ -57,6 +72,53 @@ async def test_a_cancellation_waits_for_a_start_that_was_left_in_the_outbox(chil
         await core.wait_quiet()
         assert await live(here) == []
         assert not core.delivery.held
+
+
+@on_loop
+async def test_a_cancellation_waits_behind_a_start_on_its_way_into_a_batch() -> None:
+    """The batch has to be read, and is cancelled before the start gets there. So the start is decided anew, and its
+    parent has been cancelled meanwhile."""
+    store = SlowStore()
+    async with running(store, {}) as here:
+        core, batch = here.core, RunId("child")
+        for workflow in (one("child", ASK, batch=BATCH), one("parent", CALL)):
+            await core.library.deploy(workflow)
+        await started(here, "child")
+        await core.wait_quiet()
+        core.coordinator._hots.drop(batch)  # as if there were too many in memory
+        store.slow[batch] = asyncio.Event()
+        cancelling = asyncio.ensure_future(cancelled(here, "child"))
+        await turns()
+        await started(here, "parent")
+        await turns(50)
+        await cancelled(here, "parent")
+        await turns(50)
+        store.slow.pop(batch).set()
+        await cancelling
+        await core.wait_quiet()
+        assert await live(here) == []
+
+
+@on_loop
+async def test_a_start_on_its_way_into_a_batch_is_answered_when_the_engine_stops() -> None:
+    """So is what waits behind it."""
+    store = SlowStore()
+    async with running(store, {}) as here:
+        core, batch = here.core, RunId("child")
+        await core.library.deploy(one("child", ASK, batch=BATCH))
+        await started(here, "child")
+        await core.wait_quiet()
+        core.coordinator._hots.drop(batch)
+        store.slow[batch] = asyncio.Event()
+        asked = core.coordinator.ask
+        start = asyncio.ensure_future(asked(RunId("second"), c.StartRun(RunId("second")), "child", fresh=True))
+        await turns(50)
+        behind = asyncio.ensure_future(asked(RunId("second"), c.CancelRun()))
+        await turns(50)
+        assert not start.done() and not behind.done()
+        core.coordinator.stop(RuntimeError("the disk is gone"))
+        answers = await asyncio.gather(start, behind, return_exceptions=True)
+        assert [type(answer).__name__ for answer in answers] == ["EngineStopped", "EngineStopped"]
 
 
 def letter(id: int, run: str = "a") -> OutboxRow:
