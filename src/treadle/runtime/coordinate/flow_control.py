@@ -228,6 +228,10 @@ class FlowControl:
             self._not_admitted(item.run)
         elif item.start is not None:
             self._joining.over(item.start.run)
+        elif item.is_of_book:
+            for workflow, book in self._books.items():
+                if book.stays(item.run):
+                    self._choose(workflow, book)
 
     def waits_behind(self, item: Item) -> bool:
         """Lets a command wait behind the start of its run, if that waits for a book or is on its way into a batch.
