@@ -109,6 +109,12 @@ RUNTIME_MUTANTS = [
         "            offered: set[tuple[RunId, TokenId]] = set()\n",
     ),
     bug(
+        "letters-overtake-those-the-last-owner-has-left",
+        "deliver/core.py",
+        "        self.delivery.held.hold([fence.shard for fence in fences])\n",
+        "",
+    ),
+    bug(
         "request-is-taken-up-twice",
         "deliver/inbox.py",
         "                self._taken.add(request.id)\n",
@@ -124,9 +130,9 @@ RUNTIME_MUTANTS = [
     bug(
         "timers-are-forgotten-at-recovery",
         "deliver/core.py",
-        "        await self._reliably(self.timers.turn_page)\n"
-        "        await self._reliably(lambda: self._recover(shards, graceful))",
-        "        await self._reliably(lambda: self._recover(shards, graceful))",
+        "            await self._reliably(self.timers.turn_page)\n"
+        "            await self._reliably(lambda: self._recover(shards, graceful))",
+        "            await self._reliably(lambda: self._recover(shards, graceful))",
     ),
     bug(
         "committed-timer-is-not-armed",

@@ -55,9 +55,14 @@ FLURRY = {"debounce": {"key": "$.input.k", "ms": 100}}
 
 def passed_over() -> Watching:
     """r1 waits first, and others start before it again and again."""
-    several = Several(concurrency={"limit": 9}).queue("r1")
+    return overtaken({}, concurrency={"limit": 9})
+
+
+def overtaken(others: Json, **flow: Json) -> Watching:
+    """r1 waits first, and several with this input start before it."""
+    several = Several(**flow).queue("r1", input={"k": 1})
     for number in range(2, 6):
-        several.queue(f"r{number}").start(f"r{number}")
+        several.queue(f"r{number}", input=others).start(f"r{number}", input={"items": [others]})
     return several.of("r5")
 
 

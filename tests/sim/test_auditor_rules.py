@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.sim.forgeries import GROUPS, JOINS, ROUTING, Forged
 from tests.sim.forgeries_of_changes import BUDGETS, CHANGED, FORKED, MIGRATED
 from tests.sim.forgeries_of_reopening import REOPENED
-from tests.sim.forgeries_of_starts import STARTS
+from tests.sim.forgeries_of_starts import STARTS, overtaken
 from tests.sim.forgeries_of_visits import ANSWERS, ENDS, FAMILY, LIFE, OUTSIDE
 from tests.simulator import audit
 from tests.simulator.audit.record import Record
@@ -27,6 +28,19 @@ def test_a_lie_is_noticed_by_the_rule_made_for_it(forged: Forged) -> None:
     complaints = forged.play().record.complaints
     fitting = [text for rule, text in complaints if rule == forged.rule and forged.words in text]
     assert fitting, f"nobody says {forged.rule}: … {forged.words} …, only {complaints}"
+
+
+@pytest.mark.parametrize(("key", "is_noticed"), [(1, True), (2, False)])
+@pytest.mark.parametrize(
+    "keyed",
+    [
+        {"concurrency": {"limit": 9}, "batch": {"size": 1, "within_ms": 100, "key": "$.input.k"}},
+        {"concurrency": {"limit": 9}, "rate": {"limit": 9, "per_ms": 100, "key": "$.input.k"}},
+        {"concurrency": {"limit": 9, "key": "$.input.k"}},
+    ],
+)
+def test_a_run_is_passed_over_only_by_runs_of_its_own_key(keyed: dict[str, Any], key: int, is_noticed: bool) -> None:
+    assert ("turn" in overtaken({"k": key}, **keyed).rules) is is_noticed
 
 
 def test_no_expectation_of_the_auditor_is_without_a_lie(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,6 +34,9 @@ class StartBook:
         self._dues: list[tuple[int, int, RunId]] = []
         self._numbers = 0
         self._leaving: set[RunId] = set()
+        self._replaced: dict[str, set[RunId]] = {}
+        """By key of a flurry: runs that a later start has replaced and that have not ended. The later one may start
+        only after them: once it has started, nothing in the store says that they were replaced."""
 
     # Limits
 
@@ -91,10 +94,18 @@ class StartBook:
         self._numbers = max(self._numbers, place.number)
         self.places[place.run] = place
         if place.due is not None:
-            self.collecting[place.keys.group] = place
+            self._replace(place)
             heappush(self._dues, (place.due, place.number, place.run))
         else:
             self.queued.add(place)
+
+    def _replace(self, place: StartPlace) -> None:
+        group = place.keys.group
+        before = self.collecting.get(group)
+        is_flurry = before is not None and before.flow.debounce is not None and place.flow.debounce is not None
+        if before is not None and before is not place and is_flurry:
+            self._replaced.setdefault(group, set()).add(before.run)
+        self.collecting[group] = place
 
     def start(self, place: StartPlace, at: int) -> None:
         """Enter a run that starts."""
@@ -150,6 +161,7 @@ class StartBook:
         self._leaving.discard(run)
         if place is None:
             return None
+        self._gone(place)
         live = self.live.get(place.keys.concurrency)
         if live is not None and run in live:
             del live[run]
@@ -161,6 +173,26 @@ class StartBook:
         if self.collecting.get(place.keys.group) is place:
             del self.collecting[place.keys.group]
         return place
+
+    def _gone(self, place: StartPlace) -> bool:
+        """Nobody waits for the end of a replaced run any more. Returns whether anybody has."""
+        group = place.keys.group
+        replaced = self._replaced.get(group)
+        if replaced is None or place.run not in replaced:
+            return False
+        replaced.discard(place.run)
+        if not replaced:
+            del self._replaced[group]
+            newest = self.collecting.get(group)
+            if newest is not None and newest.due is not None:
+                heappush(self._dues, (newest.due, newest.number, newest.run))  # `take_due` may have passed it over
+        return True
+
+    def stays(self, run: RunId) -> bool:
+        """A run that was told to give way cannot be ended, for instance because it cannot be read. It cannot start
+        either, so nobody waits for it. Returns whether anybody has."""
+        place = self.places.get(run)
+        return place is not None and self._gone(place)
 
     def find(self, run: RunId) -> StartPlace | None:
         """The place of a run that is queued, chosen or live."""
@@ -195,7 +227,9 @@ class StartBook:
         while self._dues and self._dues[0][0] <= now:
             _, _, run = heappop(self._dues)
             place = self.places.get(run)
-            if place is not None and place.due is not None and (place.flow.batch is not None or self._is_newest(place)):
+            if place is None or place.due is None:
+                continue
+            if place.flow.batch is not None or (self._is_newest(place) and place.keys.group not in self._replaced):
                 self.collected(place)
                 return place
         return None

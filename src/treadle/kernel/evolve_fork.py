@@ -44,8 +44,11 @@ def forked(state: RunState, event: e.RunForked) -> None:
     for token in state.tokens.values():
         if is_under_way(state, token):
             _take_up(state, token)
-        elif token.waiting is Waiting.HUMAN:
+            continue
+        if token.waiting is Waiting.HUMAN:
             token.detail = None  # a claim of the other run
+        if token.mode is Mode.FORWARD:
+            _forget_child(token)  # one that has ended is the other run's, and is not retried from here
     for timer in state.timers.values():
         timer.due += event.shift_ms
     if state.entity is None:
@@ -99,8 +102,12 @@ def _take_up(state: RunState, token: Token) -> None:
     token.external = None
     token.child = None
     if token.mode is Mode.FORWARD:
-        token.called = None
-        token.life = 0
+        _forget_child(token)
+
+
+def _forget_child(token: Token) -> None:
+    token.called = None
+    token.life = 0
 
 
 def queued(state: RunState, event: e.RunQueued) -> None:

@@ -85,6 +85,7 @@ def waits_or_goes_on(record: Record, event: e.Beginning) -> bool:
     if record.stands is None:
         return False
     record.status, record.stands = record.stands, None
+    record.began = event.seq  # one whose point is before the first visits makes them now
     record.budget.begin(event.at)
     if record.status != "running":
         record.budget.stand(event.at)

@@ -31,6 +31,8 @@ class Start:
     concurrency: Any
     rate: Any
     group: Any
+    fair: Any
+    """The key between whose values turns are taken: that of `concurrency`, else of `rate`, else of the group."""
     number: int
     priority: int
     why: str = ""
@@ -104,13 +106,14 @@ def _id(item: Any) -> Any:
 def _new(record: Record, workflow: Workflow, number: int) -> Start:
     assert record.started is not None
     value = record.asked
-    keys = [part.key if part is not None else None for part in (workflow.concurrency, workflow.rate)]
-    group = workflow.debounce or workflow.batch
+    parts = (workflow.concurrency, workflow.rate, workflow.debounce or workflow.batch)
+    keys = [part.key if part is not None else None for part in parts]
     return Start(
         record.run,
         _key(keys[0], value),
         _key(keys[1], value),
-        _key(group.key, value) if group is not None else None,
+        _key(keys[2], value),
+        _key(next((key for key in keys if key is not None), None), value),
         number,
         record.started.priority,
     )
@@ -169,7 +172,7 @@ def _check_rate(record: Record, rate: RunRate, times: list[int], now: int) -> No
 
 def _check_turn(record: Record, start: Start, others: list[Start]) -> None:
     for other in others:
-        lane = (other.concurrency, other.rate) == (start.concurrency, start.rate)
+        lane = (other.concurrency, other.rate, other.fair) == (start.concurrency, start.rate, start.fair)
         waits = other.status == "queued" and other.why in ("concurrency", "rate")
         if lane and waits and other.number < start.number and other.priority >= start.priority:
             other.passed_over += 1

@@ -54,6 +54,28 @@ def test_a_batch_is_full_when_its_items_are_written_whoever_came_meanwhile() -> 
     assert book.joined(first, 2)
 
 
+def test_the_last_of_a_flurry_starts_after_those_it_replaces_have_ended() -> None:
+    book, flurry = StartBook(), Debounce(key="$.k", ms=100)
+    first, second, third = (place(name, 1_100 + at, debounce=flurry) for at, name in enumerate("abc"))
+    for one in (first, second, third):
+        book.queue(one)
+    assert book.take_due(1_200) is None and book.wake_at() is None
+    book.leave(second.run)
+    assert book.take_due(1_200) is None
+    book.leave(first.run)
+    assert book.wake_at() == third.due
+    assert book.take_due(1_200) is third and book.take_due(1_200) is None
+
+
+def test_nobody_waits_for_a_replaced_run_that_cannot_be_ended() -> None:
+    book, flurry = StartBook(), Debounce(key="$.k", ms=100)
+    first, second = place("a", 1_100, debounce=flurry), place("b", 1_150, debounce=flurry)
+    book.queue(first)
+    book.queue(second)
+    assert book.stays(first.run) and not book.stays(first.run) and not book.stays(second.run)
+    assert book.take_due(1_200) is second
+
+
 def test_what_a_later_start_replaces_gives_way_when_the_book_is_read_again() -> None:
     book, flurry = StartBook(), Debounce(key="$.k", ms=100)
     for name, due in (("a", 1_100), ("b", 1_150)):

@@ -326,7 +326,7 @@ class Coordinator:
         elif self.flow.waits_behind(item):
             pass
         elif not self.shards.owns(item.run):
-            self._around.not_here(item)
+            self._around.not_here(self.flow.left(item))
         elif isinstance(item.command, c.StartRun) and item.command.idempotency_key is not None and not item.keyed:
             self._loading.look_up(item, item.command.idempotency_key)
         elif item.fresh:
@@ -406,8 +406,7 @@ class Coordinator:
 
     def _answer(self, item: Item, rejection: Rejection | None, run: RunId | None = None) -> None:
         """Answers a command that changes nothing. The answer goes out after everything decided before it is durable."""
-        if isinstance(item.command, c.AdmitRun):
-            self.flow.not_admitted(item.run)
+        self.flow.answered(item)
         hot = self._hots.get(item.run)
         if hot is not None:
             hot.unsettled += 1

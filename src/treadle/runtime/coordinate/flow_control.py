@@ -48,6 +48,7 @@ from treadle.model.states import RUN_ENDED, RunStatus
 from treadle.runtime.coordinate.book_reading import Opening, holds_place, read_current
 from treadle.runtime.coordinate.flow_starts import held_place, input_of, is_live_fork, misplaced
 from treadle.runtime.coordinate.gathering import Item
+from treadle.runtime.coordinate.joining import Joining, as_start
 from treadle.runtime.coordinate.library import Library
 from treadle.runtime.coordinate.shards import Shards
 from treadle.runtime.surroundings.logs import logger
@@ -57,8 +58,6 @@ from treadle.store.port import OutboxRow, RunQuery, Store
 
 Json = Any
 log = logger("treadle.flow_control")
-JOINED_MS = 10_000
-"""A start that was looked up is decided well within this time."""
 
 
 class FlowControl:
@@ -100,16 +99,12 @@ class FlowControl:
         self._books: dict[str, StartBook] = {}
         self._opening: dict[str, Opening] = {}
         self._alarms: dict[str, tuple[int, Alarm]] = {}
-        self._joining: dict[RunId, RunId] = {}
-        """Starts on their way to a batch, by the run they had asked for."""
-        self._joined: dict[RunId, tuple[RunId, int]] = {}
-        """Starts that have joined a batch, and when. The store knows them as soon as that is durable; here they are
-        kept for copies that were looked up before."""
+        self._joining = Joining(requeue)
 
     @property
     def waiting(self) -> list[Item]:
-        """Starts that wait for a book."""
-        return [item for opening in self._opening.values() for item in opening.items]
+        """Starts that wait for a book, and commands that wait behind a start."""
+        return [*self._joining.waiting, *(item for opening in self._opening.values() for item in opening.items)]
 
     def book(self, workflow: str) -> StartBook | None:
         """The book of a workflow, if this node has it. Only for reading."""
@@ -128,11 +123,8 @@ class FlowControl:
         if book is None:
             self._open(workflow).items.append(item)
             return
-        if item.run in self._joined:
-            self._found(item, self._joined[item.run][0])
-            return
-        if item.run in self._joining:
-            self._join(book, item, item.command, self._joining[item.run])
+        if (batch := self._joining.batch_of(item.run)) is not None:
+            self._found(item, batch)
             return
         place = self._place(item, graph, graph.flow)
         if place is not None:
@@ -201,17 +193,12 @@ class FlowControl:
     def _join(self, book: StartBook, item: Item, command: c.StartRun, batch: RunId) -> None:
         if batch in book.places:
             book.join(book.places[batch])
-        self._joining[item.run] = batch
-        item.start, item.run, item.command, item.fresh = command, batch, c.JoinBatch(command), False
+        self._joining.begin(item, command, batch)
         self._put(item)
 
     def joined(self, start: c.StartRun, state: RunState) -> None:
         """A start has become an item of a batch, or was one before. A full batch starts as soon as the limits allow."""
-        self._joining.pop(start.run, None)
-        now = self._clock.now()
-        while self._joined and next(iter(self._joined.values()))[1] < now - JOINED_MS:
-            del self._joined[next(iter(self._joined))]
-        self._joined[start.run] = state.run, now
+        self._joining.joined(start.run, state.run, self._clock.now())
         workflow = state.graph.workflow_name
         book = self._books.get(workflow)
         place = book.places.get(state.run) if book is not None else None
@@ -224,15 +211,33 @@ class FlowControl:
         """A start could not join its batch, which has started or ended meanwhile: it is decided anew."""
         if item.start is None:
             return False
-        if self._joining.get(item.start.run) == item.run:
-            del self._joining[item.start.run]
-        item.run, item.command, item.start = item.start.run, item.start, None
-        item.fresh = False
-        self._put(item)
+        self._joining.not_joined(item)
         return True
 
+    def left(self, item: Item) -> Item:
+        """Called with an item for a run of another node. A start on its way into a batch goes there as the start that
+        it was: only the owner of the book knows which batch it may join."""
+        if item.start is not None:
+            as_start(item)
+            self._joining.over(item.run)
+        return item
+
+    def answered(self, item: Item) -> None:
+        """A command was answered without changing anything."""
+        if isinstance(item.command, c.AdmitRun):
+            self._not_admitted(item.run)
+        elif item.start is not None:
+            self._joining.over(item.start.run)
+        elif item.is_of_book:
+            for workflow, book in self._books.items():
+                if book.stays(item.run):
+                    self._choose(workflow, book)
+
     def waits_behind(self, item: Item) -> bool:
-        """Lets a command wait behind the start of its run, if that waits for a book. Returns whether it does."""
+        """Lets a command wait behind the start of its run, if that waits for a book or is on its way into a batch.
+        Returns whether it does."""
+        if self._joining.keeps(item):
+            return True
         for opening in self._opening.values():
             if any(start.run == item.run for start in opening.items):
                 opening.items.append(item)
@@ -302,7 +307,7 @@ class FlowControl:
             return marked, self._left(book, workflow, state.run, place)
         return marked, () if place.flow.concurrency is not None else place.rows
 
-    def not_admitted(self, run: RunId) -> None:
+    def _not_admitted(self, run: RunId) -> None:
         """A chosen run cannot be read, or its start cannot be decided: its rate does not wait for it."""
         for workflow, book in self._books.items():
             if book.not_admitted(run) is not None:
@@ -429,13 +434,11 @@ class FlowControl:
         """A batch was not written: books are dropped, and these items are to be decided again. Returns them without
         those that the books have decided."""
         self._forget(self._books)
-        self._joining.clear()
-        self._joined.clear()
+        self._joining.forget_joined()
         for opening in self._opening.values():
             opening.is_stale = True
         for item in items:
-            if item.start is not None:
-                item.run, item.command, item.start = item.start.run, item.start, None
+            as_start(item)
         return [item for item in items if not item.is_of_book]
 
     def drop_unless(self, owns: Callable[[str], bool]) -> None:
@@ -443,8 +446,7 @@ class FlowControl:
         gone = [workflow for workflow in self._books if not owns(home_of(workflow))]
         self._forget(gone)
         if gone:
-            self._joining.clear()
-            self._joined.clear()
+            self._joining.forget_joined()
 
     def close(self) -> None:
         """Starts nothing from now on."""

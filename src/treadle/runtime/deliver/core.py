@@ -148,6 +148,7 @@ class Core:
         for fence in fences:
             self.claims.owner = self.other_nodes.owner = fence.owner
         anew = self.shards.gain(fences)
+        self.delivery.held.hold([fence.shard for fence in fences])
         self._stop_work(lambda run: self.shards.of(run) in anew)  # another node has had them, and executes it
         self.other_nodes.release_held(self.coordinator.put)
         self.on_moved()
@@ -157,10 +158,14 @@ class Core:
         shards = tuple(fence.shard for fence in fences)
         if self.tracing is not None and not graceful:
             self.tracing.took_over(shards, self.shards.of)
-        await self.coordinator.drained()  # an earlier result may be in a batch that is being refused
-        await self._reliably(self.library.refresh)
-        await self._reliably(self.timers.turn_page)
-        await self._reliably(lambda: self._recover(shards, graceful))
+        holds = self.delivery.held.of(shards)
+        try:
+            await self.coordinator.drained()  # an earlier result may be in a batch that is being refused
+            await self._reliably(self.library.refresh)
+            await self._reliably(self.timers.turn_page)
+            await self._reliably(lambda: self._recover(shards, graceful))
+        finally:
+            self.delivery.let_on(holds)  # usually they are: only reading that fails for good has left them
 
     def lose(self, shards: Collection[int], reason: str) -> None:
         """Another node owns these shards: decides and writes nothing about their runs any more, and stops their

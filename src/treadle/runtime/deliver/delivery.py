@@ -9,7 +9,7 @@ to its new owner, except for work that was claimed (`handover`). Results of work
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from treadle.model import commands as c
@@ -19,6 +19,7 @@ from treadle.model.ids import RunId
 from treadle.runtime.coordinate.coordinator import Coordinator
 from treadle.runtime.coordinate.gathering import Decided, Item
 from treadle.runtime.deliver import relatives
+from treadle.runtime.deliver.held_letters import HeldLetters
 from treadle.runtime.deliver.outgoing import Outgoing
 from treadle.runtime.deliver.own_work import OwnWork
 from treadle.runtime.deliver.timers import Timers
@@ -47,6 +48,7 @@ class Delivery:
         self._own_work = own_work
         self._timers = timers
         self._outgoing = outgoing
+        self.held = HeldLetters(coordinator.shards.of)
         self._rows: dict[type[f.Effect], Callable[[OutboxRow, Any], None]] = {
             f.RunTask: own_work.offer,
             f.StartChild: self._start_child,
@@ -70,6 +72,18 @@ class Delivery:
                     self._act(one, effect)
                 except Exception as problem:
                     self._could_not_act(one.item.run, effect, problem)
+        self._deliver([row for row in rows if not self.held.keeps(row)] if self.held else rows)
+
+    def found(self, row: OutboxRow) -> None:
+        """Carries out a row that was found in the outbox."""
+        self.held.found(row)
+        self.row(row)
+
+    def let_on(self, holds: Mapping[int, int]) -> None:
+        """The outbox of shards that were held has been read: letters that waited for this are delivered."""
+        self._deliver(self.held.let_on(holds))
+
+    def _deliver(self, rows: list[OutboxRow]) -> None:
         for row in rows:
             try:
                 self.row(row)

@@ -48,14 +48,15 @@ class Recovery:
             await self._replace_workers(shards, offered, graceful)
 
     async def _redeliver(self, shards: Sequence[int]) -> set[tuple[RunId, TokenId]]:
-        offered = set()
+        offered, holds = set(), self._delivery.held.of(shards)
         after = 0
         while rows := await self._coordinator.store.outbox(shards, after, PAGE):
             for row in rows:
                 if isinstance(row.effect, RunTask):
                     offered.add((row.run, row.effect.token))
-                self._delivery.row(row)
+                self._delivery.found(row)
             after = rows[-1].id
+        self._delivery.let_on(holds)
         return offered
 
     async def _replace_workers(
