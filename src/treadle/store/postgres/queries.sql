@@ -228,16 +228,16 @@ run = $1
 right(run, length($1::text)) = $1::text
 -- name: if_workflow
 workflow = $1
--- A range of one value: only the index that begins with the workflow has the order of such a list.
--- name: if_only_workflow
-workflow >= $1 AND workflow <= $1
 -- name: if_idempotency_key
 run = ANY(ARRAY(SELECT run_keys.run FROM run_keys WHERE run_keys.idempotency_key = $1))
 -- name: if_item
 run = (SELECT batch_items.run FROM batch_items WHERE batch_items.start = $1)
--- The status is a literal for the planner: most runs are over, those that are searched are not.
--- name: if_statuses
-status IN ($1)
+-- For lists that something else leads: IS TRUE keeps the planner from the indexes by status and by workflow, and each
+-- row is compared instead.
+-- name: if_status_among
+(status = ANY($1::text[])) IS TRUE
+-- name: if_workflow_too
+(workflow = $1) IS TRUE
 -- name: if_version
 version = $1
 -- name: if_tags
@@ -245,12 +245,24 @@ version = $1
 -- name: if_text
 (strpos(lower(run), $1) > 0 OR strpos(lower(idempotency_key), $1) > 0 OR strpos(lower(entity), $1) > 0
     OR (runs.tags IS NOT NULL AND (SELECT bool_or(strpos(lower(tags.tag), $1) > 0) FROM tags WHERE tags.run = runs.run)))
--- name: if_beyond
-created > $1
--- name: if_not_beyond
-created < $1
--- name: if_down_to
+-- Runs from one number to before another.
+-- name: if_from_number
 created >= $1
+-- name: if_until_number
+created < $1
+-- What leads a list: runs of one value, from one number to before another, in the order of the index that begins with
+-- the value. Value and number are compared together, so that a page begins at its first run, however far on it is, and
+-- sorted by both, because no other index has that order. The order of completed runs is that of `runs_created`, too, but
+-- their own index is never larger, and the planner takes the smaller one.
+-- name: if_led_by_workflow
+(workflow, created) >= ($1, $2::bigint) AND (workflow, created) < ($1, $3::bigint)
+-- name: if_led_by_status
+status <> 'completed' AND (status, created) >= ($1, $2::bigint) AND (status, created) < ($1, $3::bigint)
+-- name: if_led_by_completed
+status = 'completed' AND created >= $1::bigint AND created < $2::bigint
+-- The number of the run that is so many places from the beginning of a list.
+-- name: find_number
+SELECT created FROM runs
 -- Few runs, looked up first. The order, which means nothing, leads to the index.
 -- name: count_tagged
 SELECT count(*) FROM (SELECT 1 FROM tags WHERE tag >= $1 AND tag <= $1 ORDER BY tag LIMIT $2) AS found;
@@ -269,8 +281,6 @@ FROM blocks CROSS JOIN LATERAL (
 ) AS found;
 -- name: if_rarely_tagged
 run = ANY(ARRAY(SELECT tags.run FROM tags WHERE tag >= $1 AND tag <= $1 ORDER BY tag LIMIT $2))
--- name: if_within
-created >= $1 AND created < $2
 -- One look for each run, in the order of the list: for tags that many runs have.
 -- name: if_tag
 (SELECT true FROM tags WHERE tags.run = runs.run AND tag = $1)
@@ -290,10 +300,8 @@ NOT busy
 started >= $1
 -- name: if_started_until
 started < $1
--- name: if_after
-created > (SELECT behind.created FROM runs AS behind WHERE behind.run = $1)
--- name: if_before
-created < (SELECT behind.created FROM runs AS behind WHERE behind.run = $1)
+-- name: number_of
+SELECT created FROM runs WHERE run = $1;
 
 -- One step into one index instead of the conditions above.
 -- name: if_key

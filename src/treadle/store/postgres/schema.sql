@@ -1,4 +1,4 @@
--- The whole schema as of version 17. For reading: databases are made by the migrations, and a test proves both equal.
+-- The whole schema as of version 18. For reading: databases are made by the migrations, and a test proves both equal.
 --
 -- Every table of a run begins its primary key with the run, and no table refers to another: runs may be spread over
 -- databases (Citus, CockroachDB and YugabyteDB stay possible by design; not tested). `shard` is computed from the run's
@@ -32,10 +32,11 @@ CREATE TABLE runs (
 CREATE INDEX runs_created ON runs (created);
 CREATE INDEX runs_workflow ON runs (workflow, created);
 CREATE INDEX runs_started ON runs ((created >> 12), started);   -- in blocks of 4,096 (`started_blocks`)
--- Retention searches runs that finished long ago; a new owner the open ones of its shard, and first the busy ones.
-CREATE INDEX runs_ended ON runs (status, started)
-    WHERE status IN ('completed', 'failed', 'cancelled', 'timed_out', 'compensated', 'compensation_failed');
-CREATE INDEX runs_open ON runs (shard) WHERE status IN ('created', 'queued', 'running', 'paused', 'compensating');
+-- Lists by status are read in the order of creation. Most runs end up completed, and their index has the number alone:
+-- new entries come last, which packs it to a third of the size that it would have with the status before the number.
+CREATE INDEX runs_completed ON runs (created) WHERE status = 'completed';
+CREATE INDEX runs_status ON runs (status, created) WHERE status <> 'completed';
+-- A new owner searches the busy runs of its shard.
 CREATE INDEX runs_busy ON runs (shard) WHERE busy;
 CREATE INDEX runs_entity ON runs (entity) WHERE entity IS NOT NULL;
 CREATE INDEX runs_parent ON runs (parent) WHERE parent IS NOT NULL;
