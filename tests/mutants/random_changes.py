@@ -2,7 +2,7 @@
 
 Owns which changes there are and which of them a seed draws. A change is one a tired person could type: a comparison
 turned round or shifted, a condition negated or fixed, `and` for `or`, plus for minus, a small number off by one, a call
-forgotten, a result not returned. Never changed: documentation, log lines, texts of errors, annotations, assertions, and
+forgotten, a result not returned, `True` returned for `False`. Never changed: documentation, log lines, texts of errors, annotations, assertions, and
 numbers whose exact value means nothing (tuning constants). The same seed draws the same changes from the same sources.
 """
 
@@ -140,7 +140,7 @@ class _Places:
         elif isinstance(node, ast.Expr):
             yield from self._calls(node)
         elif isinstance(node, ast.Return) and node.value is not None and not _is_none(node.value):
-            yield self._instead(node, "return None")
+            yield self._instead(node, f"return {_other_result(node.value)}")
 
     def _comparisons(self, node: ast.Compare) -> Iterator[_Spot]:
         left: ast.expr = node.left
@@ -241,6 +241,13 @@ def _is_left_alone(node: ast.AST) -> bool:
 
 def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
+
+
+def _other_result(node: ast.expr) -> str:
+    """What is returned instead. Callers that ask whether something is so take None for False: `False` becomes `True`."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, bool):
+        return str(not node.value)
+    return "None"
 
 
 def _is_text_or_list(node: ast.expr) -> bool:

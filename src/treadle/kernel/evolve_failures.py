@@ -140,7 +140,7 @@ def join_failed(state: RunState, event: e.JoinFailed) -> None:
     if lasting and event.remembers:
         site.failure = event.seq
         fallen.pin(state, failure, group)
-    elif not lasting and group.failures:
+    elif not lasting:
         fallen.settle(state, group, used=False)
     state.empty.pop(event.group, None)
     units.update_cursor(state, group)
@@ -156,7 +156,7 @@ def join_dead(state: RunState, event: e.JoinDead) -> None:
     site.failure = event.because
     if event.because:
         fallen.keep_dead(state, group, event.target, event.because)
-    elif group.failures:
+    else:
         fallen.settle(state, group, used=True)
     state.empty.pop(event.group, None)
     drop_sync_timer(state, site)

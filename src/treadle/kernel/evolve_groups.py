@@ -182,8 +182,7 @@ def fired(state: RunState, event: e.JoinFired) -> None:
     state.empty.pop(group.id, None)
     units.update_cursor(state, group)
     drop_sync_timer(state, site)
-    if group.failures:
-        fallen.settle(state, group, used=True)
+    fallen.settle(state, group, used=True)
     _apply(state, group, event)
     consume_arrivals(state, group, site)
     if event.rest in ("abandon", "block"):

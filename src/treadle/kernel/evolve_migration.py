@@ -204,13 +204,15 @@ def _rename_rest(state: RunState, names: Renaming) -> None:
 def _retime(state: RunState, names: Renaming) -> None:
     """Clocks of triggers and joins under their new names; those that have nothing to start any more are dropped."""
     for timer in list(state.timers.values()):
-        if timer.purpose == "trigger" and timer.token is not None and timer.target is not None:
+        if timer.purpose == "trigger":
+            assert timer.token is not None and timer.target is not None
             token = state.tokens[timer.token]
             timer.target = names.via(timer.target)
             if not any(t.id == timer.target for t in state.graph.nodes[token.node].triggers):
                 del state.timers[timer.id]
                 token.timers = tuple(other for other in token.timers if other != timer.id)
-        elif timer.purpose == "sync" and timer.group is not None and timer.target is not None:
+        elif timer.purpose == "sync":
+            assert timer.target is not None
             timer.target = names.ref(timer.target)
             _retime_join(state, timer)
 

@@ -45,11 +45,10 @@ def evaluate(d: Deciding, group: Group) -> None:
     for state in group.sites:
         if state.status == "open":
             _evaluate_site(d, group, state)
-    if group.id in d.state.groups:
-        _close_when_drained(d, group)
-        if unspawned(group) and d.running:
-            spawning.spawn_branches(d, group)
-        _unblock(d, group)
+    _close_when_drained(d, group)
+    if unspawned(group) and d.running:
+        spawning.spawn_branches(d, group)
+    _unblock(d, group)
 
 
 def _evaluate_site(d: Deciding, group: Group, state: SiteState) -> None:

@@ -34,5 +34,5 @@ def record_deferred(d: Deciding, token: Token) -> None:
         return
     if d.node(token).definition.compensate is not None:
         record(d, token, item.output)
-    elif item.kind == "child" and item.compensable:
+    elif item.compensable:
         record(d, token, item.output, item.child)

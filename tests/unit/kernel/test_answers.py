@@ -276,3 +276,21 @@ def test_a_child_that_ended_badly_fails_the_visit_or_is_caught(status: str) -> N
             assert driven.state.error is not None and driven.state.error.kind == "SUBWORKFLOW_FAILED"
         else:
             assert driven.state.context()["state"]["got"]["error"]["kind"] == "BOOM"
+
+
+def test_progress_that_comes_twice_late_out_of_order_or_too_deep_is_dropped() -> None:
+    driven = run_of(TASK)
+
+    def reported(part: int, data: Json = None) -> list[str]:
+        return types(driven.do(c.ReportProgress(TokenId(1), 1, part, "share", data)))
+
+    assert reported(1) == ["token.progress"]
+    assert reported(3) == ["token.progress"]
+    assert reported(3) == reported(2) == reported(1) == []
+    deep: Json = None
+    for _ in range(110):
+        deep = [deep]
+    assert reported(4, deep) == []
+    assert reported(4) == ["token.progress"]
+    driven.finish("a")
+    assert reported(5) == []

@@ -117,3 +117,24 @@ def test_a_run_that_was_chosen_and_does_not_start_makes_room_in_its_rate() -> No
     assert book.take_next(1_010) is None
     book.leave(RunId("a"))
     assert book.take_next(1_020) is not None
+
+
+def test_a_run_that_has_ended_before_it_gives_way_counts_when_it_is_retried() -> None:
+    book, one = StartBook(), RunConcurrency(limit=1)
+    book.start(place("a", concurrency=one), 1_000)
+    assert book.oldest("", 1) == ("a",)
+    book.leaving(RunId("a"))
+    assert book.oldest("", 1) == (), "it has been told already"
+    for _ in range(2):
+        book.leave(RunId("a"))
+        book.leaving(RunId("a"))
+    book.reopen(place("a", concurrency=one))
+    assert book.oldest("", 1) == ("a",)
+
+
+def test_the_order_names_runs_that_wait_for_a_limit_before_those_that_collect_starts() -> None:
+    book, batch, one = StartBook(), RunBatch(size=2, within_ms=100), RunConcurrency(limit=1)
+    for name, due in (("late", 1_200), ("early", 1_100), ("full", None)):
+        keys = StartKeys("", "", "", name)
+        book.queue(StartPlace(RunId(name), 1, place(name, batch=batch, concurrency=one).flow, keys, due=due))
+    assert [queued.run for queued in book.order()] == ["full", "early", "late"]

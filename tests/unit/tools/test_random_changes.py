@@ -32,6 +32,8 @@ def shown(text: str) -> set[str]:
         ("f(a)", {"f(a) → pass"}),
         ("async def f():\n    await g()", {"await g() → pass"}),
         ("def f():\n    return a", {"return a → return None"}),
+        ("def f():\n    return True", {"return True → return False"}),
+        ("def f():\n    return False", {"return False → return True"}),
     ],
 )
 def test_what_a_tired_person_could_type(text: str, changes: set[str]) -> None:
