@@ -1,4 +1,4 @@
-"""Writes web/tests/golden/*.json: histories of scenarios, and the states that the kernel gives at several events.
+"""Writes web/tests/golden/*.json: histories of scenarios with the kernel's states at several events, and pictures.
 
     .venv/bin/python -m tools.canvas_histories           writes the chosen scenarios again
     .venv/bin/python -m tools.canvas_histories --choose  plays all scenarios and chooses anew
@@ -9,6 +9,7 @@ states. tests/unit/tools/test_canvas_histories.py fails while the files are not 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from collections.abc import Iterable, Iterator
@@ -24,6 +25,8 @@ from treadle.graph.execution_graph import ExecutionGraph
 from treadle.kernel.evolve import evolve
 from treadle.kernel.state import RunState
 from treadle.model.event_rows import event_row
+from treadle.runtime.view.picture import picture_of
+from treadle.runtime.view.readings import RunReading
 from treadle.runtime.view.snapshot import snapshot_of
 from treadle.testing.scenario.definitions import load_definition
 from treadle.testing.scenario.documents import Document, read_file
@@ -84,7 +87,21 @@ def _case(title: str, run: str, end: RunState, events: Iterable[Any]) -> Json:
         "versions": {str(version): _shape(end.graph.at_version(version)) for version in sorted(set(_versions(rows)))},
         "history": rows,
         "states": states,
+        "pictures": [_picture(end, history[:count]) for count in sorted({_middle(history), len(history)})],
     }
+
+
+def _middle(history: list[Any]) -> int:
+    """How many events there are up to the end of the instant in the middle: a decision ends there."""
+    at = history[len(history) // 2].at
+    return max(count for count, event in enumerate(history, 1) if event.at == at)
+
+
+def _picture(end: RunState, history: list[Any]) -> Json:
+    """What the service tells a canvas that has not read the history."""
+    reading = RunReading(end.graph)
+    reading.apply(history)
+    return msgspec.to_builtins(asyncio.run(picture_of(reading)), str_keys=True)
 
 
 def _versions(rows: list[Json]) -> Iterator[int]:

@@ -243,6 +243,7 @@ LONG_FILES: dict[str, tuple[int, str]] = {
     "src/treadle/store/memory_parts.py": (310, "small tables of one store, each a few lines"),
     "src/treadle/cli/watch/overview.py": (315, "one short reader per event, read as a list"),
     "src/treadle/runtime/run.py": (340, "the verbs of one handle, each a few lines; read as a list"),
+    "src/treadle/runtime/view/group_log.py": (313, "one short reader per event, and the record that they write"),
     "src/treadle/runtime/view/visit_log.py": (340, "one short reader per event, read as a list"),
     "src/treadle/testing/world/projection.py": (360, "one short reader per event, read as a list"),
     "src/treadle/runtime/coordinate/coordinator.py": (

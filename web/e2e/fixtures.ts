@@ -3,7 +3,7 @@
 import AxeBuilder from "@axe-core/playwright";
 import { test as base, expect, type Page } from "@playwright/test";
 import { execFileSync, spawn, type ChildProcess } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -47,6 +47,16 @@ export class Server {
     const ended = new Promise((resolve) => child.once("exit", resolve));
     child.kill("SIGKILL");
     await ended;
+  }
+
+  /** Milliseconds of processor time that it has used, where the system tells (Linux); else 0. */
+  workedMs(): number {
+    try {
+      const fields = readFileSync(`/proc/${this.process?.pid}/stat`, "utf-8").replace(/^.*\) /, "").split(" ");
+      return (Number(fields[11]) + Number(fields[12])) * 10; // in ticks of 10 ms
+    } catch {
+      return 0;
+    }
   }
 
   /** A request of a program, with the admin's key. */

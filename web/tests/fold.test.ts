@@ -2,6 +2,7 @@
 // The canvas's fold against the service's, on histories of scenarios (tools/canvas_histories.py).
 import { readFileSync, readdirSync } from "node:fs";
 import { describe, expect, test } from "vitest";
+import { nextPages } from "@/model/ends";
 import { Folding, isLive, viewOf, type Event, type Shape } from "@/model/fold";
 
 const GOLDEN = new URL("./golden/", import.meta.url);
@@ -94,5 +95,43 @@ describe("a folding", () => {
     for (let jump = 1; jump <= 20; jump++) expect(folding.at(jump * 997).seq).toBe(jump * 997);
     expect((performance.now() - began) / 20).toBeLessThan(60);
     expect(folding.at(19_000).visits.size).toBe(4_750);
+  });
+
+  test("keeps the newest events of a long history, and folds them once nothing before them is missing", () => {
+    const folding = new Folding();
+    folding.add([event(1), event(2)]);
+    folding.keep([event(9), event(10)]);
+    folding.keep([event(7), event(8)]);
+    folding.keep([event(11)]);
+    folding.keep([event(4)]); // neither before nor behind what is kept
+    expect([folding.length, folding.known, folding.ahead.map(({ seq }) => seq)]).toEqual([2, 7, [7, 8, 9, 10, 11]]);
+    expect([folding.event(2)?.seq, folding.event(5), folding.event(8)?.seq, folding.event(12)]).toEqual([2, undefined, 8, undefined]);
+    expect(folding.close(2)).toBe(false);
+    folding.add([3, 4, 5, 6].map((seq) => event(seq)));
+    expect([folding.close(2), folding.length, folding.close(9), folding.length, folding.close(9)]).toEqual([true, 8, true, 11, false]);
+  });
+
+  test("keeps fewer states for its length the longer it is, and finds every moment", () => {
+    const folding = new Folding();
+    folding.add(Array.from({ length: 120_000 }, (_, at) => event(at + 1)));
+    for (const seq of [1, 999, 51_001, 63_999, 119_999, 120_000]) expect(folding.at(seq).seq).toBe(seq);
+  });
+});
+
+describe("a long history is read from both ends", () => {
+  test("the newest page first, then the oldest, until they meet", () => {
+    let [front, end] = [1_000, 10_501];
+    const asked: number[] = [];
+    for (let asks = nextPages(front, end); asks.length > 0; asks = nextPages(front, end)) {
+      for (const { after, limit } of asks) {
+        asked.push(after);
+        if (after === front) front += limit;
+        else end -= limit;
+      }
+    }
+    expect(front).toBe(end - 1);
+    expect(asked.slice(0, 4)).toEqual([9_500, 1_000, 8_500, 2_000]);
+    expect(new Set(asked).size).toBe(asked.length);
+    expect(nextPages(5, null)).toEqual([{ after: 5, limit: 1_000 }]);
   });
 });

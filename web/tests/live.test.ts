@@ -10,6 +10,10 @@ const seen = (fields: Partial<Seen>): Seen => ({ state: folding.newest, folding,
 
 test("3 · it says loading, live, behind by how many, offline since when, replaying, or all", () => {
   expect(liveOf(seen({ loaded: false, head: 20 }))).toEqual({ kind: "loading", words: "loading 1 of 20" });
+  const ends = new Folding();
+  ends.add(folding.events);
+  ends.keep([{ seq: 19, at: 0, type: "custom.x" }, { seq: 20, at: 0, type: "custom.x" }]);
+  expect(liveOf(seen({ loaded: false, head: 20, folding: ends })).words).toBe("loading 3 of 20"); // of both ends together
   expect(liveOf(seen({}))).toEqual({ kind: "live", words: "live" });
   expect(liveOf(seen({ head: 1_235 }))).toEqual({ kind: "behind", words: `behind ${(1_234).toLocaleString()}` });
   expect(liveOf(seen({ feed: { kind: "offline", since: 0 }, head: 9 })).words).toMatch(/^offline since /);

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct, field, json
+from msgspec import Meta, Struct, convert, field, json, structs
 
 from treadle.runtime.run import CompensationStatus, Run
 from treadle.runtime.view.moments import moment_of
+from treadle.runtime.view.picture_shapes import RunPicture
 from treadle.runtime.view.shapes import BranchRow, GroupRow, RunDetail, VisitDetail, VisitRow
-from treadle.runtime.view.snapshot_shapes import StateDifference, StateView
+from treadle.runtime.view.snapshot_shapes import StateDifference, StateScope, StateView
 from treadle.server.call import HttpAnswer, HttpCall
 from treadle.server.large_values import ValueMax, without_large
 from treadle.server.paging import Limit, PageQuery, page_of
@@ -105,6 +106,17 @@ async def state(call: HttpCall) -> HttpAnswer:
     return HttpAnswer(shown, etag=_tag(shown.seq))
 
 
+async def picture(call: HttpCall) -> HttpAnswer:
+    """Columns are never cut, however long they are: only data are."""
+    found = await run_of(call).picture()
+    most = call.query.value_max
+    if most is None:
+        return HttpAnswer(found)
+    cut = {name: without_large({name: getattr(found, name)}, most)[name] for name in ("input", "output")}
+    scope = convert(without_large(found.scope, most), StateScope)
+    return HttpAnswer(structs.replace(found, **cut, scope=scope))
+
+
 def _tag(seq: int) -> str:
     """A state at an event never changes; the letter does when the shape gains a field."""
     return f"a{seq}"
@@ -189,6 +201,13 @@ ROUTES = (
         reads_headers=("If-None-Match",),
         description="The fold of its history up to the end of the decision that the event lies in: scope, visits,"
         " groups, joins, gates, timers. A state at an event never changes: ask again with `If-None-Match`.",
+    ),
+    _read(
+        "/picture",
+        picture,
+        "What a graph of a run shows: every visit, group and transition, without the history",
+        RunPicture,
+        ValueQuery,
     ),
     _read(
         "/diff",

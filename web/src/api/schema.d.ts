@@ -1072,6 +1072,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run}/picture": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What a graph of a run shows: every visit, group and transition, without the history */
+        get: operations["get_api_v1_runs_run_picture"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run}/resume": {
         parameters: {
             query?: never;
@@ -3924,6 +3941,82 @@ export interface components {
             work_p95_ms: number | null;
         };
         /**
+         * PictureGroup
+         * @description A fan-out, also one that is over.
+         */
+        PictureGroup: {
+            begun: number;
+            /** @description Branches that have failed. */
+            failed: number[];
+            frames: number[][];
+            group: number;
+            names: string[];
+            node: string;
+            open: boolean;
+            opened: number;
+            opened_seq: number;
+            origin: number;
+            path: string;
+            sites: components["schemas"]["PictureSite"][];
+            total: number;
+            transitions: string[];
+            withdrawn: boolean;
+        };
+        /**
+         * PictureSite
+         * @description One join of a group.
+         */
+        PictureSite: {
+            /** @description Branches that wait there. */
+            arrived: number[];
+            /** @description Branches that had arrived when it was decided. */
+            count: number;
+            node: string;
+            status: string;
+            timer: number | null;
+        };
+        /**
+         * PictureVisits
+         * @description Every visit, those that have ended included: one list for each field, in the order of their numbers. A run may
+         *         have a hundred thousand of them, and names of fields would be most of what is sent.
+         */
+        PictureVisits: {
+            attempts: number[];
+            /** @description Milliseconds after `started` of the run. */
+            created: number[];
+            created_seq: number[];
+            /** @description The branches around it, outermost first: group, index. */
+            frames: number[][][];
+            /** @description 1 if it has come to a join after its work. */
+            held: number[];
+            held_ms: number[];
+            node: number[];
+            /** @description `node` is an index into this. */
+            nodes: string[];
+            /** @description Spent in a queue before its present state. */
+            queue_ms: number[];
+            run_ms: number[];
+            /** @description When its state began, likewise; of one that has ended: its end. */
+            since: number[];
+            status: number[];
+            /** @description `status` is an index into this. */
+            statuses: string[];
+            visit: number[];
+            wait_ms: number[];
+        };
+        /**
+         * PictureWay
+         * @description A transition that was taken: how often, and when last.
+         */
+        PictureWay: {
+            at: number;
+            count: number;
+            origin: number | null;
+            seq: number;
+            transition: string;
+            why: string | null;
+        };
+        /**
          * PositionsView
          * @description Who is where in a workflow.
          */
@@ -4302,6 +4395,41 @@ export interface components {
             items: components["schemas"]["RunItem"][];
             /** @default null */
             next: string | null;
+        };
+        /**
+         * RunPicture
+         * @description What a graph of a run shows at its newest event, without its history.
+         */
+        RunPicture: {
+            at: number;
+            /** @description Visits that undo another. */
+            compensating: number[];
+            /** @description Visits by status. */
+            counts: {
+                [key: string]: number;
+            };
+            ended: number | null;
+            error: components["schemas"]["Error"] | null;
+            /** @description Visit → why it failed, if it is not in `live`. */
+            errors: {
+                [key: string]: components["schemas"]["Error"];
+            };
+            gates: components["schemas"]["StateGate"][];
+            groups: components["schemas"]["PictureGroup"][];
+            input: unknown;
+            /** @description Visits that have not ended, or could be retried, in detail. */
+            live: components["schemas"]["StateVisit"][];
+            output: unknown;
+            run: string;
+            scope: components["schemas"]["StateScope"];
+            seq: number;
+            started: number;
+            status: string;
+            timers: components["schemas"]["StateTimer"][];
+            version: number;
+            visits: components["schemas"]["PictureVisits"];
+            ways: components["schemas"]["PictureWay"][];
+            workflow: string;
         };
         /**
          * RunStatus
@@ -14838,6 +14966,296 @@ export interface operations {
                 };
             };
             /** @description DRAINING, NO_ENGINE, STORE_UNAVAILABLE */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+        };
+    };
+    get_api_v1_runs_run_picture: {
+        parameters: {
+            query?: {
+                value_max?: number | null;
+            };
+            header?: never;
+            path: {
+                run: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "at": 1790000000000,
+                     *       "compensating": [
+                     *         1
+                     *       ],
+                     *       "counts": {},
+                     *       "ended": 1790000000000,
+                     *       "error": {
+                     *         "attempts": 1,
+                     *         "causes": [
+                     *           {
+                     *             "branch": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *             "workflow": "orders/refund"
+                     *           }
+                     *         ],
+                     *         "details": {},
+                     *         "kind": "TASK_FAILED",
+                     *         "message": "text",
+                     *         "more_causes": 1,
+                     *         "node": "charge",
+                     *         "path": "root",
+                     *         "retryable": true,
+                     *         "traceback": "text"
+                     *       },
+                     *       "errors": {},
+                     *       "gates": [
+                     *         {
+                     *           "assign": "ada",
+                     *           "claimed_by": "ada",
+                     *           "due": 1790000000000,
+                     *           "node": "charge",
+                     *           "opened": 1790000000000,
+                     *           "title": "Refund it?",
+                     *           "visit": 1
+                     *         }
+                     *       ],
+                     *       "groups": [
+                     *         {
+                     *           "begun": 1,
+                     *           "failed": [
+                     *             1
+                     *           ],
+                     *           "frames": [
+                     *             [
+                     *               1
+                     *             ]
+                     *           ],
+                     *           "group": 1,
+                     *           "names": [
+                     *             "text"
+                     *           ],
+                     *           "node": "charge",
+                     *           "open": true,
+                     *           "opened": 1790000000000,
+                     *           "opened_seq": 1,
+                     *           "origin": 1,
+                     *           "path": "root",
+                     *           "sites": [
+                     *             {
+                     *               "arrived": [],
+                     *               "count": 1,
+                     *               "node": "charge",
+                     *               "status": "running",
+                     *               "timer": 1
+                     *             }
+                     *           ],
+                     *           "total": 1,
+                     *           "transitions": [
+                     *             "text"
+                     *           ],
+                     *           "withdrawn": true
+                     *         }
+                     *       ],
+                     *       "input": {
+                     *         "order": 7
+                     *       },
+                     *       "live": [
+                     *         {
+                     *           "attempt": 1,
+                     *           "attempts": 1,
+                     *           "compensation": true,
+                     *           "detail": {},
+                     *           "error": {
+                     *             "attempts": 1,
+                     *             "causes": [
+                     *               {
+                     *                 "kind": "TASK_FAILED",
+                     *                 "message": "text"
+                     *               }
+                     *             ],
+                     *             "details": {},
+                     *             "kind": "TASK_FAILED",
+                     *             "message": "text",
+                     *             "more_causes": 1,
+                     *             "node": "charge",
+                     *             "path": "root",
+                     *             "retryable": true,
+                     *             "traceback": "text"
+                     *           },
+                     *           "node": "charge",
+                     *           "path": "root",
+                     *           "status": "running",
+                     *           "visit": 1,
+                     *           "waiting_for": "text"
+                     *         }
+                     *       ],
+                     *       "output": {
+                     *         "order": 7
+                     *       },
+                     *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
+                     *       "scope": {
+                     *         "branch": 1,
+                     *         "group": 1,
+                     *         "nodes": {},
+                     *         "output": {
+                     *           "order": 7
+                     *         },
+                     *         "state": {
+                     *           "order": 7
+                     *         }
+                     *       },
+                     *       "seq": 1,
+                     *       "started": 1790000000000,
+                     *       "status": "running",
+                     *       "timers": [
+                     *         {
+                     *           "due": 1790000000000,
+                     *           "group": 1,
+                     *           "purpose": "text",
+                     *           "target": "charge",
+                     *           "timer": 1,
+                     *           "visit": 1
+                     *         }
+                     *       ],
+                     *       "version": 1,
+                     *       "visits": {
+                     *         "attempts": [
+                     *           1
+                     *         ],
+                     *         "created": [
+                     *           1790000000000
+                     *         ],
+                     *         "created_seq": [
+                     *           1
+                     *         ],
+                     *         "frames": [
+                     *           [
+                     *             [
+                     *               1
+                     *             ]
+                     *           ]
+                     *         ],
+                     *         "held": [
+                     *           1
+                     *         ],
+                     *         "held_ms": [
+                     *           1
+                     *         ],
+                     *         "node": [
+                     *           1
+                     *         ],
+                     *         "nodes": [
+                     *           "charge"
+                     *         ],
+                     *         "queue_ms": [
+                     *           1
+                     *         ],
+                     *         "run_ms": [
+                     *           1
+                     *         ],
+                     *         "since": [
+                     *           1790000000000
+                     *         ],
+                     *         "status": [
+                     *           1
+                     *         ],
+                     *         "statuses": [
+                     *           "text"
+                     *         ],
+                     *         "visit": [
+                     *           1
+                     *         ],
+                     *         "wait_ms": [
+                     *           1
+                     *         ]
+                     *       },
+                     *       "ways": [
+                     *         {
+                     *           "at": 1790000000000,
+                     *           "count": 1,
+                     *           "origin": 1,
+                     *           "seq": 1,
+                     *           "transition": "text",
+                     *           "why": "text"
+                     *         }
+                     *       ],
+                     *       "workflow": "orders/refund"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RunPicture"];
+                };
+            };
+            /** @description BAD_REQUEST */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description UNAUTHENTICATED */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description FORBIDDEN */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description NOT_FOUND */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description RATE_LIMITED */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ProblemDocument"];
+                };
+            };
+            /** @description DRAINING, STORE_UNAVAILABLE */
             503: {
                 headers: {
                     [name: string]: unknown;

@@ -32,6 +32,8 @@ class SiteRecord(Struct):
     decided: int | None = None
     why: str | None = None
     error: Error | None = None
+    met: int = 0
+    """Branches that had arrived when it was decided."""
 
 
 class ArrivalRecord(Struct, gc=False):
@@ -62,6 +64,9 @@ class GroupRecord(Struct):
     opened_seq: int
     grown: list[int]
     """The numbers of the events that added branches; each has the items of its branches."""
+    known_as: tuple[str, ...] = ()
+    """Its names as the history has them: `name:x`, `transition:t`, `node:n`."""
+    replicated: bool = False
     withdrawn: bool = False
     closed: int | None = None
     began: bytearray = field(default_factory=bytearray)
@@ -158,6 +163,8 @@ def _opened(log: Any, event: e.GroupOpened) -> None:
         opened=event.at,
         opened_seq=event.seq,
         grown=[],
+        known_as=tuple(event.names),
+        replicated=event.replicated,
     )
 
 
@@ -204,6 +211,14 @@ def _give(log: Any, visit: TokenId, arrival: ArrivalId) -> None:
         log.waiting_as[visit] = (*log.waiting_as.get(visit, ()), arrival)
 
 
+def _met(log: Any, group: GroupRecord, target: str) -> int:
+    """Branches that wait at a join now. A group mostly has one: then its own count is that of the join."""
+    if len(group.sites) == 1:
+        return len(group.arrived)
+    here = (one for one in log.arrivals.values() if one.held and one.group == group.group and one.target == target)
+    return len({one.branch for one in here})
+
+
 def _decided(status: SiteStatus) -> Callable[[Any, Any], None]:
     def read(log: Any, event: Any) -> None:
         group = log.groups.get(event.group) if event.group is not None else None
@@ -213,6 +228,7 @@ def _decided(status: SiteStatus) -> Callable[[Any, Any], None]:
         site.status, site.decided = status, event.at
         site.why = getattr(event, "why", None)
         site.error = getattr(event, "error", None)
+        site.met = max(_met(log, group, event.target), getattr(event, "arrived", 0))
         fails = getattr(event, "fails", None)
         if fails is not None and site.error is not None:
             log.groups[fails[0]].fell(fails[1], site.error, event.seq)
@@ -230,7 +246,7 @@ def _reopened(log: Any, event: e.JoinReopened) -> None:
     group = log.groups.get(event.group) if event.group is not None else None
     if group is not None:
         site = _site(group, event.target)
-        site.status, site.decided, site.why, site.error = "open", None, None, None
+        site.status, site.decided, site.why, site.error, site.met = "open", None, None, None, 0
         for identity, branch in group.frames:
             log.groups[identity].recovered(branch, event.seq)
 

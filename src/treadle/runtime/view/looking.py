@@ -18,6 +18,8 @@ from treadle.runtime.view.difference import difference_of
 from treadle.runtime.view.group_log import GroupRecord
 from treadle.runtime.view.groups import branches_of, detail_of_group, row_of_group
 from treadle.runtime.view.moments import Moment, seq_of
+from treadle.runtime.view.picture import picture_of
+from treadle.runtime.view.picture_shapes import RunPicture
 from treadle.runtime.view.readings import RunReading
 from treadle.runtime.view.shapes import GroupDetail, GroupRow, RunDetail, VisitDetail, VisitRow
 from treadle.runtime.view.snapshot import snapshot_of
@@ -126,6 +128,12 @@ class Looking:
         if at is None or (at == reading.seq and not reading.shortened):
             return snapshot_of(reading.state, reading.log.changed)
         return snapshot_of(*await self._readings.past(row, await seq_of(self._readings.store, row, at)))
+
+    async def picture(self) -> RunPicture:
+        """What a graph of the run shows at its newest event, without its history. Raises CommandRefused(NOT_FOUND)."""
+        _row, reading = await self._reading()
+        async with reading.turn:
+            return await picture_of(reading)
 
     async def decisions(self, after: int = 0, limit: int | None = None) -> list[int]:
         """The numbers of the events at which its decisions end: the moments at which it can be looked at and forked."""

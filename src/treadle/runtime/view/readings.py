@@ -20,17 +20,22 @@ from collections.abc import Sequence
 from treadle.errors import CommandRefused
 from treadle.graph.execution_graph import ExecutionGraph
 from treadle.kernel.evolve import evolve
+from treadle.kernel.renaming import Renaming
 from treadle.kernel.state import RunState
-from treadle.model.events import Beginning, Event
+from treadle.model.events import Beginning, Event, RunMigrated, RunStarted
 from treadle.model.ids import RunId
+from treadle.model.states import TokenState
 from treadle.runtime.coordinate.folding import fold
 from treadle.runtime.coordinate.library import Library
 from treadle.runtime.view.stats import RunSummary, summary_of
-from treadle.runtime.view.visit_log import VisitLog
+from treadle.runtime.view.visit_log import VisitLog, VisitRecord
+from treadle.runtime.view.ways import WayLog
 from treadle.store.port import RunQuery, RunRow, Store
 
 SLICE = 500
-"""Events read and folded at a time: about 10 ms, for which nothing else happens on the loop."""
+"""Events folded at a time: some 5 ms, for which nothing else happens on the loop."""
+READ = 5_000
+"""Events read at a time: each reading is a change of threads, which costs more than opening 500 events."""
 READINGS_MAX = 64
 """Runs kept. A person looks at a few at a time."""
 EVENTS_MAX = 2_000_000
@@ -48,7 +53,12 @@ class RunReading:
     def __init__(self, graph: ExecutionGraph) -> None:
         self.state = RunState(graph)
         self.log = VisitLog()
+        self.ways = WayLog()
         self.started: Beginning | None = None
+        self.began = 0
+        """When it started; of a run that is queued: when it was asked for."""
+        self.migrated: list[tuple[int, Renaming]] = []
+        """The migrations: the number of the event, and the names of the version before in the one after."""
         self.shortened = False
         """Only the first and the last event are kept any more: there are no visits to show."""
         self.turn = asyncio.Lock()
@@ -61,14 +71,38 @@ class RunReading:
         """Folds in the next events."""
         first = events[0]
         if first.seq == 1 and isinstance(first, Beginning):  # a queued run has another beginning later: its start
-            self.started = first
+            self.started, self.began = first, first.at
             if len(events) > 1 and events[1].seq > 2:
                 self.state, self.shortened = fold(self.state.graph, events[:2]), True
                 self.log.seq, self.log.changed = events[1].seq, events[1].at
                 return
         for event in events:
+            before = self.state.graph
             evolve(self.state, event)
+            self.ways.apply(event)
+            if isinstance(event, RunMigrated):
+                self.migrated.append((event.seq, Renaming(before, self.state.graph, event.nodes)))
+                self.ways.rename(self.migrated[-1][1])
+            elif isinstance(event, RunStarted) and not self.state.forked:
+                self.began = event.at
         self.log.apply(events)
+        for seq, names in self.migrated:
+            if seq >= first.seq:
+                self._rename_groups(seq, names)
+
+    def _rename_groups(self, before: int, names: Renaming) -> None:
+        for group in self.log.groups.values():
+            if group.opened_seq < before:
+                group.known_as = names.names(group.known_as)
+                group.transitions = [names.via(transition) for transition in group.transitions]
+
+    def node_of(self, visit: VisitRecord) -> str:
+        """The name that a visit's node has now. The log leaves visits that had completed where they were."""
+        node = visit.node
+        for seq, names in self.migrated:
+            if visit.status is TokenState.COMPLETED and visit.seqs[-1] < seq:
+                node = names.ref(node)
+        return node
 
 
 class Readings:
@@ -100,12 +134,13 @@ class Readings:
         self._kept.move_to_end(run)
         async with reading.turn:
             while reading.seq < row.seq:
-                events = await self._store.history(run, reading.seq, SLICE)
+                events = await self._store.history(run, reading.seq, READ)
                 if not events:
                     break  # it was forgotten meanwhile, or a service does not give histories
                 await self._library.load_versions(row.workflow, events)
-                reading.apply(events)
-                await asyncio.sleep(0)
+                for begin in range(0, len(events), SLICE):
+                    reading.apply(events[begin : begin + SLICE])
+                    await asyncio.sleep(0)
         if not reading.seq:
             del self._kept[run]
             return None

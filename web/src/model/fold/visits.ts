@@ -28,7 +28,7 @@ export function change(state: RunState, id: unknown, fields: Partial<Visit>): Vi
 const brief = (error: RunError | null): RunError | null => (error === null || error.traceback == null ? error : { ...error, traceback: null });
 
 /** What a visit does in a state; null: it has ended. */
-function kindOf(status: string, waiting: string | null): Span["kind"] | null {
+export function kindOf(status: string, waiting: string | null): Span["kind"] | null {
   if (status === "executing") return "run";
   if (waiting === "siblings") return "held";
   if (status === "waiting" && waiting !== "queue") return "wait";

@@ -18,7 +18,7 @@ const More = lazy(loadMore);
 /** How complete and how new the picture is: one chip. */
 export function liveOf(seen: Seen): { kind: string; words: string } {
   if (seen.cursor !== null) return { kind: "replaying", words: "replaying" };
-  if (!seen.loaded) return { kind: "loading", words: seen.head > 0 ? `loading ${seen.folding.length.toLocaleString()} of ${seen.head.toLocaleString()}` : "loading" };
+  if (!seen.loaded) return { kind: "loading", words: seen.head > 0 ? `loading ${seen.folding.known.toLocaleString()} of ${seen.head.toLocaleString()}` : "loading" };
   if (seen.feed.kind === "offline") return { kind: "offline", words: `offline since ${instant(seen.feed.since)}` };
   if (seen.feed.kind === "refused") return { kind: "offline", words: "signed out" };
   const behind = seen.head - seen.folding.length;

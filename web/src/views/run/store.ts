@@ -1,66 +1,27 @@
 // One run on the page: its history folded, what the service says of it, the moment that is shown.
 //
-// Owns the reading: the state at the newest event first, then the history in pages, then the stream. A gap is noticed by
-// sequence number and read again. The graph is told once per frame at most. Other views are told less often the more
+// Owns the reading: of a long run its picture first, then the history in pages from both ends, then the stream. A gap is
+// noticed by sequence number and read again. The graph is told once per frame at most. Other views are told less often the more
 // telling them costs, so that a run with many events leaves time to scroll and to click.
-import { api, given } from "@/api/client";
-import { feedState, follow, onFeedState, type FeedState } from "@/api/live";
-import { problemOf, type Problem } from "@/api/problem";
-import type { components } from "@/api/schema";
-import { Folding, type Event, type RunState, type Shape } from "@/model/fold";
-import { stateFrom } from "@/model/fold/from-view";
-import { LARGE as LARGE_VALUE } from "@/model/large";
+import { feedState, follow, onFeedState } from "@/api/live";
+import { problemOf } from "@/api/problem";
+import { nextPages, PAGE } from "@/model/ends";
+import { Folding, type Event, type RunState } from "@/model/fold";
+import { stateFrom } from "@/model/fold/from-picture";
 import type { Span } from "@/model/loops";
+import { askPage, askPicture, askRun, type Page } from "./asking";
+import type { RunDetail, Seen } from "./seen";
+import { Versions, versionsOf, type DrawnGraph } from "./versions";
 
-type Schemas = components["schemas"];
-export type RunDetail = Schemas["RunDetail"];
-export type DrawnGraph = Schemas["DrawnGraph"];
+export type { DrawnGraph, RunDetail, Seen };
 
-export interface Seen {
-  /** The state of the moment that is shown. */
-  readonly state: RunState;
-  readonly detail: RunDetail | null;
-  /** The version that the run has at that moment, and its drawing. */
-  readonly graph: DrawnGraph | null;
-  readonly canvas: unknown;
-  readonly folding: Folding;
-  /** The event that is shown; null: the newest, and it follows. */
-  readonly cursor: number | null;
-  /** The iteration of a loop that is pinned: views show the visits that it made. */
-  readonly span: Span | null;
-  /** The newest event that is known of. */
-  readonly head: number;
-  readonly loaded: boolean;
-  readonly feed: FeedState;
-  readonly problem: Problem | null;
-  /** Events that came by the stream since the last time: tokens that hop. Null: anything may be another. */
-  readonly fresh: readonly Event[] | null;
-  readonly turn: number;
-}
-
-const PAGE = 1_000;
 const DETAIL_MS = 1_000;
-const LARGE = 2_000;
+const LARGE = 2_000; // events: a longer history is read from both ends
 const MISSED_MS = 2_000; // the stream may be that late before what it should have brought is read
 const READING_MS = 400; // between two pictures while the history is read
 const CALM_LEAST_MS = 50;
 const CALM_MOST_MS = 1_000;
 const CALM_SHARE = 30; // a view that takes 10 ms to tell is told every 300 ms: one frame in twenty
-
-/** One version of the workflow, as far as the page draws it. */
-interface Drawn {
-  readonly graph: DrawnGraph;
-  readonly canvas: unknown;
-}
-
-const shapeOf = (graph: DrawnGraph): Shape => ({
-  meetings: graph.meetings.map((one) => [one.group, one.node, one.timed ?? false] as const),
-  edges: new Map(graph.transitions.map(({ id, source, target, triggered, group }) => [id, { source, target, triggered, group: group ?? null }])),
-});
-
-/** The versions that events lead to. */
-const versionsOf = (events: readonly Event[]): number[] =>
-  events.flatMap((event) => (event.type === "run.migrated" ? [event["to"] as number] : event.type === "run.started" || event.type === "run.queued" ? [event["version"] as number] : []));
 
 export class RunStore {
   private folding = new Folding();
@@ -75,15 +36,18 @@ export class RunStore {
   private readonly ends: (() => void)[] = [];
   private ahead = new Map<number, Event>();
   private fresh: Event[] = [];
+  private opening = false;
+  private isLate = false;
   private reading = false;
   private readAgain = false;
   private frame: number | null = null;
   private detailTimer: ReturnType<typeof setTimeout> | null = null;
   private missTimer: ReturnType<typeof setTimeout> | null = null;
+  private lateTimer: ReturnType<typeof setTimeout> | null = null;
   private stopped = false;
   private told = 0;
   private stand: RunState | null = null;
-  private readonly drawn = new Map<number, Drawn>();
+  private readonly versions = new Versions();
 
   constructor(readonly run: string) {
     this.seen = {
@@ -119,8 +83,8 @@ export class RunStore {
     for (const end of this.ends.splice(0)) end();
     if (this.frame !== null) cancelAnimationFrame(this.frame);
     if (this.detailTimer !== null) clearTimeout(this.detailTimer);
-    for (const timer of [this.calmTimer, this.missTimer]) if (timer !== null) clearTimeout(timer);
-    this.frame = this.detailTimer = this.calmTimer = this.missTimer = null;
+    for (const timer of [this.calmTimer, this.missTimer, this.lateTimer]) if (timer !== null) clearTimeout(timer);
+    this.frame = this.detailTimer = this.calmTimer = this.missTimer = this.lateTimer = null;
   }
 
   /** Shows the moment after an event; null follows the newest. */
@@ -146,69 +110,68 @@ export class RunStore {
   };
 
   private async open(): Promise<void> {
+    if (this.opening) {
+      this.isLate = true;
+      return;
+    }
+    this.opening = true;
     try {
-      const detail = await given(api.GET("/api/v1/runs/{run}", { params: { path: { run: this.run }, query: { value_max: LARGE_VALUE } } }));
+      const first = askPage(this.run, { after: 0, limit: PAGE });
+      const asked = askRun(this.run);
       this.folding = new Folding();
-      const { graph, canvas } = await this.draw(detail.workflow, detail.version);
+      void this.paint(first).catch(() => undefined); // whatever failed is told by what is awaited below
+      const detail = await asked;
+      const drawn = await this.versions.draw(detail.workflow, detail.version);
+      this.folding.learn(detail.version, drawn.shape);
       if (this.stopped) return;
       this.isWhole = true;
-      this.change({ detail, graph, canvas, folding: this.folding, head: Math.max(this.seen.head, detail.seq), problem: null });
-      if (detail.seq > LARGE) void this.askState();
-      await this.read();
+      this.change({ detail, graph: this.seen.graph ?? drawn.graph, canvas: this.seen.canvas ?? drawn.canvas, folding: this.folding, head: Math.max(this.seen.head, detail.seq), problem: null });
+      await this.read(first);
+      if (this.isLate) this.refresh(); // the stream began while the first page was under way
     } catch (error) {
       if (!this.stopped) this.change({ problem: problemOf(error) });
+    } finally {
+      this.opening = this.isLate = false;
     }
   }
 
-  /** Reads one version of the workflow, once. */
-  private async draw(workflow: string, version: number): Promise<Drawn> {
-    const known = this.drawn.get(version);
-    const found = known ?? (await this.fetchDrawn(workflow, version));
-    this.drawn.set(version, found);
-    this.folding.learn(version, shapeOf(found.graph));
-    return found;
-  }
-
-  private async fetchDrawn(workflow: string, version: number): Promise<Drawn> {
-    const path = { name: workflow, version: String(version) };
-    const [graph, definition] = await Promise.all([
-      given(api.GET("/api/v1/workflows/{name}/graph", { params: { path: { name: workflow }, query: { version } } })) as Promise<DrawnGraph>,
-      given(api.GET("/api/v1/workflows/{name}/versions/{version}", { params: { path } })).catch(() => null),
-    ]);
-    return { graph, canvas: definition?.canvas ?? null };
-  }
-
-  /** Reads the versions that these events lead to, so that they can be folded. */
-  private async learn(events: readonly Event[]): Promise<void> {
-    const workflow = this.seen.detail?.workflow ?? "";
-    for (const version of versionsOf(events)) if (!this.folding.knows(version)) await this.draw(workflow, version);
+  /** Shows a long run before its history is read: while the service still adds up its details. */
+  private async paint(first: Promise<Page>): Promise<void> {
+    const { items, next } = await first;
+    const began = items[0];
+    if (began === undefined || next === null) return;
+    const drawing = this.versions.draw(began["workflow"] as string, began["version"] as number);
+    await Promise.all([drawing, this.show()]);
   }
 
   /** The state at the newest event, shown until the history has caught up with it. */
-  private async askState(): Promise<void> {
-    const view = await given(api.GET("/api/v1/runs/{run}/state", { params: { path: { run: this.run } } })).catch(() => null);
-    if (view === null || this.stopped || this.seen.loaded) return;
-    this.stand = stateFrom(view, this.folding.newest);
+  private async show(): Promise<void> {
+    const picture = await askPicture(this.run);
+    const { graph, canvas, shape } = await this.versions.draw(picture.workflow, picture.version);
+    if (this.stopped || this.seen.loaded) return;
+    this.stand = stateFrom(picture, shape);
     this.isWhole = true;
-    this.change({});
+    this.change({ graph, canvas, head: Math.max(this.seen.head, picture.seq) }, true);
   }
 
-  private async read(): Promise<void> {
-    if (this.reading || this.seen.graph === null) return;
+  /** Reads what is missing. `first`: the first page, if it is under way. */
+  private async read(first: Promise<Page> | null = null): Promise<void> {
+    if (this.reading || this.seen.detail === null) return;
     this.reading = true;
     try {
       for (;;) {
         this.readAgain = false;
-        const after = this.folding.length;
-        const query = { after, limit: PAGE, value_max: LARGE_VALUE };
-        const page = await given(api.GET("/api/v1/runs/{run}/history", { params: { path: { run: this.run }, query } }));
-        await this.learn(page.items as unknown as Event[]);
+        const { folding } = this;
+        const before = folding.length;
+        const pages = await Promise.all(first !== null && before === 0 ? [first] : nextPages(before, this.endOf()).map((ask) => askPage(this.run, ask)));
+        for (const { items } of pages) await this.versions.learn(this.seen.detail.workflow, items, folding);
         if (this.stopped) return;
-        this.folding.add(page.items as unknown as Event[]);
-        this.isWhole ||= this.folding.length > after;
+        for (const { items } of pages) if (!folding.add(items)) folding.keep(items);
+        while (folding.close(PAGE)) await new Promise((resolve) => setTimeout(resolve)); // a page at a time: nothing waits for all of them
+        this.isWhole ||= folding.length > before;
         this.drain();
-        const head = Math.max(this.seen.head, this.folding.length);
-        const isEnd = this.folding.length === after || (page.next === null && this.ahead.size === 0);
+        const head = Math.max(this.seen.head, folding.length);
+        const isEnd = folding.length === before || (pages.at(-1)?.next === null && this.ahead.size === 0 && folding.ahead.length === 0);
         if (isEnd && !this.readAgain) {
           this.isWhole ||= !this.seen.loaded;
           this.change({ head, loaded: true, problem: null });
@@ -221,6 +184,13 @@ export class RunStore {
     } finally {
       this.reading = false;
     }
+  }
+
+  /** The first event that is there of the end of a long history; null: it is read from the beginning alone. */
+  private endOf(): number | null {
+    const { ahead, length } = this.folding;
+    if (ahead[0] !== undefined) return ahead[0].seq;
+    return !this.seen.loaded && this.seen.head - length > LARGE ? this.seen.head + 1 : null;
   }
 
   private receive(events: readonly Event[]): void {
@@ -240,20 +210,32 @@ export class RunStore {
 
   /** Adds what came by the stream and follows without a gap. */
   private drain(): void {
-    if (this.seen.graph === null) return;
+    if (this.seen.detail === null) return;
     for (let next = this.ahead.get(this.folding.length + 1); next !== undefined; next = this.ahead.get(this.folding.length + 1)) {
       if (versionsOf([next]).some((version) => !this.folding.knows(version))) break; // it is read with its version
       this.ahead.delete(next.seq);
       this.folding.add([next]);
       this.fresh.push(next);
     }
+    for (let next = this.after(); next !== undefined; next = this.after()) {
+      this.ahead.delete(next.seq);
+      this.folding.keep([next]);
+    }
     for (const seq of this.ahead.keys()) if (seq <= this.folding.length) this.ahead.delete(seq);
   }
 
+  /** What came by the stream and follows the end of a history of which the middle is missing. */
+  private after(): Event | undefined {
+    const last = this.folding.ahead.at(-1);
+    const next = last === undefined ? undefined : this.ahead.get(last.seq + 1);
+    return next === undefined || versionsOf([next]).length > 0 ? undefined : next; // one with a version is read with it
+  }
+
   private async askDetail(): Promise<void> {
-    const detail = await given(api.GET("/api/v1/runs/{run}", { params: { path: { run: this.run }, query: { value_max: LARGE_VALUE } } })).catch(() => null);
+    const detail = await askRun(this.run).catch(() => null);
     if (detail === null || this.stopped) return;
     this.change({ detail, head: Math.max(this.seen.head, detail.seq) });
+    if (this.stand !== null && !this.seen.loaded && detail.seq > this.stand.seq) void this.show().catch(() => undefined);
     this.missTimer ??= setTimeout(() => this.fetchMissed(detail.seq), MISSED_MS);
   }
 
@@ -268,30 +250,36 @@ export class RunStore {
     const back = feed.kind === "live" && this.seen.feed.kind !== "live";
     this.change({ feed });
     if (!back) return;
-    if (this.seen.graph === null) void this.open();
+    if (this.seen.detail === null) void this.open();
     else this.refresh(); // whatever was committed meanwhile
   }
 
   private change(fields: Partial<Seen>, now = false): void {
     this.seen = { ...this.seen, ...fields };
     if (now) this.tell(true);
-    else if (this.reading && !this.seen.loaded && performance.now() - this.told < READING_MS) return;
+    else if (this.reading && !this.seen.loaded && performance.now() - this.told < READING_MS) this.lateTimer ??= setTimeout(() => this.tell(false), READING_MS);
     else this.frame ??= requestAnimationFrame(() => this.tell(false));
   }
 
   private tell(now: boolean): void {
     if (this.frame !== null) cancelAnimationFrame(this.frame);
-    this.frame = null;
+    if (this.lateTimer !== null) clearTimeout(this.lateTimer);
+    this.frame = this.lateTimer = null;
     this.told = performance.now();
     const { cursor, loaded } = this.seen;
     const state = cursor !== null ? this.folding.at(cursor) : !loaded && this.stand !== null ? this.stand : this.folding.newest;
     const fresh = this.isWhole || cursor !== null ? (this.isWhole ? null : []) : this.fresh;
     this.fresh = [];
     this.isWhole = false;
-    this.seen = { ...this.seen, ...(this.drawn.get(state.version) ?? {}), state, fresh, turn: this.seen.turn + 1 };
+    this.seen = { ...this.seen, ...(this.drawnAt(state.version)), state, fresh, turn: this.seen.turn + 1 };
     for (const watcher of this.watchers) watcher();
     if (now || this.told - this.calmTold >= this.calmEvery) this.tellCalmly();
     else this.calmTimer ??= setTimeout(() => this.tellCalmly(), this.calmEvery - (this.told - this.calmTold));
+  }
+
+  private drawnAt(version: number): Partial<Seen> {
+    const drawn = this.versions.of(version);
+    return drawn === undefined ? {} : { graph: drawn.graph, canvas: drawn.canvas };
   }
 
   private tellCalmly(): void {

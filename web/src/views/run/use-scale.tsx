@@ -4,6 +4,7 @@ import { foldsOf, idleOf, timeScale, type TimeScale } from "@/model/timescale";
 import { useNow } from "@/ui/parts";
 import { useSeen } from "./context";
 import { isOver } from "./graph/summaries";
+import { newestOf } from "./seen";
 
 interface Shared {
   readonly scale: TimeScale;
@@ -23,8 +24,9 @@ export function TimeProvider({ children }: { children: ReactNode }) {
   const [folding, setFolding] = useState(true);
   const [width, setWidth] = useState(800);
   const [element, measure] = useState<HTMLElement | null>(null);
-  const { newest, events, length } = seen.folding;
-  const over = isOver(newest.status) && seen.loaded;
+  const { events, length } = seen.folding;
+  const newest = newestOf(seen);
+  const over = isOver(newest.status) && (seen.loaded || newest !== seen.folding.newest);
   const now = over ? newest.at : Math.max(tick, newest.at);
   const from = newest.started || now - 1_000;
   const slow = over ? length : Math.floor(now / 2_000);

@@ -12,18 +12,23 @@ import { Changes } from "./changes";
 const ROW = 30;
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3, hourCycle: "h23" });
 
+/** Stands for the events between both ends of a history that is still being read. */
+const GAP: Event = { seq: 0, at: 0, type: "" };
+
 function useFiltered(filter: string, type: string, visit: number | null): readonly Event[] {
   const { folding, turn, span } = useSeen();
   return useMemo(() => {
     const wanted = filter.trim().toLowerCase();
-    if (wanted === "" && type === "" && visit === null && span === null) return folding.events;
-    return folding.events.filter((event) => {
+    const known = folding.ahead.length === 0 ? folding.events : [...folding.events, GAP, ...folding.ahead];
+    if (wanted === "" && type === "" && visit === null && span === null) return known;
+    return known.filter((event) => {
+      if (event === GAP) return true;
       if (span !== null && (event.seq < span.from || event.seq > span.to)) return false;
       if (type !== "" && event.type !== type) return false;
       if (visit !== null && event["token"] !== visit) return false;
       return wanted === "" || event.type.includes(wanted) || subjectOf(event, folding.newest).toLowerCase().includes(wanted) || eventWords(event).toLowerCase().includes(wanted);
     });
-  }, [folding, folding.length, turn >> 2, filter, type, visit, span]);
+  }, [folding, folding.known, turn >> 2, filter, type, visit, span]);
 }
 
 export function History({ filter }: { filter: string }) {
@@ -58,13 +63,14 @@ export function History({ filter }: { filter: string }) {
             {types.map((one) => <option key={one}>{one}</option>)}
           </select>
           <label className="row t1"><input type="checkbox" className="check" checked={mine} disabled={selection.visit === null} onChange={(event) => setMine(event.target.checked)} /> {selection.visit === null ? "Only the selected visit" : `Only visit ${selection.visit}`}</label>
-          <span className="c2 t1 push">{events.length.toLocaleString()} of {seen.head.toLocaleString()}</span>
+          <span className="c2 t1 push">{(events.length - (folding.ahead.length > 0 ? 1 : 0)).toLocaleString()} of {seen.head.toLocaleString()}</span>
         </div>
         <div className="run-hy-body" ref={body} role="listbox" aria-label="Events" tabIndex={0}>
           <div style={{ height: total, position: "relative" }}>
             {places.map(({ index, slot, top }) => {
               const event = events[index] as Event;
-              return <Line key={slot} event={event} state={folding.newest} top={top} selected={event.seq === shown} past={cursor !== null && event.seq > cursor} base={event.seq === base} onPick={() => pick(event)} />;
+              if (event === GAP) return <div key={slot} className="run-hy-row c2" style={{ transform: `translateY(${top}px)` }}><span /><span className="clip run-hy-gap">{(seen.head - folding.known).toLocaleString()} events between are being read…</span></div>;
+              return <Line key={slot} event={event} state={seen.loaded ? folding.newest : seen.state} top={top} selected={event.seq === shown} past={cursor !== null && event.seq > cursor} base={event.seq === base} onPick={() => pick(event)} />;
             })}
           </div>
           {events.length === 0 && <div className="empty">{seen.loaded ? "No event fits." : "Loading the history…"}</div>}
@@ -75,10 +81,11 @@ export function History({ filter }: { filter: string }) {
           <>
             <div className="row run-hy-head">
               <b className="t2">{base === null ? `Event ${shown.toLocaleString()}` : `Between ${Math.min(base, shown).toLocaleString()} and ${Math.max(base, shown).toLocaleString()}`}</b>
-              <span className="c2 t1 clip">{base === null ? instant(folding.events[shown - 1]?.at ?? 0) : ""}</span>
+              <span className="c2 t1 clip">{base === null ? instant(folding.event(shown)?.at ?? 0) : ""}</span>
               <span className="push">{base === null ? <Button size="sm" onClick={() => setBase(shown)}>Compare from here</Button> : <Button size="sm" onClick={() => setBase(null)}>Clear</Button>}</span>
             </div>
-            <Changes from={base === null ? shown - 1 : Math.min(base, shown)} to={base === null ? shown : Math.max(base, shown)} event={base === null ? folding.events[shown - 1] : undefined} />
+            {shown > folding.length && <div className="empty">What it changed is known once the events before it are read.</div>}
+            {shown <= folding.length && <Changes from={base === null ? shown - 1 : Math.min(base, shown)} to={base === null ? shown : Math.max(base, shown)} event={base === null ? folding.events[shown - 1] : undefined} />}
           </>
         )}
       </aside>

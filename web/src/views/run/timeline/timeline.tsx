@@ -5,6 +5,7 @@ import { ticksOf, FOLD_PX } from "@/model/timescale";
 import { duration } from "@/model/time";
 import { useRows } from "@/ui/rows";
 import { useRunPage, useSeen } from "../context";
+import { newestOf } from "../seen";
 import { isOver } from "../graph/summaries";
 import { useTime } from "../use-scale";
 import { NodeRow, VisitRow } from "./rows";
@@ -60,11 +61,12 @@ export function Timeline({ filter }: { filter: string }) {
 
 const Axis = memo(function Axis({ measure }: { measure: (element: HTMLElement | null) => void }) {
   const { scale, now } = useTime();
-  const { folding, cursor } = useSeen();
+  const seen = useSeen();
+  const [{ status }, { cursor }] = [newestOf(seen), seen];
   const ticks = ticksOf(scale);
   const apart = Math.min(...ticks.slice(1).map((at, index) => at - (ticks[index] as number))); // two beside a fold are further apart
   const format = apart < 1_000 ? finest : apart < 60_000 ? clock : short;
-  const over = isOver(folding.newest.status);
+  const over = isOver(status);
   const nowX = scale.x(now);
   return (
     <div className="run-tl-axis">
@@ -72,7 +74,7 @@ const Axis = memo(function Axis({ measure }: { measure: (element: HTMLElement | 
       <div className="run-tl-axis-in" ref={measure}>
         {ticks.map((at) => Math.abs(scale.x(at) - nowX) > 46 && <span key={at} className="run-tick" style={{ left: scale.x(at) }}>{format.format(at)}</span>)}
         {scale.folds.map((fold) => <span key={fold.from} className="run-fold-label" style={{ left: fold.x + FOLD_PX / 2 }}>{duration(fold.to - fold.from)}</span>)}
-        {cursor === null && <span className={`run-now-label ${over ? "is-end" : ""}`} data-status={folding.newest.status} style={{ left: nowX }}>{over ? "end" : "now"}</span>}
+        {cursor === null && <span className={`run-now-label ${over ? "is-end" : ""}`} data-status={status} style={{ left: nowX }}>{over ? "end" : "now"}</span>}
       </div>
     </div>
   );
@@ -95,8 +97,9 @@ const Lines = memo(function Lines() {
 /** Folds, and where the shown moment is, before the bars. */
 const Over = memo(function Over() {
   const { scale, now } = useTime();
-  const { folding, cursor, state } = useSeen();
-  const over = isOver(folding.newest.status);
+  const seen = useSeen();
+  const [{ status }, { cursor, state }] = [newestOf(seen), seen];
+  const over = isOver(status);
   const at = cursor === null ? now : state.at;
   const tall = TALL;
   return (
@@ -107,7 +110,7 @@ const Over = memo(function Over() {
           <path d={zigzag(tall, 6)} /><path d={zigzag(tall, 28)} />
         </svg>
       ))}
-      <i className={`run-now ${over && cursor === null ? "is-end" : ""}`} data-status={folding.newest.status} style={{ left: scale.x(at) }} />
+      <i className={`run-now ${over && cursor === null ? "is-end" : ""}`} data-status={status} style={{ left: scale.x(at) }} />
     </div>
   );
 });
