@@ -10,6 +10,7 @@ import { useAsk } from "@/ui/ask";
 
 export type DrawnGraph = components["schemas"]["DrawnGraph"];
 const PAGE = 200;
+const PAGES_MAX = 5; // so many people are read whole: each may have a dot
 const PLACES_AT_ONCE = 40;
 const PEOPLE_MS = 1_000;
 const NUMBERS_MS = 10_000;
@@ -45,11 +46,20 @@ export interface People {
   readonly items: readonly Entity[];
 }
 
-/** The first page of who is where, and of places with few people those that are on later pages. */
+/** Who is where: everybody, or of a large crowd the first page and the people at places with few. */
 async function readPeople(name: string): Promise<People> {
   const read = (query: object) => given(api.GET("/api/v1/workflows/{name}/positions", { params: { path: { name }, query } }));
   const page = await read({ limit: PAGE });
-  if (page.next === null) return { crowds: page.places, items: page.items };
+  if (page.next == null) return { crowds: page.places, items: page.items };
+  if (page.places.reduce((sum, crowd) => sum + crowd.count, 0) <= PAGE * PAGES_MAX) {
+    const found = new Map(page.items.map((entity) => [`${entity.type}/${entity.id}`, entity]));
+    for (let next: string | null | undefined = page.next; next != null; ) {
+      const more: typeof page = await read({ limit: PAGE, cursor: next });
+      for (const entity of more.items) found.set(`${entity.type}/${entity.id}`, entity); // who moved meanwhile may come twice
+      next = more.next;
+    }
+    return { crowds: page.places, items: [...found.values()] };
+  }
   const known = new Map<string, number>();
   for (const entity of page.items) {
     const place = placeOf(entity.positions[0] as Entity["positions"][number]);

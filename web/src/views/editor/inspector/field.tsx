@@ -71,7 +71,7 @@ function Help({ id, help, wrong }: { id: string; help: string; wrong: Finding | 
 }
 
 /** What is wrong at a field, or might be. */
-export const Wrong = ({ finding }: { finding: Finding }) => <span className={finding.error ? "field-error" : "ed-field-warning"}><Words text={finding.message} /></span>;
+export const Wrong = ({ finding }: { finding: Finding }) => <span className={finding.error ? "field-error" : "ed-field-warning"}><span className="mono">{finding.code}</span>{" "}<Words text={finding.message} /></span>;
 
 const WIDE = 38;
 

@@ -50,12 +50,15 @@ function Waits({ visit, detail }: { visit: Visit; detail: VisitDetail }) {
 }
 
 function Out({ visit, detail }: { visit: Visit; detail: VisitDetail | undefined }) {
+  const { folding } = useSeen();
+  const ended = visit.endedSeq === null ? undefined : folding.event(visit.endedSeq);
+  const known = ended?.type === "token.completed" ? ended["output"] : undefined; // of 20 MB the service takes a second to tell the visit
   const text = visit.text ?? detail?.text ?? null;
   return (
     <>
       {text !== null && text !== undefined && text !== "" && <Stream text={text} live={visit.status === "executing"} />}
       <h3 className="section-title run-h">Output</h3>
-      {detail === undefined ? <Loading what="the output" /> : visit.status === "executing" && detail.output === null ? <p className="c2 t2">Not yet: it is at work.</p> : <Whole visit={visit} value={detail.output} name="output" />}
+      {detail === undefined ? known === undefined ? <Loading what="the output" /> : <Whole visit={visit} value={known} name="output" /> : visit.status === "executing" && detail.output === null ? <p className="c2 t2">Not yet: it is at work.</p> : <Whole visit={visit} value={detail.output} name="output" />}
       {visit.child !== null && <p className="t2 run-h">Calls <Link className="link mono" href={`/runs/${encodeURIComponent(visit.child)}`}>{visit.child}</Link></p>}
       {(visit.worker ?? visit.queue) !== null && (
         <>

@@ -1,0 +1,65 @@
+// An output of 20 MB, and ten tabs at once: how long until they are seen.
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { judged, kept, othersUse, unasked } from "./bars";
+import { expect, test } from "./fixtures";
+import { paceOf } from "./pace";
+import { gateOf, PANEL, started, statusOf } from "./workflows";
+
+test("40 · the preview of 20 MB is there 100 ms after the panel was opened, without a task over 50 ms", async ({ signedIn: page, server }) => {
+  test.skip(...unasked);
+  test.setTimeout(240_000);
+  writeFileSync(join(server.folder, "e2e_wide.py"), 'def make():\n    return {"rows": ["x" * 100] * 200_000}\n');
+  const run = await started(server, "workflow: e2e-wide\nnodes:\n  make: {action: {kind: python, function: 'e2e_wide:make'}, output_mapping: {state.rows: $.rows}}\n  after: {}\ntransitions: [{from: make, to: after}]\n", "e2e-wide");
+  await expect.poll(statusOf(server, run), { timeout: 60_000 }).toBe("completed");
+  await page.goto(`${server.url}/runs/${run}`);
+  await expect(page.locator(".run-live")).toContainText("all");
+  await page.waitForTimeout(1_000); // the inspector's code is fetched once the page is drawn
+  const others = [await othersUse()];
+  let took = 0;
+  const pace = await paceOf(page, async () => {
+    took = await page.evaluate(async () => {
+      const until = (there: () => boolean) => new Promise<void>((resolve) => {
+        const look = (): void => void requestAnimationFrame(() => (there() ? resolve() : look()));
+        look();
+      });
+      document.querySelector<HTMLElement>('[data-node="make"]')?.click();
+      await until(() => document.querySelector(".run-side [role=tab]") !== null);
+      const began = performance.now();
+      const tab = [...document.querySelectorAll<HTMLElement>(".run-side [role=tab]")].find((one) => one.textContent === "Out");
+      tab?.dispatchEvent(new MouseEvent("mousedown", { bubbles: true, button: 0 }));
+      tab?.click();
+      await until(() => document.querySelector(".run-value")?.textContent?.includes("characters of 20.6 MB") === true);
+      return performance.now() - began;
+    });
+  });
+  others.push(await othersUse());
+  kept("large", { took: Math.round(took), longest: pace.longest, longestWall: pace.longestWall, others });
+  expect(pace.longest).toBeLessThanOrEqual(50);
+  judged("from the panel to its preview", took, 100, ...others);
+});
+
+test("41 · ten tabs are live two seconds after they were opened", async ({ signedIn: page, server }) => {
+  test.skip(...unasked);
+  test.setTimeout(240_000);
+  const run = await started(server, PANEL, "e2e-panel");
+  await gateOf(server, run);
+  const tabs = [page];
+  for (let more = 1; more < 10; more++) tabs.push(await page.context().newPage());
+  await page.goto(`${server.url}/runs/${run}`); // the build is warm
+  await expect(page.locator(".run-live")).toHaveText("live");
+  const others = [await othersUse()];
+  const requests: number[] = tabs.map(() => 0);
+  tabs.forEach((tab, at) => tab.on("request", (request) => (requests[at] = (requests[at] ?? 0) + (request.url().includes("/api/v1/") ? 1 : 0))));
+  const began = Date.now();
+  await Promise.all(tabs.map(async (tab) => {
+    await tab.goto(`${server.url}/runs/${run}`);
+    await expect(tab.locator(".run-live")).toHaveText("live");
+  }));
+  const took = Date.now() - began;
+  others.push(await othersUse());
+  kept("tabs", { took, requests, others });
+  expect(Math.max(...requests)).toBeLessThanOrEqual(12); // none asks more because there are others
+  judged("ten tabs", took, 2_000, ...others);
+  for (const tab of tabs.slice(1)) await tab.close();
+});
