@@ -45,6 +45,7 @@ def test_columns_stay_whole_where_large_values_are_cut(served: Served) -> None:
         pass
     assert len(shown["visits"]["visit"]) == len(shown["live"]) + 1 == 301
     assert "$large" in shown["scope"]["state"]
+    assert len(viewer.get(f"/runs/{run}?value_max=1000")["waiting"]) == 300  # a long list is no large value
 
 
 def test_an_unknown_run_has_no_picture(served: Served) -> None:

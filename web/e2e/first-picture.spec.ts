@@ -88,6 +88,7 @@ test("4 · the graph of 100,000 events is there within a second of the navigatio
     await route.continue();
   });
   const worked = async (): Promise<{ page: number; server: number }> => {
+    await threadMs(page); // counts from here on, and anew for each navigation
     const before = server.workedMs();
     await page.goto(`${server.url}/runs/${runs[1].run}`);
     await shown(page);

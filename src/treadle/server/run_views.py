@@ -89,7 +89,12 @@ def run_of(call: HttpCall) -> Run:
 
 
 async def show(call: HttpCall) -> HttpAnswer:
-    return _answer(call, await run_of(call).detail())
+    """A thousand waits are a long list, but no large value: only what each of them contains is cut."""
+    found, most = await run_of(call).detail(), call.query.value_max
+    if most is None:
+        return HttpAnswer(found)
+    lists = {name: [without_large(one, most) for one in getattr(found, name)] for name in ("waiting", "causes")}
+    return HttpAnswer({**without_large(structs.replace(found, waiting=[], causes=[]), most), **lists})
 
 
 def _answer(call: HttpCall, found: Struct) -> HttpAnswer:
