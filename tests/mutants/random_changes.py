@@ -2,7 +2,7 @@
 
 Owns which changes there are and which of them a seed draws. A change is one a tired person could type: a comparison
 turned round or shifted, a condition negated or fixed, `and` for `or`, plus for minus, a small number off by one, a call
-forgotten, a result not returned, `True` returned for `False`. Never changed: documentation, log lines, texts of errors,
+forgotten, a result not returned or its opposite returned. Never changed: documentation, log lines, texts of errors,
 annotations, assertions, and numbers whose exact value means nothing (tuning constants). The same seed draws the same
 changes from the same sources.
 """
@@ -245,7 +245,7 @@ def _is_none(node: ast.expr) -> bool:
 
 
 def _other_result(node: ast.expr) -> str:
-    """What is returned instead. A condition takes None for False, so `False` becomes `True`."""
+    """What is returned instead: of a yes or no the other one, because callers take None for no."""
     if isinstance(node, ast.Constant) and isinstance(node.value, bool):
         return str(not node.value)
     return "None"

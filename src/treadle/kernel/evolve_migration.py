@@ -219,8 +219,8 @@ def _retime(state: RunState, names: Renaming) -> None:
 
 def _retime_join(state: RunState, timer: Timer) -> None:
     assert timer.group is not None
-    group = state.groups.get(timer.group)
-    site = next((site for site in group.sites if site.target == timer.target), None) if group is not None else None
+    sites = state.groups[timer.group].sites
+    site = next((site for site in sites if site.target == timer.target), None)
     if site is None or state.graph.sites[site.index].sync.timeout_ms is None:
         del state.timers[timer.id]
         if site is not None:
