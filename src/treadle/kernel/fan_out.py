@@ -156,8 +156,6 @@ def carry_out(d: Deciding, origin: Origin, firings: list[Firing]) -> None:
         deliver.deliver(d, firings[0].transition, origin, origin.frames, origin.path)
         return
     bundles = _bundles(firings)
-    segmented = origin.node.forks or _tokens(firings) > 1 or any(firing.grouped for firing in firings)
-    stem = f"{origin.path}.{origin.node.ref}." if segmented else origin.path
     fork = _open_fork(d, origin, bundles) if origin.node.forks else None
     ordinal = 0
     for branch, bundle in enumerate(bundles):
@@ -165,7 +163,8 @@ def carry_out(d: Deciding, origin: Origin, firings: list[Firing]) -> None:
         if bundle[0].grouped:
             _spawn(d, origin, bundle, frames, ordinal)
         else:
-            deliver.deliver(d, bundle[0].transition, origin, frames, f"{stem}{ordinal}" if segmented else stem)
+            path = f"{origin.path}.{origin.node.ref}.{ordinal}"
+            deliver.deliver(d, bundle[0].transition, origin, frames, path)
         ordinal += _tokens(bundle)
 
 
