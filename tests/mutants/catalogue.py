@@ -213,13 +213,13 @@ MUTANTS = [
     Mutant(
         "used-failure-can-be-retried",
         "evolve_groups.py",
-        "    if group.failures:\n        fallen.settle(state, group, used=True)\n",
-        "",
+        "    drop_sync_timer(state, site)\n    fallen.settle(state, group, used=True)\n",
+        "    drop_sync_timer(state, site)\n",
     ),
     Mutant(
         "handled-fan-in-can-be-reopened",
         "evolve_failures.py",
-        "    elif not lasting and group.failures:\n        fallen.settle(state, group, used=False)\n",
+        "    elif not lasting:\n        fallen.settle(state, group, used=False)\n",
         "",
     ),
     Mutant(

@@ -53,6 +53,7 @@ from treadle.runtime.service.records import Entry, LogEntry, Records
 from treadle.runtime.service.subscriptions import SubscriptionRecord, SubscriptionState
 from treadle.runtime.settings import EngineSettings as EngineSettings
 from treadle.runtime.view.moments import Moment as Moment
+from treadle.runtime.view.picture_shapes import RunPicture
 from treadle.runtime.view.shapes import GroupDetail, GroupRow, RunDetail, VisitDetail, VisitRow
 from treadle.runtime.view.snapshot_shapes import StateDifference as StateDifference
 from treadle.runtime.view.snapshot_shapes import StateView
@@ -224,6 +225,8 @@ class Run:
     def snapshot(self, at: Moment | None = None) -> StateView:
         """The fold of its history: as it is now, or as it was at the end of the decision that an event number, an
         instant or a visit lies in. Raises CommandRefused."""
+    def picture(self) -> RunPicture:
+        """What a graph of the run shows at its newest event, without its history. Raises CommandRefused(NOT_FOUND)."""
     def decisions(self, after: int = 0, limit: int | None = None) -> list[int]:
         """The numbers of the events at which its decisions end: the moments at which it can be looked at and forked."""
     def at(self, moment: Moment) -> StateView:
