@@ -53,7 +53,8 @@ test("4 · the graph of 100,000 events is right before they are read, and they a
   await expect(page.locator(".run-live")).toHaveText(`all ${length.toLocaleString("en")} events`, { timeout: 90_000 });
   expect(await graphOf(page)).toEqual(before);
   expect(asked.filter((after) => after > length / 2).length).toBeGreaterThan(40); // half of the pages came from the end
-  expect(new Set(asked).size).toBe(asked.length); // and none came twice
+  const pages = asked.filter((after) => after < length); // behind the last event the page may look for news as often as it likes
+  expect(new Set(pages).size).toBe(pages.length); // and none came twice
 });
 
 /** Notes in the page when it has shown the graph: in the frame after it is in the document. */
