@@ -104,11 +104,15 @@ def _signals(node: GraphNode) -> set[str]:
     return {t.definition.trigger.signal for t in node.triggers if t.definition.trigger and t.definition.trigger.signal}
 
 
+def _marks(token: Token) -> dict[str, bool | None] | None:
+    return token.when
+
+
 def _arm_again(state: RunState, token: Token, before: dict[str, bool | None], names: Renaming) -> None:
     """Let the triggers of the new node watch. A condition that held keeps its mark, so that it does not fire again."""
     token.when = None
     arm(state, token)
-    armed: dict[str, bool | None] | None = token.when
+    armed = _marks(token)  # the type checker, and so the compiled kernel, would believe that it is still None
     if armed is not None:
         held = {names.via(name): value for name, value in before.items()}
         token.when = {name: held.get(name, value) for name, value in armed.items()}
