@@ -248,7 +248,7 @@ test("keys and choices are completed in the text, with their help", async ({ sig
   const offered = page.locator(".cm-tooltip-autocomplete");
   await expect(offered.getByText("timeout_ms")).toBeVisible();
   await expect(page.locator(".cm-completionInfo")).toContainText("Deadline of one attempt");
-  await page.keyboard.type("meout", { delay: 30 }); // as people type: an Enter within 75 ms of the list is a new line, not a choice
+  await page.keyboard.type("meout", { delay: 30 }); // at a person's pace: an Enter within 75 ms of the list is a new line, not a choice
   await page.keyboard.press("Enter");
   await page.keyboard.type("5");
   await page.keyboard.press("Enter");

@@ -4,6 +4,10 @@ import { parseDocument } from "yaml";
 import { readFlow } from "@/model/flow";
 import { fieldsOf, loadSchema, plain, schemaAt } from "../schema";
 
+/** As long as only this is typed behind the beginning, the same list is narrowed at once. Asked for anew after every letter, it would not take an
+ *  Enter for a tenth of a second, which would then be a new line. */
+const SAME_WORD = /^[\w.]*$/;
+
 /** The path of keys above a line, by indentation. */
 function pathAt(lines: readonly string[], at: number, indent: number): (string | number)[] {
   const path: (string | number)[] = [];
@@ -34,7 +38,7 @@ export async function complete(context: CompletionContext): Promise<CompletionRe
   const root = await loadSchema();
   const lines = context.state.doc.toString().split("\n");
   const node = /^\s*(?:- *)?\{?\s*(?:from|to|start):\s*[\w.]*$/.exec(before) ?? /[{,]\s*(?:from|to):\s*[\w.]*$/.exec(before);
-  if (node !== null) return { from: context.pos - word.length, options: (readFlow(lines.join("\n")).flow?.nodes ?? []).map((one) => ({ label: one.ref, type: "constant", detail: one.words })) };
+  if (node !== null) return { from: context.pos - word.length, options: (readFlow(lines.join("\n")).flow?.nodes ?? []).map((one) => ({ label: one.ref, type: "constant", detail: one.words })), validFor: SAME_WORD };
   const indent = /^\s*(- *)?/.exec(line.text)?.[0].length ?? 0;
   const path = pathAt(lines, line.number - 1, indent);
   if (/^\s*-\s/.test(line.text)) path.push(0);
@@ -44,9 +48,9 @@ export async function complete(context: CompletionContext): Promise<CompletionRe
   const kindAt = (at: readonly (string | number)[]): string | null => (document.getIn([...at, "kind"]) as string | undefined) ?? /kind:\s*(\w+)/.exec(line.text)?.[1] ?? null;
   const schema = schemaAt(root, path, kindAt);
   const value = /(?:^|[{,\s])(\w+):\s+[\w.]*$/.exec(before);
-  if (value?.[1] !== undefined) return { from: context.pos - word.length, options: choices(root, schema, value[1]) };
+  if (value?.[1] !== undefined) return { from: context.pos - word.length, options: choices(root, schema, value[1]), validFor: SAME_WORD };
   const options: Completion[] = fieldsOf(root, schema).map((field) => ({ label: field.name, apply: `${field.name}: `, type: "property", info: field.help }));
-  return options.length === 0 ? null : { from: context.pos - word.length, options };
+  return options.length === 0 ? null : { from: context.pos - word.length, options, validFor: SAME_WORD };
 }
 
 function choices(root: Parameters<typeof plain>[0], schema: ReturnType<typeof plain>, key: string): Completion[] {
