@@ -4,9 +4,7 @@ with a store that does not answer.
 Owns the batch that gathers and the batch being written. Promises order: batches are written one after the other, and
 decisions are reported durable in the order in which they were made. Must not know what a decision means.
 
-    add ─► gathering ─┐
-    add ─► gathering  ├─► commit n ─► durable(n)
-                      │   (n+1 gathers meanwhile)
+    add ─► gathering ─┬─► commit n ─► durable(n)   (n+1 gathers meanwhile)
                       ├─► the outcome of commit n is unknown: read the store; if it was written, durable(n)
                       └─► commit n was not written: the items of n and n+1 are handed back, to be decided again
 
@@ -27,6 +25,7 @@ from typing import TypeVar, cast
 
 from treadle.errors import StoreConflict, StoreUnavailable
 from treadle.model.codec import pack_events
+from treadle.runtime.coordinate.hold_back import HoldBack
 from treadle.runtime.coordinate.gathering import Decided, Gathering, Item
 from treadle.runtime.coordinate.shards import Shards
 from treadle.runtime.surroundings import patience
@@ -52,6 +51,7 @@ class Committer:
         again: Callable[[list[Item]], None],
         lost: Callable[[StoreConflict | StoreUnavailable], None],
         refused: Callable[[Item, Exception], None],
+        hold_back: HoldBack,
     ) -> None:
         self.store = store
         self._shards = shards
@@ -62,6 +62,7 @@ class Committer:
         """Called when another node holds the leases of some shards, or the store has failed for good."""
         self._refused = refused
         """Called with an item whose decision cannot be packed, and the exception."""
+        self._hold_back = hold_back
         self._loop = asyncio.get_running_loop()
         self._gathering = Gathering()
         self._parts: deque[Gathering] = deque()
@@ -84,7 +85,7 @@ class Committer:
 
     @property
     def settled(self) -> int:
-        """How many batches have a known outcome so far: written, or handed back."""
+        """How many batches were written or handed back so far."""
         return self._settled
 
     @property
@@ -94,7 +95,7 @@ class Committer:
 
     @property
     def waiting(self) -> list[Item]:
-        """Items that are decided and whose batch has not been sent to the store."""
+        """Items that are decided and whose batch has not been sent."""
         return [decided.item for part in (*self._parts, self._gathering) for decided in part.decided]
 
     def add(self, decided: Decided, commit: Commit | None) -> None:
@@ -115,13 +116,14 @@ class Committer:
             self._gathering.answers.append(answer)
 
     def flush(self) -> None:
-        """Writes the gathered batch now, or as soon as the batch being written is done."""
+        """Writes the gathered batch now, or when the batch being written is done and is held back no longer."""
         while self._writing is None and (self._parts or self._gathering) and not self._stopped:
+            if not self._parts and self._hold_back.goes_on(self._gathering):
+                break
             self._write(self._take())
 
     async def drained(self) -> None:
-        """Waits until everything gathered so far is durable or was handed back. Does not wait for decisions gathered
-        later: under load there is always another."""
+        """Waits until everything gathered so far is durable or was handed back, not for decisions gathered later."""
         last = self._number if self._gathering else self._number - 1
         while self._settled < last and not self._stopped:
             self.flush()
@@ -177,11 +179,12 @@ class Committer:
             return  # the loop is being closed
         problem = writing.exception()
         if problem is None:
-            rows = writing.result()
-            self._last_row = rows[-1].id if rows else self._last_row
+            if rows := writing.result():
+                self._last_row = rows[-1].id
             self._written, self._failures = self._written + 1, 0
             OUTAGE.answered()
             self._over(gathered, rows)
+            self._hold_back.answered(gathered, self._gathering)
             self.flush()
         elif isinstance(problem, Exception):
             self._writing = self._loop.create_task(self._cope(gathered, problem))
@@ -232,9 +235,9 @@ class Committer:
 
     async def _went_through(self, gathered: Gathering) -> list[OutboxRow] | None:
         """The rows of a batch whose outcome is unknown; None if it was not written. An empty commit under its fences
-        comes first, so that the unknown commit is over when the histories are read. A batch is written as a whole. If
-        the fences are still ours, no other node has written, and finding one event of the batch is enough. Otherwise
-        another node may have made similar decisions, so every decision is compared in full."""
+        comes first, so that the unknown commit is over when the histories are read. A batch is written as a whole: if
+        the fences are still ours, one of its events is enough. Otherwise another node may have made similar decisions,
+        and every decision is compared in full."""
         are_ours = await self._until_reachable(gathered.fences)
         decisions = [commit for commit in gathered.commits if commit.events]
         if self._stopped or not (decisions or await self._is_answered(gathered)):

@@ -53,6 +53,7 @@ from treadle.model.states import RUN_ENDED
 from treadle.runtime.coordinate.along import taken_along
 from treadle.runtime.coordinate.background import Background
 from treadle.runtime.coordinate.committer import Committer
+from treadle.runtime.coordinate.hold_back import HoldBack
 from treadle.runtime.coordinate.feed import Feed
 from treadle.runtime.coordinate.flow_control import FlowControl
 from treadle.runtime.coordinate.gathering import (
@@ -111,7 +112,9 @@ class Coordinator:
         self._hots = Hots()
         self._asked: dict[asyncio.Future[InboxAnswer], None] = {}
         self._refusals = refusals = Refusals(around.defect, self.settle, self._answer, self.put)
-        self._committer = Committer(store, shards, self._durable, self._decide_again, self._lost, refusals.unwritable)
+        self._committer = Committer(
+            store, shards, self._durable, self._decide_again, self._lost, refusals.unwritable, HoldBack(self._wake)
+        )
         self.flow = FlowControl(
             store,
             shards,
