@@ -6,6 +6,8 @@ import { expect, test } from "./fixtures";
 import { paceOf } from "./pace";
 import { gateOf, PANEL, started, statusOf } from "./workflows";
 
+test.use({ trace: "off" }); // a trace takes pictures of every tab: a third of what ten tabs cost
+
 test("40 · the preview of 20 MB is there 100 ms after the panel was opened, without a task over 50 ms", async ({ signedIn: page, server }) => {
   test.skip(...unasked);
   test.setTimeout(240_000);

@@ -1,26 +1,26 @@
 // The frame of the application: who is signed in, the rail, and which screen the address names.
-import { lazy, Suspense, type ComponentType, type LazyExoticComponent } from "react";
 import { Link, Redirect, Route, Router, Switch, useLocation } from "wouter";
 import { base } from "./api/base";
 import { useSession } from "./api/session";
 import { Account } from "./ui/account";
 import { useOpenGates } from "./ui/gate-count";
+import { fetched, type Fetched } from "./ui/fetched";
 import { Guard } from "./ui/guard";
 import { Icon } from "./ui/icon";
 import { Loading, Trouble } from "./ui/parts";
 import { SignIn } from "./views/sign-in";
 
 /** The screens: path, and the part that is fetched when the path is first opened. */
-const SCREENS: [path: string, screen: LazyExoticComponent<ComponentType>][] = [
-  ["/", lazy(() => import("./views/overview"))],
-  ["/runs", lazy(() => import("./views/runs"))],
-  ["/runs/:run", lazy(() => import("./views/run"))],
-  ["/gates/:run?/:visit?", lazy(() => import("./views/gates"))],
-  ["/journeys/:workflow?", lazy(() => import("./views/journeys"))],
-  ["/workflows", lazy(() => import("./views/workflows"))],
-  ["/workflows/:workflow", lazy(() => import("./views/editor"))],
-  ["/operate", lazy(() => import("./views/operate"))],
-  ["/operate/:part", lazy(() => import("./views/operate"))],
+const SCREENS: [path: string, screen: Fetched<object>][] = [
+  ["/", fetched(() => import("./views/overview"))],
+  ["/runs", fetched(() => import("./views/runs"))],
+  ["/runs/:run", fetched(() => import("./views/run"))],
+  ["/gates/:run?/:visit?", fetched(() => import("./views/gates"))],
+  ["/journeys/:workflow?", fetched(() => import("./views/journeys"))],
+  ["/workflows", fetched(() => import("./views/workflows"))],
+  ["/workflows/:workflow", fetched(() => import("./views/editor"))],
+  ["/operate", fetched(() => import("./views/operate"))],
+  ["/operate/:part", fetched(() => import("./views/operate"))],
 ];
 
 const RAIL: [path: string, icon: string, name: string][] = [
@@ -52,18 +52,16 @@ function Screens() {
   const [place] = useLocation();
   return (
     <Guard key={place.split("/")[1]}>
-      <Suspense fallback={<Loading what="this screen" />}>
-        <Switch>
-          {SCREENS.map(([path, Screen]) => (
-            <Route key={path} path={path}>
-              <Screen />
-            </Route>
-          ))}
-          <Route>
-            <Redirect to="/" replace />
+      <Switch>
+        {SCREENS.map(([path, Screen]) => (
+          <Route key={path} path={path}>
+            <Screen meanwhile={<Loading what="this screen" />} />
           </Route>
-        </Switch>
-      </Suspense>
+        ))}
+        <Route>
+          <Redirect to="/" replace />
+        </Route>
+      </Switch>
     </Guard>
   );
 }

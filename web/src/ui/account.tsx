@@ -1,10 +1,9 @@
 // The person in the rail; the menu behind it is fetched when it is first opened.
-import { lazy } from "react";
 import { useSession } from "@/api/session";
+import { fetched } from "./fetched";
 import { Later } from "./later";
 
-const load = () => import("./account-menu");
-const AccountMenu = lazy(load);
+const AccountMenu = fetched(() => import("./account-menu"));
 
 export function Account() {
   const session = useSession();
@@ -14,8 +13,8 @@ export function Account() {
   const face = <span className="avatar">{initials || "?"}</span>;
   const label = `Account of ${user}`;
   return (
-    <Later className="avatar-button" label={label} opens="menu" face={face} load={load}>
-      <AccountMenu session={session.session} label={label} face={face} />
+    <Later className="avatar-button" label={label} opens="menu" face={face} part={AccountMenu}>
+      {(button) => <AccountMenu session={session.session} label={label} face={face} meanwhile={button} />}
     </Later>
   );
 }

@@ -1,7 +1,8 @@
 // The workbench: palette, graph, YAML, problems, inspector, simulation, around one draft.
-import { lazy, Suspense, useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
+import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from "react";
 import { useLocation, useSearch } from "wouter";
 import { useMay } from "@/api/session";
+import { fetched } from "@/ui/fetched";
 import { Button, Loading, Page } from "@/ui/parts";
 import { StartRun } from "@/views/runs/start";
 import { EditorContext, type Editing, type Played, type Selection } from "./context";
@@ -23,7 +24,7 @@ import { useNewer } from "./use-newer";
 import { useSaving } from "./use-saving";
 import { useMedia } from "./use-wide";
 
-const Code = lazy(() => import("./code/code"));
+const Code = fetched(() => import("./code/code"));
 export type Panes = "graph" | "split" | "yaml";
 
 /** What is selected stands in the address. */
@@ -79,7 +80,7 @@ export function Workbench({ draft, kept }: { draft: Draft; kept: Kept | null }) 
                   <span className="c2">{shown.broken === null ? "in step with the graph" : `cannot be read at line ${shown.broken.line}`}</span>
                   {seen === "yaml" && <span className="push"><Switch panes={seen} phone={phone} onPanes={setPanes} /></span>}
                 </header>
-                <Suspense fallback={<Loading what="the text" />}><Code /></Suspense>
+                <Code meanwhile={<Loading what="the text" />} />
               </section>
               {!phone && <Problems checked={checked} />}
             </div>

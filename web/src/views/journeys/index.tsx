@@ -1,11 +1,12 @@
 // Journeys: a workflow as a map of sections, people and things that travel over it, and the journey of each over many runs.
-import { lazy, Suspense, useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { useLocation, useParams, useSearch } from "wouter";
 import { api, given } from "@/api/client";
 import { useMay } from "@/api/session";
 import { wayOf, type Names } from "@/model/journey-legs";
 import { addressOf, countsBySection, sharesOf, standings as standingsOf, type Entity, type PlaceRef } from "@/model/journeys";
 import { useAsk } from "@/ui/ask";
+import { fetched } from "@/ui/fetched";
 import { LiveChip } from "@/ui/live-chip";
 import { Button, Loading, Page, Trouble } from "@/ui/parts";
 import { useMedia } from "@/views/editor/use-wide";
@@ -24,7 +25,7 @@ import { PhoneList } from "./phone";
 import { Tools } from "./tools";
 import "./journeys.css";
 
-const Graph = lazy(() => import("./graph"));
+const Graph = fetched(() => import("./graph"));
 const DAY = 86_400_000;
 const NONE: never[] = [];
 
@@ -108,7 +109,7 @@ function Screen({ workflow }: { workflow: string }) {
             <JourneysContext.Provider value={shared}>
               <Tools view={view} days={days} onView={(next) => change({ view: next === "people" ? null : next })} onDays={(next) => change({ days: next === 30 ? null : String(next) })} />
               {people !== undefined && total === 0 && <Empty workflow={workflow} onAdd={mayMove ? () => setAdding(true) : null} onStart={mayMove ? () => setStarting("anybody") : null} />}
-              {isNarrow ? <PhoneList /> : <Suspense fallback={<Loading what="the map" />}><Graph feed={feed} bold={bold} /></Suspense>}
+              {isNarrow ? <PhoneList /> : <Graph feed={feed} bold={bold} meanwhile={<Loading what="the map" />} />}
             </JourneysContext.Provider>
           )}
         </div>

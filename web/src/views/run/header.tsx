@@ -1,19 +1,18 @@
 // The head of the run page: where it is, its status, how complete the picture is, acts, next and previous run.
-import { lazy } from "react";
 import { Link } from "wouter";
 import { nameOf, templateOf, titled, valueAt } from "@/model/run-title";
 import { runLook } from "@/model/states";
 import { duration, instant } from "@/model/time";
 import { Badge, Button, Copy, Took } from "@/ui/parts";
 import { Icon } from "@/ui/icon";
+import { fetched } from "@/ui/fetched";
 import { Later } from "@/ui/later";
 import { useActDialog, useRunOffers } from "./acts/use-acts";
 import { useRunPage, useSeen } from "./context";
 import type { Neighbours } from "./neighbours";
 import type { RunDetail, Seen } from "./store";
 
-const loadMore = () => import("./more");
-const More = lazy(loadMore);
+const More = fetched(() => import("./more"));
 
 /** How complete and how new the picture is: one chip. */
 export function liveOf(seen: Seen): { kind: string; words: string } {
@@ -73,7 +72,7 @@ export function Header({ neighbours }: { neighbours: Neighbours }) {
           </span>
         )}
         {first.map((offer) => <Button key={offer.name} {...(offer.danger ? {} : { icon: offer.icon })} kind={offer.danger ? "danger" : "plain"} onClick={() => open(offer.act)}>{offer.name}</Button>)}
-        <Later className="btn btn-icon" label="More" opens="menu" face={<Icon name="more" />} load={loadMore}><More offers={rest} open={open} /></Later>
+        <Later className="btn btn-icon" label="More" opens="menu" face={<Icon name="more" />} part={More}>{(button) => <More offers={rest} open={open} meanwhile={button} />}</Later>
       </div>
       {dialog}
     </header>

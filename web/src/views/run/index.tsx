@@ -1,7 +1,8 @@
 // The run page: header, waiting line, graph, timeline or history, slider, inspector; the same as one view on a phone.
-import { lazy, Suspense, useEffect, useMemo, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 import { useParams } from "wouter";
 import { useMay } from "@/api/session";
+import { fetched } from "@/ui/fetched";
 import { Loading, Page, Trouble } from "@/ui/parts";
 import { RunContext, useSeen } from "./context";
 import { FailureCard } from "./failure";
@@ -19,10 +20,9 @@ import { TimeProvider } from "./use-scale";
 import "./run.css";
 import "./timeline.css";
 
-const loadInspector = () => import("./inspector/inspector").then((found) => ({ default: found.Inspector }));
-const Inspector = lazy(loadInspector);
-const Graph = lazy(() => import("./graph/graph"));
-const PhoneRun = lazy(() => import("./phone/phone").then((found) => ({ default: found.PhoneRun })));
+const Inspector = fetched(() => import("./inspector/inspector").then((found) => ({ default: found.Inspector })));
+const Graph = fetched(() => import("./graph/graph"));
+const PhoneRun = fetched(() => import("./phone/phone").then((found) => ({ default: found.PhoneRun })));
 
 export default function Run() {
   const { run = "" } = useParams<{ run: string }>();
@@ -63,7 +63,7 @@ function Shown({ view, onView }: { view: string; onView: (view: string) => void 
   if (seen.problem !== null && seen.graph === null) {
     return <Page title="Run"><div className="lone"><Trouble error={seen.problem} onRetry={() => location.reload()} /></div></Page>;
   }
-  return <TimeProvider>{phone ? <Suspense fallback={<Loading what="the run" />}><PhoneRun view={view} onView={onView} /></Suspense> : <Desk view={view} onView={onView} />}</TimeProvider>;
+  return <TimeProvider>{phone ? <PhoneRun view={view} onView={onView} meanwhile={<Loading what="the run" />} /> : <Desk view={view} onView={onView} />}</TimeProvider>;
 }
 
 function Desk({ view, onView }: { view: string; onView: (view: string) => void }) {
@@ -73,7 +73,7 @@ function Desk({ view, onView }: { view: string; onView: (view: string) => void }
   const { isOpen } = usePageKeys(neighbours);
   const [width, grip] = useWidth();
   useEffect(() => {
-    if (seen.loaded) loadInspector().catch(() => undefined); // the page is drawn: what is selected next shall open at once
+    if (seen.loaded) Inspector.fetch().catch(() => undefined); // the page is drawn: what is selected next shall open at once
   }, [seen.loaded]);
   useEffect(() => {
     document.title = `${titleOf(seen.detail, "Run", seen.canvas)} · Treadle`;
@@ -87,13 +87,13 @@ function Desk({ view, onView }: { view: string; onView: (view: string) => void }
         <main className="run-main">
           <div className="run-upper">
             <FailureCard />
-            <Suspense fallback={<div className="graph run-graph"><Loading what="the graph" /></div>}><Graph summaries={summaries} /></Suspense>
+            <Graph summaries={summaries} meanwhile={<div className="graph run-graph"><Loading what="the graph" /></div>} />
           </div>
           <Lower view={view} onView={onView} />
           <Slider />
         </main>
       </div>
-      {isOpen && <aside className="run-side" aria-label="Inspector">{grip}<Suspense fallback={<Loading what="the inspector" />}><Inspector /></Suspense></aside>}
+      {isOpen && <aside className="run-side" aria-label="Inspector">{grip}<Inspector meanwhile={<Loading what="the inspector" />} /></aside>}
     </div>
   );
 }

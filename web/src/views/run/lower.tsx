@@ -1,12 +1,13 @@
 // The lower half: timeline, history and logs by tabs, with what filters them.
-import { lazy, Suspense, useState } from "react";
+import { useState } from "react";
 import { useSeen } from "./context";
 import { Timeline } from "./timeline/timeline";
 import { useTime } from "./use-scale";
+import { fetched } from "@/ui/fetched";
 import { Icon } from "@/ui/icon";
 import { Loading } from "@/ui/parts";
 
-const History = lazy(() => import("./history/history").then((found) => ({ default: found.History })));
+const History = fetched(() => import("./history/history").then((found) => ({ default: found.History })));
 
 export function Lower({ view, onView }: { view: string; onView: (view: string) => void }) {
   const { head } = useSeen();
@@ -41,7 +42,7 @@ export function Lower({ view, onView }: { view: string; onView: (view: string) =
           </>
         )}
       </div>
-      {shown === "history" ? <Suspense fallback={<Loading what="the history" />}><History filter={filter} /></Suspense> : <Timeline filter={filter} />}
+      {shown === "history" ? <History filter={filter} meanwhile={<Loading what="the history" />} /> : <Timeline filter={filter} />}
     </section>
   );
 }

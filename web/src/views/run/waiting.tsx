@@ -1,7 +1,7 @@
 // The line below the heading: one sentence for each token that waits, gathered where several wait for the same; each
 // selects it, and a question can be answered from here. It is always there, so that nothing below it moves: while nothing
 // waits it says what is at work, at the end how the run ended and how to go on, in the past which moment is seen.
-import { lazy, Suspense, useRef, useState, type ReactNode } from "react";
+import { useRef, useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { api, given } from "@/api/client";
 import { useMay } from "@/api/session";
@@ -14,12 +14,12 @@ import { duration, instant, soon, timeOfDay } from "@/model/time";
 import { useAsk } from "@/ui/ask";
 import { Button, useNow } from "@/ui/parts";
 import { Glyph } from "@/ui/icon";
+import { fetched } from "@/ui/fetched";
 import { Later } from "@/ui/later";
 import { useRunPage, useSeen } from "./context";
 
-const loadMore = () => import("./waiting-more");
-const WaitingMore = lazy(loadMore);
-const StartRun = lazy(() => import("../runs/start").then((found) => ({ default: found.StartRun })));
+const WaitingMore = fetched(() => import("./waiting-more"));
+const StartRun = fetched(() => import("../runs/start").then((found) => ({ default: found.StartRun })));
 
 const LINE_MS = 5_000; // places in the line have no events of their own
 
@@ -102,8 +102,8 @@ export function Waiting() {
       <b>Waiting</b>
       {shown.map((one) => <Item key={one.key} sentence={one} onChoose={() => choose(one)} />)}
       {(rest.length > 0 || detail.waiting_more > 0) && (
-        <Later className="link t2" opens="dialog" face={more} load={loadMore}>
-          <WaitingMore face={more} hidden={detail.waiting_more}>{rest.map((one) => <Item key={one.key} sentence={one} onChoose={() => choose(one)} />)}</WaitingMore>
+        <Later className="link t2" opens="dialog" face={more} part={WaitingMore}>
+          {(button) => <WaitingMore face={more} hidden={detail.waiting_more} meanwhile={button}>{rest.map((one) => <Item key={one.key} sentence={one} onChoose={() => choose(one)} />)}</WaitingMore>}
         </Later>
       )}
     </section>
@@ -174,7 +174,7 @@ function Ended() {
         {mayStart && <Button size="sm" icon="play" onClick={() => setStarting(true)}>Run again…</Button>}
         <Link className="btn btn-sm" href={`/workflows/${encodeURIComponent(detail.workflow)}`}>{mayEdit ? "Edit the workflow" : "See the workflow"}</Link>
       </span>
-      {starting && <Suspense><StartRun workflow={detail.workflow} {...(detail.shortened ? {} : { input: detail.input })} onClose={() => setStarting(false)} /></Suspense>}
+      {starting && <StartRun workflow={detail.workflow} {...(detail.shortened ? {} : { input: detail.input })} onClose={() => setStarting(false)} />}
     </Said>
   );
 }

@@ -1,17 +1,18 @@
 // Acts on many runs: first what would happen to each, in numbers, then one result after the other, and a way to stop.
-import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { api, given } from "@/api/client";
 import { problemOf } from "@/api/problem";
 import type { components } from "@/api/schema";
 import type { RunItem } from "@/model/run-filter";
 import { nameOf } from "@/model/run-title";
 import { Dialog } from "@/ui/dialog";
+import { fetched } from "@/ui/fetched";
 import { Icon } from "@/ui/icon";
 import { Button, Trouble } from "@/ui/parts";
 
 import type { Moved } from "../migrate/migrate";
 
-const MigrateDialog = lazy(() => import("../migrate/migrate").then((found) => ({ default: found.MigrateDialog })));
+const MigrateDialog = fetched(() => import("../migrate/migrate").then((found) => ({ default: found.MigrateDialog })));
 
 type Act = "retry" | "pause" | "resume" | "cancel";
 const WORDS: Record<Act, string> = { retry: "Retry", pause: "Pause", resume: "Resume", cancel: "Cancel" };
@@ -40,7 +41,7 @@ export function BulkBar({ rows, selected, onSelect }: { rows: readonly RunItem[]
       <Button kind="danger" onClick={() => setAct("cancel")}>Cancel…</Button>
       <button type="button" className="btn btn-ghost btn-icon btn-sm" aria-label="Clear the selection" onClick={() => onSelect(new Set())}><Icon name="close" /></button>
       {act !== null && <BulkDialog act={act} runs={[...selected]} onClose={() => setAct(null)} />}
-      {moving !== null && workflow !== undefined && <Suspense><MigrateDialog workflow={workflow} runs={moving} onClose={() => setMoving(null)} /></Suspense>}
+      {moving !== null && workflow !== undefined && <MigrateDialog workflow={workflow} runs={moving} onClose={() => setMoving(null)} />}
     </div>
   );
 }

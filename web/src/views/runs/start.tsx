@@ -1,13 +1,14 @@
 // Starting a run: which workflow, its input as a form where the workflow has a schema, else as JSON; a key. What was typed survives a refusal.
-import { lazy, Suspense, useEffect, useMemo, useState } from "react";
+import { useEffect, useMemo, useState } from "react";
 import { useLocation } from "wouter";
 import { api, given } from "@/api/client";
 import { useAsk } from "@/ui/ask";
 import { Dialog } from "@/ui/dialog";
+import { fetched } from "@/ui/fetched";
 import { Button, Loading, Trouble } from "@/ui/parts";
 import { fieldsOf, leaves } from "@/model/form";
 
-const InputForm = lazy(() => import("./input-form"));
+const InputForm = fetched(() => import("./input-form"));
 
 /** An example of what a schema asks for, so that nobody begins with an empty page. */
 export function sampleOf(schema: unknown): unknown {
@@ -77,7 +78,7 @@ export function StartRun({ workflow, input: proposed, about, onClose }: { workfl
       {canForm && !asJson ? (
         <section aria-label="Input">
           <div className="row start-head"><h3 className="section-title">Input</h3><button type="button" className="link t1 push" onClick={() => { setAsJson(true); setTouched(true); }}>As JSON</button></div>
-          <Suspense fallback={<Loading what="the form" />}><InputForm key={name} schema={schema} fields={fields} input={touched ? input : undefined} onChange={(data) => setText(JSON.stringify(data, null, 2))} /></Suspense>
+          <InputForm key={name} schema={schema} fields={fields} input={touched ? input : undefined} onChange={(data) => setText(JSON.stringify(data, null, 2))} meanwhile={<Loading what="the form" />} />
         </section>
       ) : (
       <div className="field">

@@ -1,16 +1,17 @@
 // The acts on a run, a visit and a group: who may, when they fit, what they say before, what they send.
-import { lazy, Suspense, useState, type ReactNode } from "react";
+import { useState, type ReactNode } from "react";
 import { api } from "@/api/client";
 import { cancelEffects, pauseEffects, retryable, retryEffects, type Effect } from "@/model/acts";
 import { isLive, type Compensation, type RunState, type Visit } from "@/model/fold";
 import { visitName } from "@/model/run-look";
 import { placeOf, retryUndoEffects, skipUndoEffects, undoingOf } from "@/model/undoing";
+import { fetched } from "@/ui/fetched";
 import { useRunPage, useSeen } from "../context";
 import { isOver } from "../graph/summaries";
 import type { Act } from "./dialog";
 
-const ActDialog = lazy(() => import("./dialog"));
-const ChangeDialog = lazy(() => import("../change"));
+const ActDialog = fetched(() => import("./dialog"));
+const ChangeDialog = fetched(() => import("../change"));
 
 /** A change with a form of its own. `at`: the event that a fork begins behind; `visit`: what it is about. */
 export interface Change {
@@ -156,5 +157,5 @@ export function useActDialog(): [ReactNode, (act: Opened) => void] {
     setAct(null);
     store.refresh();
   };
-  return [act !== null && <Suspense key="act">{"change" in act ? <ChangeDialog change={act} onClose={close} /> : <ActDialog act={act} onClose={close} />}</Suspense>, setAct];
+  return [act !== null && ("change" in act ? <ChangeDialog key="act" change={act} onClose={close} /> : <ActDialog key="act" act={act} onClose={close} />), setAct];
 }

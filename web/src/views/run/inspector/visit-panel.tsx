@@ -1,5 +1,5 @@
 // One visit: its state, where its time went, its data, attempts, log and why it was made; and what can be done with it.
-import { lazy, useEffect, useMemo, useRef, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { Link } from "wouter";
 import { api, given } from "@/api/client";
 import { useMay } from "@/api/session";
@@ -12,6 +12,7 @@ import { LARGE } from "@/model/large";
 import { useAsk } from "@/ui/ask";
 import { Badge, Button, Copy, useNow } from "@/ui/parts";
 import { Icon } from "@/ui/icon";
+import { fetched } from "@/ui/fetched";
 import { Later } from "@/ui/later";
 import { forkOffer, useActDialog, visitOffers, type Offer, type Opened } from "../acts/use-acts";
 import { useRunPage, useSeen } from "../context";
@@ -86,8 +87,7 @@ export function VisitPanel({ visit }: { visit: Visit }) {
   );
 }
 
-const loadMenu = () => import("../acts/offer-menu");
-const OfferMenu = lazy(loadMenu);
+const OfferMenu = fetched(() => import("../acts/offer-menu"));
 
 /** The first acts as buttons, what ends the visit at the right, the others in a menu. */
 function Offers({ offers, most, open }: { offers: readonly Offer[]; most: number; open: (act: Opened) => void }) {
@@ -98,7 +98,7 @@ function Offers({ offers, most, open }: { offers: readonly Offer[]; most: number
   return (
     <>
       {shown.map((offer) => <Button key={offer.name} icon={offer.icon} onClick={() => open(offer.act)}>{offer.name}</Button>)}
-      {rest.length > 0 && <Later className="btn btn-icon" label="More acts" opens="menu" face={<Icon name="more" />} load={loadMenu}><OfferMenu offers={rest} open={open} /></Later>}
+      {rest.length > 0 && <Later className="btn btn-icon" label="More acts" opens="menu" face={<Icon name="more" />} part={OfferMenu}>{(button) => <OfferMenu offers={rest} open={open} meanwhile={button} />}</Later>}
       {offers.filter((offer) => offer.danger).map((offer) => <Button key={offer.name} kind="danger" className="push" onClick={() => open(offer.act)}>{offer.name}</Button>)}
     </>
   );
