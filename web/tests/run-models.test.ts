@@ -4,7 +4,7 @@ import { cancelEffects, retryEffects } from "@/model/acts";
 import { changesBetween } from "@/model/diff";
 import { edgeSummary, edgeWhy, valuesRead, type EdgeGiven } from "@/model/edges";
 import { Folding, viewOf, type Event } from "@/model/fold";
-import { columns, edgePath, ranksOf, topologyKey } from "@/model/layout";
+import { columns, edgePath, packLayout, ranksOf, shortKey, topologyKey, unpackLayout } from "@/model/layout";
 import { densityOf, rowsOf } from "@/model/rows";
 import { spentOf } from "@/model/run-look";
 import { retryUndoEffects, skipUndoEffects, undoingOf, undoingWords } from "@/model/undoing";
@@ -75,6 +75,17 @@ describe("a layout", () => {
   test("is kept by topology alone", () => {
     expect(topologyKey(nodes, edges)).toBe(topologyKey([...nodes], [...edges]));
     expect(topologyKey(nodes, edges)).not.toBe(topologyKey(nodes, edges.slice(1)));
+  });
+
+  test("is the same after it was kept, and nothing else is taken for one", () => {
+    const layout = { places: columns(nodes, edges).places, bends: new Map([["1", [[1.5, 2]] as const], ["2", []], ["3", [[3, 4], [5, 6]] as const]]) };
+    const text = packLayout(layout, nodes, edges);
+    expect(unpackLayout(text, nodes, edges)).toEqual(layout);
+    expect(text).not.toMatch(/[a-z]/); // no name of a node
+    const others = ["", "{}", "null", "[]", text.slice(1), text.replace("1.5", '"x"'), text.replace("1.5", "null"), JSON.stringify([[[0, 0]], []])];
+    for (const other of others) expect(unpackLayout(other, nodes, edges)).toBeNull();
+    expect(unpackLayout(text, nodes.slice(1), edges)).toBeNull();
+    expect(shortKey(topologyKey(nodes, edges))).not.toBe(shortKey(topologyKey(nodes, edges.slice(1))));
   });
 
   test("of plain columns puts no two nodes in one place", () => {

@@ -113,3 +113,36 @@ function around(from: Place, to: Place, index: number): { path: string; label: r
   const path = `M${round(ax)} ${round(from.y + from.height / 2)}V${round(top + r)}Q${round(ax)} ${round(top)} ${round(ax - r)} ${round(top)}H${round(bx + r)}Q${round(bx)} ${round(top)} ${round(bx)} ${round(top + r)}V${round(to.y - 5)}`;
   return { path, label: [(ax + bx) / 2, top] };
 }
+
+type Packed = [places: [number, number][], bends: [number, number][][]];
+
+/** A layout as text without a name of anything, to be kept in the browser. */
+export function packLayout(layout: Layout, nodes: readonly LayoutNode[], edges: readonly LayoutEdge[]): string {
+  const places = nodes.map(({ id }) => [layout.places.get(id)?.x, layout.places.get(id)?.y]);
+  return JSON.stringify([places, edges.map(({ id }) => layout.bends.get(id) ?? [])]);
+}
+
+/** The layout in a text that `packLayout` has made of the same nodes and edges; null: it is none. */
+export function unpackLayout(text: string, nodes: readonly LayoutNode[], edges: readonly LayoutEdge[]): Layout | null {
+  const isPoint = (point: unknown) => Array.isArray(point) && point.length === 2 && point.every(Number.isFinite);
+  let read: unknown;
+  try {
+    read = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  const [points, lines] = (Array.isArray(read) ? read : []) as Partial<Packed>;
+  if (points?.length !== nodes.length || lines?.length !== edges.length) return null;
+  if (!points.every(isPoint) || !lines.every((line) => Array.isArray(line) && line.every(isPoint))) return null;
+  const places = nodes.map(({ id, width, height }, at) => [id, { x: points[at]?.[0] ?? 0, y: points[at]?.[1] ?? 0, width, height }] as const);
+  return { places: new Map(places), bends: new Map(edges.map(({ id }, at) => [id, lines[at] ?? []])) };
+}
+
+const hashOf = (text: string, start: number): number => {
+  let hash = start;
+  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193); // FNV-1a
+  return hash >>> 0;
+};
+
+/** A short name of a topology's key: 64 bits, so that two of the few that are kept do not meet. */
+export const shortKey = (key: string): string => `${hashOf(key, 0x811c9dc5).toString(36)}-${hashOf(`${key.length} ${key}`, 0x2c6fe96e).toString(36)}`;

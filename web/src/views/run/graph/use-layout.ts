@@ -1,10 +1,11 @@
 // The places of a graph: from the definition's own drawing where it has them, else from dagre in a worker.
 //
-// A layout is kept by topology, for all runs of a version. After two seconds the worker is ended and plain columns are
-// drawn.
+// A layout is kept by topology, for all runs of a version and for later pages (`kept-layouts.ts`). After two seconds the
+// worker is ended and plain columns are drawn.
 import { useEffect, useMemo, useState } from "react";
 import { columns, topologyKey, type Layout, type LayoutEdge, type LayoutNode, type Place } from "@/model/layout";
 import type { DrawnGraph } from "../store";
+import { keepLayout, keptLayout } from "./kept-layouts";
 
 const DEADLINE_MS = 2_000;
 const kept = new Map<string, Promise<Layout>>();
@@ -31,8 +32,11 @@ function ask(nodes: LayoutNode[], edges: LayoutEdge[]): Promise<Layout> {
       resolve(layout);
     };
     const timer = setTimeout(() => end(columns(nodes, edges)), DEADLINE_MS);
-    worker.onmessage = ({ data }: MessageEvent<{ places: [string, Place][]; bends: [string, [number, number][]][] }>) =>
-      end({ places: new Map(data.places), bends: new Map(data.bends) });
+    worker.onmessage = ({ data }: MessageEvent<{ places: [string, Place][]; bends: [string, [number, number][]][] }>) => {
+      const layout = { places: new Map(data.places), bends: new Map(data.bends) };
+      end(layout);
+      keepLayout(layout, nodes, edges);
+    };
     worker.onerror = () => end(columns(nodes, edges));
     worker.postMessage({ nodes, edges });
   });
@@ -60,15 +64,12 @@ export function useLayout(graph: DrawnGraph | null, canvas: unknown): Layout | n
   const given = useMemo(() => {
     if (graph === null) return null;
     const nodes = sizesOf(graph);
-    return { nodes, own: drawn(canvas, nodes), edges: graph.transitions.map(({ id, source, target }) => ({ id, source, target })) };
+    const edges = graph.transitions.map(({ id, source, target }) => ({ id, source, target }));
+    return { nodes, edges, known: drawn(canvas, nodes) ?? keptLayout(nodes, edges) };
   }, [graph, canvas]);
   const [found, setFound] = useState<{ given: unknown; layout: Layout } | null>(null);
   useEffect(() => {
-    if (given === null) return undefined;
-    if (given.own !== null) {
-      setFound({ given, layout: given.own });
-      return undefined;
-    }
+    if (given === null || given.known !== null) return undefined;
     const key = topologyKey(given.nodes, given.edges);
     let here = true;
     const asked = kept.get(key) ?? ask(given.nodes, given.edges);
@@ -78,5 +79,6 @@ export function useLayout(graph: DrawnGraph | null, canvas: unknown): Layout | n
       here = false;
     };
   }, [given]);
+  if (given?.known != null) return given.known;
   return found !== null && found.given === given ? found.layout : null; // a migrated run has another graph: its own places
 }
