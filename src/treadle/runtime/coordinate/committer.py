@@ -25,8 +25,8 @@ from typing import TypeVar, cast
 
 from treadle.errors import StoreConflict, StoreUnavailable
 from treadle.model.codec import pack_events
-from treadle.runtime.coordinate.hold_back import HoldBack
 from treadle.runtime.coordinate.gathering import Decided, Gathering, Item
+from treadle.runtime.coordinate.hold_back import HoldBack
 from treadle.runtime.coordinate.shards import Shards
 from treadle.runtime.surroundings import patience
 from treadle.runtime.surroundings.logs import logger

@@ -53,7 +53,6 @@ from treadle.model.states import RUN_ENDED
 from treadle.runtime.coordinate.along import taken_along
 from treadle.runtime.coordinate.background import Background
 from treadle.runtime.coordinate.committer import Committer
-from treadle.runtime.coordinate.hold_back import HoldBack
 from treadle.runtime.coordinate.feed import Feed
 from treadle.runtime.coordinate.flow_control import FlowControl
 from treadle.runtime.coordinate.gathering import (
@@ -65,6 +64,7 @@ from treadle.runtime.coordinate.gathering import (
     fail_item,
     sort_effects,
 )
+from treadle.runtime.coordinate.hold_back import HoldBack
 from treadle.runtime.coordinate.hot import Hot, Hots
 from treadle.runtime.coordinate.incoming import Incoming
 from treadle.runtime.coordinate.library import Library, VersionMissing, not_deployed

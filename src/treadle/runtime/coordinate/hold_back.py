@@ -1,11 +1,11 @@
 """Holds a gathered batch back for callers that are about to ask again.
 
-Owns the guess that they will. Callers that were answered together (clients of the service, tasks of a program) usually ask again
-within a few turns of the event loop, one after the other, because their answers reach them one after the other. A batch
-that is sent as soon as the first of them has asked leaves the others to a second one, which costs another transaction.
-So after a batch with several waiting callers the next one waits until as many decisions have gathered, at most for some
-turns of the loop. A lone caller never waits, and no clock is involved: a loop that has other things to do gathers
-meanwhile, and one that has nothing to do is through with its turns in a tenth of a millisecond.
+Owns the guess that they will. Callers that were answered together (clients of the service, tasks of a program) usually
+ask again within a few turns of the event loop, one after the other, because their answers reach them one after the
+other. A batch that is sent as soon as the first of them has asked leaves the others to a second one, which costs
+another transaction. So after a batch with several waiting callers the next one waits until as many decisions have
+gathered, at most for some turns of the loop. A lone caller never waits, and no clock is involved: a loop that has other
+things to do gathers meanwhile, and one that has nothing to do is through with its turns in a tenth of a millisecond.
 
 Promises that a batch which is held back is looked at again. Must not know what was asked.
 """
