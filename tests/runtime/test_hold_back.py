@@ -6,12 +6,15 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 from tests.runtime.cores import one
-from tests.runtime.executing import on_loop, turns
+from tests.runtime.executing import DEADLINE_S, on_loop, turns
 from treadle.model import commands as c
 from treadle.model.ids import RunId
+from treadle.runtime.coordinate import hold_back
 from treadle.runtime.coordinate.gathering import Decided, Gathering, Item
-from treadle.runtime.coordinate.hold_back import LARGE, TURNS, HoldBack
+from treadle.runtime.coordinate.hold_back import LARGE, MOST_S, TURNS, HoldBack
 from treadle.runtime.engine import Engine
 from treadle.store.port import Commit
 
@@ -41,7 +44,10 @@ async def batches_of(place: Path, apart: int) -> list[int]:
 
 
 @on_loop
-async def test_callers_who_ask_one_after_the_other_share_a_transaction(tmp_path: Path) -> None:
+async def test_callers_who_ask_one_after_the_other_share_a_transaction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hold_back, "MOST_S", DEADLINE_S)  # a machine that stalls is not what is tested here
     sizes = await batches_of(tmp_path, apart=2)
     assert sum(sizes) == CALLERS * ROUNDS
     assert sizes[-(ROUNDS - 1) :] == [CALLERS] * (ROUNDS - 1)
@@ -62,28 +68,49 @@ def asked(loop: asyncio.AbstractEventLoop, callers: int, others: int = 0) -> Gat
     return Gathering(decided=[Decided(item, None, [], None) for item in items])
 
 
+class Held:
+    """A batch held back, on a clock that the test moves."""
+
+    def __init__(self, written: Gathering, gathered: Gathering) -> None:
+        self.woken = 0
+        self.now = 100.0
+        self._hold_back = HoldBack(self._wake, lambda: self.now)
+        self._hold_back.answered(written, gathered)
+
+    def _wake(self) -> None:
+        self.woken += 1
+
+    def goes_on(self, gathered: Gathering) -> bool:
+        return self._hold_back.goes_on(gathered)
+
+
 @on_loop
 async def test_a_batch_waits_until_as_many_have_asked_as_were_answered() -> None:
-    loop, woken = asyncio.get_running_loop(), []
-    hold_back = HoldBack(lambda: woken.append(1))
-    hold_back.answered(asked(loop, 3, others=2), asked(loop, 0, others=1))
-    assert hold_back.goes_on(asked(loop, 3)) and len(woken) == 1
-    assert not hold_back.goes_on(asked(loop, 4))
-    assert not hold_back.goes_on(asked(loop, 1)), "nobody is expected once the batch was sent"
+    loop = asyncio.get_running_loop()
+    held = Held(asked(loop, 3, others=2), asked(loop, 0, others=1))
+    assert held.goes_on(asked(loop, 3)) and held.woken == 1
+    assert not held.goes_on(asked(loop, 4))
+    assert not held.goes_on(asked(loop, 1)), "nobody is expected once the batch was sent"
 
 
 @on_loop
 async def test_a_batch_waits_for_a_few_turns_only() -> None:
-    loop, woken = asyncio.get_running_loop(), []
-    hold_back = HoldBack(lambda: woken.append(1))
-    hold_back.answered(asked(loop, 3), asked(loop, 0))
-    assert sum(hold_back.goes_on(asked(loop, 1)) for _ in range(1_000)) == len(woken) == TURNS
+    loop = asyncio.get_running_loop()
+    held = Held(asked(loop, 3), asked(loop, 0))
+    assert sum(held.goes_on(asked(loop, 1)) for _ in range(1_000)) == held.woken == TURNS
+
+
+@on_loop
+async def test_a_batch_waits_for_some_milliseconds_only_where_turns_are_long() -> None:
+    loop = asyncio.get_running_loop()
+    held = Held(asked(loop, 3), asked(loop, 0))
+    assert held.goes_on(asked(loop, 1))
+    held.now += MOST_S
+    assert not held.goes_on(asked(loop, 1)) and held.woken == 1
 
 
 @on_loop
 async def test_a_lone_caller_and_reports_of_work_wait_for_nobody() -> None:
     loop = asyncio.get_running_loop()
     for written in (asked(loop, 1), asked(loop, 1, others=9), asked(loop, 0, others=9), asked(loop, LARGE)):
-        hold_back = HoldBack(lambda: None)
-        hold_back.answered(written, asked(loop, 0))
-        assert not hold_back.goes_on(asked(loop, 0))
+        assert not Held(written, asked(loop, 0)).goes_on(asked(loop, 0))
