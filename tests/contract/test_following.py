@@ -91,6 +91,18 @@ def test_a_position_that_was_never_given_hides_nothing_from_others(store: Any, i
     assert walked(store, one.position) == [(RUN, 2), (RUN, 3)]
 
 
+def test_a_position_ahead_of_the_store_is_gone(store: Any) -> None:
+    fence = store.held()
+    store.commit(begin(), fence)
+    store.commit(over(1), fence)
+    newest = EventPosition.read(store.last_position())
+    assert store.events_after(str(newest)) == []
+    with pytest.raises(PositionGone, match="ahead of the store"):
+        store.events_after(str(EventPosition(newest.log, newest.forgets, newest.number + 1, 0, newest.day)))
+    store.forget([RUN], fence)
+    assert store.events_after(store.last_position()) == []
+
+
 def test_a_position_of_another_store_is_gone(store: Any) -> None:
     store.commit(begin(), store.held())
     (one,) = store.events_after(None)

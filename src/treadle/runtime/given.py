@@ -46,7 +46,8 @@ def named_start(key: str | None, run_id: str | None, tags: Sequence[str], entity
         named("entity's type", entity.type)
         named("entity's id", entity.id)
         if not entity.type or not entity.id or "/" in entity.type:
-            raise CommandRefused("BAD_REQUEST", f"an entity has a type without a slash and an id; got {entity!r}")
+            got = f"the type {entity.type!r} and the id {entity.id!r}"
+            raise CommandRefused("BAD_REQUEST", f"an entity has a type without a slash and an id; got {got}")
 
 
 def entity_of(given: EntityRef | Mapping[str, Json] | str) -> EntityRef:

@@ -54,7 +54,8 @@ async def history(call: HttpCall) -> HttpAnswer:
         while True:
             found, last = await _matching(run, query)
             left = until - asyncio.get_running_loop().time()
-            if found or left <= 0 or call.service.draining.is_set():
+            is_past = query.until is not None and last >= query.until
+            if found or left <= 0 or is_past or call.service.draining.is_set():
                 more = call.next_cursor(last) if len(found) == query.limit else None
                 return HttpAnswer(History([without_large(event_row(event), query.value_max) for event in found], more))
             query = msgspec.structs.replace(query, after=last)

@@ -64,7 +64,7 @@ class RunStreamQuery(Struct):
 
 async def run_stream(call: HttpCall) -> HttpAnswer:
     run = call.client.run(call.path["run"])
-    await run.info()
+    info = await run.info()
     given = call.request.headers.get("last-event-id")
     after: int = call.query.after
     if given is not None:
@@ -73,6 +73,9 @@ async def run_stream(call: HttpCall) -> HttpAnswer:
         after = int(given)
     if after and not await _is_kept(run, after):
         raise HttpProblem("GONE", "events behind this position have been forgotten", remedy="begin anew: after=0")
+    if after > info.seq:
+        ahead = f"run {run.id} has {info.seq} events: this position is ahead of them; was the store restored?"
+        raise HttpProblem("GONE", ahead, remedy="begin anew: after=0")
     after_end_s = call.service.settings.stream_after_end_s
     return _streaming(call, lambda followers, stop: _of_run(run, after, followers, stop, after_end_s))
 
@@ -119,16 +122,24 @@ async def _of_run(run: Run, after: int, followers: Followers, stop: Stop, after_
 
 async def all_stream(call: HttpCall) -> HttpAnswer:
     query: StreamQuery = call.query
-    entity = spellings_of(query.entity) if query.entity is not None else None
+    entity = _spellings(query.entity) if query.entity is not None else None
     return await _followed(
         call,
         StreamFilter(
             seen=call.who.workflows,
             workflow=query.workflow,
             types=frozenset(query.type),
-            entity=tuple(entity) if entity is not None else None,
+            entity=entity,
         ),
     )
+
+
+def _spellings(address: str) -> tuple[str, ...]:
+    """How runs name the entity of an address."""
+    type, _, id = address.partition("/")
+    if not (type and id):
+        raise HttpProblem("BAD_REQUEST", f"an entity is named TYPE/ID, as order/42; got {address!r}", place="entity")
+    return spellings_of(address)
 
 
 async def gates_stream(call: HttpCall) -> HttpAnswer:

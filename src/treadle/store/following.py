@@ -20,7 +20,8 @@ Invariants
        (but for what was shortened before they began).
     2. No event is given twice to a reader that continues where it was, also after a restart, on another node, and
        while others commit. None is left out without `PositionGone`.
-    3. A position of another log, of a store that was moved or made anew, raises `PositionGone`.
+    3. A position of another log, of a store that was moved or made anew, raises `PositionGone`; so does one ahead of
+       the log, of a store that was restored from a backup and has not come as far again.
 """
 
 from __future__ import annotations
@@ -80,13 +81,16 @@ class EventPosition(Struct, frozen=True):
         """Whether events of this block are still to be read."""
         return number > self.number or (number == self.number and self.seq > 0)
 
-    def check(self, log: str, dropped: int) -> None:
-        """Raises PositionGone if the position is of another log, or if something behind it is gone: `dropped` is the
-        greatest number that was dropped since the position was read, 0 if none was."""
+    def check(self, log: str, dropped: int, last: int) -> None:
+        """Raises PositionGone if the position is of another log, if something behind it is gone (`dropped` is the
+        greatest number that was dropped since the position was read, 0 if none was), or if it is ahead of the log:
+        `last` is the greatest number that was given."""
         if log != self.log:
             raise PositionGone("this position is of another store, or of one that was moved or restored")
         if dropped and self.is_behind(dropped):
             raise PositionGone("events behind this position have been forgotten")
+        if self.number > last:
+            raise PositionGone("this position is ahead of the store, which may have been restored")
 
 
 def positions(

@@ -29,7 +29,7 @@ class MemoryFollowing:
         after = EventPosition.read(position) if position is not None else None
         if after is not None:
             since = [dropped for forgets, dropped in self._dropped.items() if forgets > after.forgets]
-            after.check(self._log, max(since, default=0))
+            after.check(self._log, max(since, default=0), self._last_number)
         blocks = [
             (number, kept, block)
             for kept in self._runs.values()

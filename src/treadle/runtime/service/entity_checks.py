@@ -18,7 +18,7 @@ def address(type: str, id: str) -> None:
     """Raises CommandRefused(BAD_REQUEST) for a type and id that cannot be an address."""
     for what, text in (("type", type), ("id", id)):
         if not text:
-            raise CommandRefused("BAD_REQUEST", f"an entity needs a {what}")
+            raise CommandRefused("BAD_REQUEST", f"an entity has a type and an id; the {what} is empty")
         named_text(f"entity's {what}", text)
     if "/" in type:
         raise CommandRefused("BAD_REQUEST", f"an entity's type has no slash; got {type!r}")

@@ -30,7 +30,6 @@ from typing import Any
 
 import asyncpg
 
-from treadle.errors import PositionGone
 from treadle.model.ids import RunId
 from treadle.store.following import EventPosition, FollowedEvent, positions
 from treadle.store.postgres.columns import texts
@@ -104,9 +103,7 @@ class PostgresFollowing:
         rows = await connection.fetch(sql, *given)
         log, forgets, dropped = rows[0]["log"], rows[0]["forgets"], rows[0]["dropped"]
         if after is not None:
-            after.check(log, dropped or 0)
-            if after.number > horizon:
-                raise PositionGone("this position is ahead of the store, which may have been restored")
+            after.check(log, dropped or 0, horizon)
         blocks = [row for row in self._complete(rows, horizon) if row["workflow"] is not None]
         sound, runs = [], []
         for row in blocks:

@@ -5,7 +5,7 @@ the numbers without gaps that could still be filled. A number is a rowid of `his
 newest blocks again when they are deleted, so the greatest one is noted when that happens (`event_log.last`).
 
 Known limit: a file that was restored from a backup goes on with the numbers of the backup. Readers that have read
-further must begin anew; they are not told so.
+further are told so only until the file has come as far again.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _events(
     try:
         log, forgets, dropped = _log(connection, after.forgets if after is not None else 0)
         if after is not None:
-            after.check(log, dropped or 0)
+            after.check(log, dropped or 0, _last_number(connection))
         first = 0 if after is None else after.number + (0 if after.seq else 1)
         rows = connection.execute(SQL["read_blocks"], (first,))
         for number, run, workflow, entity, seq, block in rows:
@@ -82,11 +82,16 @@ def _last(connection: apsw.Connection) -> str:
     connection.execute("BEGIN")
     try:
         log, forgets, _ = _log(connection, 0)
-        last: int | None = connection.execute(SQL["log_last"]).get
-        number = last if last is not None else connection.execute(SQL["newest_block"]).get or 0
+        number = _last_number(connection)
     finally:
         connection.execute("COMMIT")
     return str(EventPosition(log, forgets, number))
+
+
+def _last_number(connection: apsw.Connection) -> int:
+    """The greatest number that was given."""
+    last: int | None = connection.execute(SQL["log_last"]).get
+    return last if last is not None else connection.execute(SQL["newest_block"]).get or 0
 
 
 def _log(connection: apsw.Connection, since: int) -> tuple[str, int, int | None]:
