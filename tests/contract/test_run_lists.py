@@ -70,6 +70,26 @@ def test_runs_with_several_tags_have_them_all(mixed: Any) -> None:
     assert mixed.runs(newest_first=True, tags=("t2",), started_until=200) == ["r2"]
 
 
+def test_a_text_is_found_in_key_entity_and_tags_in_any_case_of_any_letter(store: Any) -> None:
+    fence = store.held()
+    texts = ({"key": "ÄRGER-1"}, {"entity": "Ünal"}, {"tags": ("rot", "Größe Ω")}, {"key": "plain"})
+    for number, given in enumerate(texts):
+        run = RunId(f"r{number}")
+        store.commit(Batch([commit(0, started(run, **given), run=run)]), fence)
+    for text, wanted in (
+        ("ÄRGER", ["r0"]),
+        ("ärger", ["r0"]),
+        ("Ünal", ["r1"]),
+        ("ÜNAL", ["r1"]),
+        ("größe ω", ["r2"]),
+        ("ROT", ["r2"]),
+        ("PLAIN", ["r3"]),
+        ("é", []),
+        ("%", []),
+    ):
+        assert store.runs(text=text) == wanted, text
+
+
 def test_a_run_is_found_by_the_version_it_was_migrated_to(store: Any) -> None:
     fence = store.held()
     run = RunId("r1")

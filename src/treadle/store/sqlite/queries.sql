@@ -168,6 +168,10 @@ NOT EXISTS (SELECT 1 FROM json_each(:tags) AS wanted
 -- name: if_text
 (instr(lower(run), :text) OR instr(lower(coalesce(idempotency_key, '')), :text) OR instr(lower(coalesce(entity, '')), :text)
     OR EXISTS (SELECT 1 FROM json_each(tags) AS one WHERE instr(lower(one.value), :text)))
+-- The same for a text beyond ASCII, whose letters SQLite's own `lower` leaves as they are; it takes longer.
+-- name: if_text_beyond_ascii
+(instr(lower(run), :text) OR instr(lowered(coalesce(idempotency_key, '')), :text) OR instr(lowered(coalesce(entity, '')), :text)
+    OR EXISTS (SELECT 1 FROM json_each(tags) AS one WHERE instr(lowered(one.value), :text)))
 -- name: count_tagged
 SELECT count(*) FROM (SELECT 1 FROM tags WHERE tag = ? LIMIT ?);
 -- name: if_beyond

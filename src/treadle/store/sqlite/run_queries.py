@@ -101,7 +101,7 @@ def _runs_query(query: RunQuery, rarest: str | None, of_item: bool) -> tuple[str
             conditions.append(SQL["if_tag"])
             given["tag"] = rarest
     if query.text is not None:
-        conditions.append(SQL["if_text"])
+        conditions.append(SQL["if_text" if query.text.isascii() else "if_text_beyond_ascii"])
         given["text"] = query.text.lower()
     if query.beyond is not None:
         conditions.append(SQL["if_not_beyond" if query.newest_first else "if_beyond"])
