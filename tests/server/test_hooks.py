@@ -172,6 +172,8 @@ def test_a_secret_is_never_read_back_and_stays_when_a_hook_is_replaced(connected
         ({"when": {"type": "compare"}}, 422, "when"),
         ({"input": {"a": "$.body["}}, 422, "input.a"),
         ({"key": {"cel": "nobody.knows"}}, 422, "key"),
+        ({"key": "body.id"}, 400, "$.body.id"),
+        ({"entity": {"type": "lead", "id": "body.mail"}}, 400, "$.body.mail"),
         ({"respond": "never"}, 400, "respond"),
         ({"colour": "blue"}, 400, "colour"),
     ],

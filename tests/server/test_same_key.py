@@ -55,6 +55,17 @@ def test_of_starts_with_one_key_and_two_inputs_at_the_same_moment_one_is_refused
         assert is_same or reply.json["code"] == "DUPLICATE"
 
 
+def test_true_is_another_input_than_one(served: Served, flow: str) -> None:
+    operator, key = served.as_("operator"), uuid4().hex
+    run = start(operator, flow, key=key, input={"a": [1]}).json["run"]
+    for value, status in ((1, 200), (1.0, 200), (True, 409)):
+        again = start(operator, flow, key=key, input={"a": [value]})
+        assert again.status == status, again
+    operator.post(f"/runs/{run}/fork", {"at": 2, "key": "one", "changes": {"input": 1}})
+    refused = operator.post(f"/runs/{run}/fork", {"at": 2, "key": "one", "changes": {"input": True}}, status=409)
+    assert "other changes" in refused["detail"]
+
+
 def test_the_key_of_a_fork_gives_that_fork_again_or_names_the_difference(served: Served, flow: str) -> None:
     operator = served.as_("operator")
     run, other = (start(operator, flow).json["run"] for _ in range(2))

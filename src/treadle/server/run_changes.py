@@ -15,6 +15,7 @@ from treadle.model.change_events import RunForked
 from treadle.model.event_rows import event_row
 from treadle.model.references import EntityRef
 from treadle.runtime.run import Run
+from treadle.runtime.view.difference import is_equal
 from treadle.runtime.view.shapes import RunDetail, VisitDetail
 from treadle.server.call import HttpAnswer, HttpCall, created
 from treadle.server.problems import HttpProblem
@@ -180,7 +181,7 @@ async def _require_same(run: Run, forked: Run, given: ForkGiven) -> None:
     if found is None:
         raise HttpProblem("DUPLICATE", f"{named} is no fork of run {run.id}", remedy="use another key")
     changes = {name: value for name, value in asdict(given.changes).items() if value not in (None, {})}
-    if (found.changes or {}) != changes:
+    if not is_equal(found.changes or {}, changes):
         raise HttpProblem("DUPLICATE", f"{named} other changes", remedy="use another key")
     if isinstance(given.at, int) and (await run.decisions(given.at - 1, 1) or [given.at])[0] != found.point:
         raise HttpProblem("DUPLICATE", f"{named} was forked at event {found.point}", remedy="use another key")

@@ -12,6 +12,7 @@ from treadle.model.references import EntityRef
 from treadle.model.states import RUN_ENDED
 from treadle.runtime.client import RunRow
 from treadle.runtime.run import Run
+from treadle.runtime.view.difference import is_equal
 from treadle.server.call import HttpAnswer, HttpCall, created
 from treadle.server.problems import HttpProblem
 from treadle.server.routes import OPERATOR, Route
@@ -151,13 +152,14 @@ async def _asked_for(call: HttpCall, run: Run, key: str, value: Any) -> bool:
     first = events[0]
     assert isinstance(first, e.Beginning)
     if first.idempotency_key == key:
-        if first.input == value or not isinstance(first, e.RunStarted) or first.input != {"items": [value]}:
-            return bool(first.input == value)
+        is_same = is_equal(first.input, value)
+        if is_same or not isinstance(first, e.RunStarted) or not is_equal(first.input, {"items": [value]}):
+            return is_same
         return (await call.client.definition(first.workflow, first.version)).batch is not None
     while events:
         for event in events:
             if isinstance(event, e.RunQueued) and event.idempotency_key == key:
-                return bool(event.input == value)
+                return is_equal(event.input, value)
             if isinstance(event, e.RunStarted):
                 return True
         events = await run.history(events[-1].seq, HISTORY_PAGE)

@@ -105,6 +105,14 @@ class CompiledHook:
         return EntityRef(id, rule.type, None if name is None else _name("entity.name", name), attributes)
 
 
+def path_problem(hook: Hook) -> str | None:
+    """What is wrong with a name that reads like a path and is none: every delivery would have the same."""
+    for place, name in (("key", hook.key), ("entity.id", hook.entity.id if hook.entity is not None else None)):
+        if isinstance(name, str) and name.startswith(tuple(f"{root}." for root in ROOTS)):
+            return f"{place}: {name!r} is a text, the same for every delivery; a path begins with `$`: $.{name}"
+    return None
+
+
 def run_key(slug: str, key: str | None, delivery: int) -> str:
     """The key of the run that a delivery starts: the delivery's own key, counted per hook, else the delivery itself."""
     if key is None:

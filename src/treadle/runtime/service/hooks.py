@@ -32,7 +32,7 @@ from treadle.runtime.access.sealing import SealBroken, Sealing
 from treadle.runtime.command.commander import Commander
 from treadle.runtime.service import signals
 from treadle.runtime.service.deliveries import Delivered, seen_by_rules
-from treadle.runtime.service.hook_rules import CompiledHook, Hook, HookWish, run_key
+from treadle.runtime.service.hook_rules import CompiledHook, Hook, HookWish, path_problem, run_key
 from treadle.runtime.service.records import Changes, Entry, LogEntry, Note, Records
 from treadle.runtime.service.signatures import is_signed, secret_problem
 from treadle.store.port import RunQuery
@@ -114,6 +114,9 @@ class Hooks:
         """Creates or replaces a hook; without a secret it keeps the one it has, if its source is still the same. Raises
         CommandRefused(BAD_REQUEST). Returns the hook and whether it is new."""
         CompiledHook(hook)
+        problem = path_problem(hook)
+        if problem is not None:
+            raise CommandRefused("BAD_REQUEST", problem)
         now = self._commander.clock.now()
         document = await self._records.find(KIND, hook.slug)
         before = _hook(document.body) if document is not None else None

@@ -101,7 +101,7 @@ def _scopes(before: StateScope | None, after: StateScope | None) -> Iterator[tup
 
 
 def _values(place: str, was: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
-    if was is not _ABSENT and now is not _ABSENT and _is_equal(was, now):
+    if was is not _ABSENT and now is not _ABSENT and is_equal(was, now):
         return
     if isinstance(was, dict) and isinstance(now, dict):
         for key in dict.fromkeys([*was, *now]):
@@ -111,12 +111,12 @@ def _values(place: str, was: Any, now: Any) -> Iterator[tuple[str, Any, Any]]:
         yield place, was, now
 
 
-def _is_equal(one: Any, other: Any) -> bool:
+def is_equal(one: Any, other: Any) -> bool:
     """Equal as JSON: true is not 1, and 1 is 1.0."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_is_equal, one, other))
+        return len(one) == len(other) and all(map(is_equal, one, other))
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_is_equal(one[key], other[key]) for key in one)
+        return one.keys() == other.keys() and all(is_equal(one[key], other[key]) for key in one)
     return bool(one == other)

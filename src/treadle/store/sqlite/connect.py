@@ -82,10 +82,15 @@ def _set_up(connection: apsw.Connection, path: Path, read_only: bool, writer: bo
     connection.pragma("fullfsync", "on")
     connection.pragma("cache_size", -CACHE_KIB)
     connection.pragma("journal_size_limit", WAL_BYTES_KEPT)
-    connection.create_scalar_function("lowered", str.lower, 1, deterministic=True)
+    connection.create_scalar_function("lowered", _lowered, 1, deterministic=True)
     if not writer:
         connection.wal_autocheckpoint(0)
         connection.pragma("query_only", "on")
+
+
+def _lowered(*given: apsw.SQLiteValue) -> str:
+    """Python's `lower` for SQL, whose own knows only ASCII."""
+    return str(given[0]).lower()
 
 
 def _insist(connection: apsw.Connection, path: Path, name: str, wanted: str, expected: str | int) -> None:
