@@ -76,10 +76,17 @@ async def test_a_task_that_gives_such_a_number_fails_and_names_the_place() -> No
         ({"key": "k\u202e"}, "the key `k\\u202e` holds U+202E"),
         ({"tags": ["ok", "t\u200b"]}, "the tag `t\\u200b`"),
         ({"run_id": "r\u2066"}, "the run id `r\\u2066`"),
+        ({"entity": "lead/a\u2066"}, "entity's id"),
+        ({"tags": ["x" * 501]}, "has 501 characters; 500 are allowed"),
+        ({"entity": f"lead/{'x' * 201}"}, "the entity's id has 201 characters; 200 are allowed"),
+        ({"entity": {"type": "a/b", "id": "1"}}, "an entity's type has no slash"),
+        ({"entity": {"type": "lead", "id": ""}}, "the id is empty"),
     ],
 )
 @on_loop
-async def test_names_given_at_the_start_hide_nothing(given: dict[str, Any], says: str) -> None:
+async def test_names_given_at_the_start_hide_nothing_and_have_a_length_every_store_keeps(
+    given: dict[str, Any], says: str
+) -> None:
     async with Engine(":memory:") as engine:
         with pytest.raises(CommandRefused) as refused:
             await engine.start(PLAIN, **given)

@@ -15,8 +15,12 @@ from treadle.actions.plain import NotPlain, plain
 from treadle.errors import CommandRefused
 from treadle.expression.names import name_problem
 from treadle.model.references import EntityRef
+from treadle.runtime.service.entity_checks import address
 
 Json = Any
+
+TAG_MAX = 500
+"""Characters of a tag: stores look tags up in an index, and PostgreSQL's takes 2,700 bytes of an entry."""
 
 
 def given(name: str, value: Json) -> Json:
@@ -42,12 +46,12 @@ def named_start(key: str | None, run_id: str | None, tags: Sequence[str], entity
     named("run id", run_id)
     for tag in tags:
         named("tag", tag)
+        if len(tag) > TAG_MAX:
+            raise CommandRefused(
+                "BAD_REQUEST", f"the tag {tag[:40]!r}… has {len(tag)} characters; {TAG_MAX} are allowed"
+            )
     if entity is not None:
-        named("entity's type", entity.type)
-        named("entity's id", entity.id)
-        if not entity.type or not entity.id or "/" in entity.type:
-            got = f"the type {entity.type!r} and the id {entity.id!r}"
-            raise CommandRefused("BAD_REQUEST", f"an entity has a type without a slash and an id; got {got}")
+        address(entity.type, entity.id)
 
 
 def entity_of(given: EntityRef | Mapping[str, Json] | str) -> EntityRef:
