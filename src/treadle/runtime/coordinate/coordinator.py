@@ -112,8 +112,8 @@ class Coordinator:
         self._hots = Hots()
         self._asked: dict[asyncio.Future[InboxAnswer], None] = {}
         self._refusals = refusals = Refusals(around.defect, self.settle, self._answer, self.put)
-        held = HoldBack(self._wake, self._loop.time)
-        self._committer = Committer(store, shards, self._durable, self._decide_again, self._lost, refusals.unwritable, held)
+        back, held = self._decide_again, HoldBack(self._wake, self._loop.time)
+        self._committer = Committer(store, shards, self._durable, back, self._lost, refusals.unwritable, held)
         self.flow = FlowControl(
             store,
             shards,
