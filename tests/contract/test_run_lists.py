@@ -72,7 +72,12 @@ def test_runs_with_several_tags_have_them_all(mixed: Any) -> None:
 
 def test_a_text_is_found_in_key_entity_and_tags_in_any_case_of_any_letter(store: Any) -> None:
     fence = store.held()
-    texts = ({"key": "ÄRGER-1"}, {"entity": "Ünal"}, {"tags": ("rot", "Größe Ω")}, {"key": "plain"})
+    texts: tuple[dict[str, Any], ...] = (
+        {"key": "ÄRGER-1"},
+        {"entity": "Ünal"},
+        {"tags": ("rot", "Größe Ω")},
+        {"key": "plain"},
+    )
     for number, given in enumerate(texts):
         run = RunId(f"r{number}")
         store.commit(Batch([commit(0, started(run, **given), run=run)]), fence)
