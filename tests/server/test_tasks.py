@@ -251,7 +251,7 @@ def test_a_claim_that_cannot_be_meant_is_refused(served: Served, body: dict[str,
     assert (reply.status, reply.json["code"]) == (400, "BAD_REQUEST")
 
 
-@pytest.mark.parametrize("name", ["x", "AAAA", "!", "bm90aGluZw", "%00"])
+@pytest.mark.parametrize("name", ["x", "AAAA", "!", "bm90aGluZw", "%00", "maFyz4AAAAAAAAAAAQGhd6FhoXEBAA"])
 def test_a_task_that_never_was_is_not_found(served: Served, name: str) -> None:
     reply = served.as_("worker").api("POST", f"/tasks/{name}/heartbeat", {"lease_ms": 5_000})
     assert (reply.status, reply.json["code"]) == (404, "NOT_FOUND")

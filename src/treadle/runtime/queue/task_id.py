@@ -18,6 +18,8 @@ from treadle.store.work import Claim, Claimed
 
 APART = "~"
 """Between the name of a worker and what is drawn for a claim."""
+NUMBER_MAX = 2**53 - 1
+"""Of visits, attempts, claims, events and versions: more than there will be, and what every store can look for."""
 
 
 class TaskId(Struct, frozen=True, array_like=True):
@@ -72,9 +74,12 @@ def task_id(claimed: Claimed, seq: int) -> TaskId:
 def read_task_id(text: str) -> TaskId:
     """Raises CommandRefused(NOT_FOUND)."""
     try:
-        return _decode(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        id = _decode(urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     except (ValueError, binascii.Error, msgspec.DecodeError):
         raise CommandRefused("NOT_FOUND", "there is no such task") from None
+    if not all(0 <= number <= NUMBER_MAX for number in (id.token, id.attempt, id.number, id.seq, id.version)):
+        raise CommandRefused("NOT_FOUND", "there is no such task")
+    return id
 
 
 def worker_name(holder: str) -> str:
