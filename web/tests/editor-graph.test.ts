@@ -72,6 +72,13 @@ describe("lines", () => {
     const [first, second] = [found.get("1")!.label, found.get("2")!.label];
     expect(Math.abs(first[0] - second[0]) >= 90 || Math.abs(first[1] - second[1]) >= 24).toBe(true);
   });
+  it("to another row go above a neighbour of the target that stands higher than it", () => {
+    const rows = new Map([["from", place(800, 0)], ["to", place(0, 200)], ["higher", place(360, 150)]]);
+    const path = routes([{ id: "1", source: "from", target: "to", label: 0 }], rows).get("1")!.path;
+    const gutter = Number(/Q[\d.]+ ([\d.]+)/.exec(path)![1]); // the first corner
+    expect(gutter).toBeLessThan(150);
+    expect(gutter).toBeGreaterThan(60);
+  });
   it("are left out where a node is missing", () => {
     expect(routes([{ id: "1", source: "a", target: "gone", label: 0 }], places).size).toBe(0);
   });
