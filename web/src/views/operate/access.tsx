@@ -143,7 +143,7 @@ export function Audit() {
     <>
       <div className="operate-head">
         <p className="grow">Every write, refusal, sign-in and key. Entries are chained, so that none can be changed or taken away unnoticed.</p>
-        {verdict.data !== undefined && <State look={verdict.data.ok ? { tone: "done", word: `${verdict.data.checked.toLocaleString()} entries hold`, glyph: "done" } : { tone: "fail", word: verdict.data.problems.join("; "), glyph: "fail" }} />}
+        {verdict.data !== undefined && <State look={verdict.data.ok ? { tone: "done", word: `${verdict.data.checked === 1 ? "1 entry holds" : `${verdict.data.checked.toLocaleString()} entries hold`}`, glyph: "done" } : { tone: "fail", word: verdict.data.problems.join("; "), glyph: "fail" }} />}
       </div>
       <Listing
         what="the audit"
