@@ -108,6 +108,8 @@ test("a text that cannot be read says so among the problems, at its line", async
   await page.keyboard.press("Backspace");
   await page.keyboard.press("Backspace");
   await expect(problems).not.toContainText("not valid YAML");
+  await page.getByRole("button", { name: "YAML", exact: true }).click();
+  expect((await page.locator(".ed-dock").boundingBox())!.width).toBeGreaterThan(1_000); // the palette is gone, and its place is taken
 });
 
 const CHOICE = `workflow: e2e-choice

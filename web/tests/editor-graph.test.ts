@@ -30,6 +30,14 @@ describe("drawings", () => {
     sections: [{ id: "s", type: "section", position: { x: 100, y: 200 }, style: { width: 300, height: 90 }, data: { label: "Sales", color: "red" } }, { id: "pin", type: "asset" }],
     viewport: { zoom: 2 },
   };
+  it("name the nodes that stand in a section, and keep those that it named from elsewhere", () => {
+    const marks: Mark[] = [{ id: "s", kind: "section", x: 0, y: 0, width: 300, height: 200, text: "Sales" }];
+    const nodesOf = (before: unknown, places: Record<string, { x: number; y: number }>) => (drawingOf(before, places, marks, "")["sections"] as { nodes: string[] }[])[0]!.nodes;
+    const first = drawingOf({}, { in: { x: 40, y: 40 }, out: { x: 400, y: 40 } }, marks, "");
+    expect((first["sections"] as { nodes: string[] }[])[0]!.nodes).toEqual(["in"]);
+    expect(nodesOf(first, { in: { x: 400, y: 90 }, out: { x: 40, y: 40 } })).toEqual(["out"]);
+    expect(nodesOf({ ...first, sections: [{ ...(first["sections"] as object[])[0], nodes: ["in", "out"] }] }, { in: { x: 40, y: 40 }, out: { x: 400, y: 40 } })).toEqual(["in", "out"]);
+  });
   it("count from a section's corner for the nodes that stand in it, and write it back that way", () => {
     expect(placesOf(canvas)).toEqual({ a: { x: 110, y: 220 }, b: { x: 5, y: 5 } });
     const marks = marksOf(canvas);

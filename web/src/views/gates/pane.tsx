@@ -53,7 +53,7 @@ export function Pane({ list, filter, current, batch, selectable, search, href, o
         {list.more && <div className="gates-more"><Button size="sm" disabled={list.busy} onClick={list.readMore}>Show more</Button></div>}
       </div>
       <footer className="gates-keys" aria-hidden="true">
-        <span><span className="kbd">J</span><span className="kbd">K</span>move</span><span><span className="kbd">X</span>select</span><span><span className="kbd">E</span>except</span><span><span className="kbd">↵</span>answer</span>
+        <span><span className="kbd">J</span><span className="kbd">K</span>move</span>{selectable && <><span><span className="kbd">X</span>select</span><span><span className="kbd">E</span>except</span><span><span className="kbd">↵</span>answer</span></>}
       </footer>
     </nav>
   );
