@@ -122,7 +122,7 @@ transitions:
   - {from: send, to: end, on: failure}
 `);
   await page.getByRole("button", { name: "Play" }).click();
-  await expect(page.getByText("Waits: ask for human")).toBeVisible({ timeout: 30_000 });
+  await expect(page.getByText("Waits: ask for a person")).toBeVisible({ timeout: 30_000 });
   await page.getByRole("button", { name: "Answer ask…" }).click();
   await page.getByLabel("The answer, as YAML or JSON").fill("fine: true");
   await page.getByRole("button", { name: "Go on" }).click();

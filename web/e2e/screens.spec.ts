@@ -35,7 +35,7 @@ const screensOf = ({ waits, visit, failed }: Screens): Screen[] => [
   ["overview", "/", "main"], ["runs", "/runs", "main"], ["run", `/runs/${waits}`, ".run-node, .run-p-step"], ["run-visit", `/runs/${waits}?visit=${visit}`, ".run-inspector"],
   ["run-stack", `/runs/${waits}?node=judge`, ".run-differs"], ["run-history", `/runs/${waits}?view=history`, ".run-hy-row"], ["run-failed", `/runs/${failed}`, ".run-err"],
   ["gate", `/gates/${waits}/${visit}`, "main"], ["workflows", "/workflows", "main"], ["editor", "/workflows/e2e-panel", ".ed-node-text"], ["operate", "/operate", "main"],
-  ["journeys", "/journeys", ".jr-empty"], ["fork", `/runs/${failed}`, ".run-err", opening("Fork…")], ["edit", `/runs/${failed}`, ".run-err", opening("Edit data…")], ["move", `/runs/${waits}`, ".run-node, .run-p-step", opening("Move to another version…")],
+  ["journeys", "/journeys", ".jr-node-text, .empty"], ["fork", `/runs/${failed}`, ".run-err", opening("Fork…")], ["edit", `/runs/${failed}`, ".run-err", opening("Edit data…")], ["move", `/runs/${waits}`, ".run-node, .run-p-step", opening("Move to another version…")],
 ];
 
 async function serious(page: Page): Promise<string[]> {
