@@ -42,6 +42,18 @@ def test_a_write_is_written_down_once_with_who_what_from_where_and_outcome(serve
     assert "canary-7f3" not in str(entry)
 
 
+def test_what_only_asked_what_would_happen_is_written_down_as_a_dry_run(served: Served) -> None:
+    name = f"audit/{uuid4().hex[:8]}"
+    served.deploy(f"workflow: {name}\nnodes: {{one: {{action: {{kind: wait, ms: 600000}}}}}}")
+    run = served.as_("operator").post("/runs", {"workflow": name})["run"]
+    requests = [uuid4().hex for _ in range(2)]
+    for request, is_dry in zip(requests, (True, False), strict=True):
+        asked = {"output": {}, "dry_run": is_dry}
+        reply = served.as_("operator").api("POST", f"/runs/{run}/visits/1/skip", asked, {"X-Request-Id": request})
+        assert reply.status == 200, reply
+    assert [_of(served, request_id=request)[0]["about"] for request in requests] == ["dry run", None]
+
+
 def test_a_refused_right_is_written_down_and_a_read_is_not(served: Served) -> None:
     requests = [uuid4().hex for _ in range(3)]
     headers = [{"X-Request-Id": request} for request in requests]

@@ -60,8 +60,9 @@ test("a note and a section are drawn, moved with their node, undone, and saved w
   await page.keyboard.press("Shift+ArrowDown");
   await expect.poll(async () => (await page.getByRole("button", { name: /^one, / }).boundingBox())!.y).toBeGreaterThan(before!.y);
   await expect(page.getByText(/^Drawing saved/)).toBeVisible();
-  const { version, canvas } = await server.api<{ version: number; canvas: { notes: { data: object }[]; sections: { data: object }[] } }>("GET", "/workflows/noted");
+  const { version, canvas } = await server.api<{ version: number; canvas: { notes: { data: object }[]; sections: { data: object; nodes: string[] }[] } }>("GET", "/workflows/noted");
   expect(version).toBe(1);
+  expect(canvas.sections[0]?.nodes).toEqual(["one"]); // journeys count who is in it
   expect([canvas.notes[0]?.data, canvas.sections[0]?.data]).toEqual([{ label: "Ask Ana first" }, { label: "Sales" }]);
   await page.reload();
   await expect(section).toBeVisible();
@@ -121,7 +122,7 @@ transitions:
   - {from: send, to: end, on: failure}
 `);
   await page.getByRole("button", { name: "Play" }).click();
-  await expect(page.getByText("Waits: ask for human")).toBeVisible({ timeout: 30_000 });
+  await expect(page.getByText("Waits: ask for a person")).toBeVisible({ timeout: 30_000 });
   await page.getByRole("button", { name: "Answer ask…" }).click();
   await page.getByLabel("The answer, as YAML or JSON").fill("fine: true");
   await page.getByRole("button", { name: "Go on" }).click();

@@ -97,6 +97,38 @@ test("a problem is shown at its line, in the list and on its node, and refuses t
   await expect(page.getByRole("dialog").getByRole("button", { name: "Deploy", exact: true })).toBeDisabled();
 });
 
+test("a text that cannot be read says so among the problems, at its line", async ({ signedIn: page, server }) => {
+  await page.goto(`${server.url}/workflows/new`);
+  await write(page, `${COMMENTED}\nout`);
+  const problems = page.getByRole("region", { name: "Problems" });
+  await expect(problems).toContainText(/not valid YAML.*line 10/s);
+  await expect(problems.getByRole("status")).toHaveText("checked as you type");
+  await expect(page.getByRole("button", { name: "Deploy…" })).toBeDisabled();
+  await page.keyboard.press("Backspace");
+  await page.keyboard.press("Backspace");
+  await page.keyboard.press("Backspace");
+  await expect(problems).not.toContainText("not valid YAML");
+  await page.getByRole("button", { name: "YAML", exact: true }).click();
+  expect((await page.locator(".ed-dock").boundingBox())!.width).toBeGreaterThan(1_000); // the palette is gone, and its place is taken
+});
+
+const CHOICE = `workflow: e2e-choice
+start: rest
+nodes: {rest: {}, revise: {}, publish: {}}
+transitions:
+  - {from: rest, to: publish, condition: input.decision.publish}
+  - {from: rest, to: revise, priority: 2}
+`;
+
+test("on a phone no label of a transition covers another", async ({ signedIn: page, server }) => {
+  await server.deploy(CHOICE);
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.goto(`${server.url}/workflows/e2e-choice`);
+  await expect(page.locator("button[data-edge]")).toHaveCount(2);
+  const [one, other] = await Promise.all([0, 1].map(async (at) => (await page.locator("button[data-edge]").nth(at).boundingBox())!));
+  expect(one!.y + one!.height <= other!.y || other!.y + other!.height <= one!.y || one!.x + one!.width <= other!.x || other!.x + other!.width <= one!.x).toBe(true);
+});
+
 test("everything is done by keyboard", async ({ signedIn: page, server }) => {
   await page.goto(`${server.url}/workflows/new`);
   await page.getByRole("navigation", { name: "Palette" }).waitFor();

@@ -1,5 +1,6 @@
 // The frame: signing in and out, deep links, the theme, what every screen must satisfy.
 import { expect, seriousOn, signIn, test } from "./fixtures";
+import { PANEL, started } from "./workflows";
 
 const SCREENS = ["/", "/runs", "/gates", "/journeys", "/workflows", "/operate"];
 
@@ -46,4 +47,22 @@ test("a screen that cannot be fetched says so, and opens when the service is bac
   await expect(page.getByRole("alert")).toContainText("the service does not answer");
   for (const part of away) await page.unroute(part);
   await expect(page.getByRole("heading", { name: /Journeys|Nobody travels here yet/ }).first()).toBeVisible();
+});
+
+test("a part that cannot be fetched leaves its screen, and comes when the service is back", async ({ signedIn: page, server, watch }) => {
+  watch.allow(/ERR_FAILED|dynamically imported module|Unable to preload CSS/);
+  const run = await started(server, PANEL, "e2e-panel");
+  await page.goto(`${server.url}/runs/${run}`);
+  await expect(page.locator('[data-node="approve"]')).toBeVisible();
+  const away = [/\/assets\//, /\/icon\.svg/];
+  for (const part of away) await page.route(part, (route) => route.abort());
+  await page.getByRole("button", { name: "More", exact: true }).click();
+  await expect(page.getByRole("alert")).toContainText("A part of this screen could not be fetched");
+  await expect(page.locator('[data-node="approve"]')).toBeVisible();
+  for (const part of away) await page.unroute(part);
+  await expect(page.getByRole("alert")).toHaveCount(0);
+  await expect(async () => {
+    if (!(await page.getByRole("menuitem").first().isVisible())) await page.getByRole("button", { name: "More", exact: true }).click({ timeout: 1_000 }); // the page was loaded anew: the menu is closed
+    await expect(page.getByRole("menuitem").first()).toBeVisible({ timeout: 1_000 });
+  }).toPass({ timeout: 40_000 });
 });

@@ -152,6 +152,16 @@ test("a secret is written and never read back", async ({ signedIn: page, server 
   expect(JSON.stringify(await server.api("GET", "/secrets"))).not.toContain("hidden-value");
 });
 
+test("on a phone the chosen part is in view, and nothing but the row of parts is wider than the window", async ({ signedIn: page, server }) => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.goto(`${server.url}/operate/audit`);
+  await expect(page.locator(".listing")).toBeVisible();
+  await expect(page.getByRole("link", { name: "Audit", exact: true })).toBeInViewport({ ratio: 0.95 });
+  const card = page.locator(".card.scroll");
+  expect(await card.evaluate((node) => node.scrollWidth - node.clientWidth)).toBe(0);
+  expect(await page.locator(".operate-tabs").evaluate((node) => getComputedStyle(node).overflowY)).toBe("hidden"); // a scrollbar of its own stood there
+});
+
 test("nothing on any part keeps anybody out", async ({ signedIn: page, server }) => {
   await ready(server);
   await server.api("PUT", "/schedules/e2e-axe", { workflow: "e2e-operate", cron: "0 3 * * *" });

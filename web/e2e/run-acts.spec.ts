@@ -102,6 +102,20 @@ test("36 · a run is followed, inspected and answered by keyboard alone", async 
   await expect.poll(statusOf(server, run)).toBe("completed");
 });
 
+test("a run's input is checked at its fields before it is sent", async ({ signedIn: page, server }) => {
+  await server.deploy("workflow: e2e-form\ninput_schema: {type: object, required: [amount], properties: {amount: {type: number}}}\nnodes: {a: {}}\n");
+  await page.goto(`${server.url}/workflows/e2e-form`);
+  await page.getByRole("button", { name: "Start run" }).click();
+  const dialog = page.getByRole("dialog");
+  await expect(dialog.getByLabel("Amount")).toBeVisible();
+  await dialog.getByRole("button", { name: "Start", exact: true }).click(); // the service would refuse it, which the console would tell
+  await expect(dialog.locator(".field-error")).toHaveText("This is needed.");
+  await expect(dialog.getByLabel("Amount")).toBeFocused();
+  await dialog.getByLabel("Amount").fill("12");
+  await dialog.getByRole("button", { name: "Start", exact: true }).click();
+  await expect(page).toHaveURL(/\/runs\/.+/);
+});
+
 test("9.1 · a workflow is drawn, deployed, run, watched and answered", async ({ signedIn: page, server }) => {
   await page.goto(`${server.url}/workflows/new`);
   await page.getByRole("textbox", { name: "Name", exact: true }).fill("e2e-drawn");

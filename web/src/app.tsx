@@ -12,15 +12,15 @@ import { SignIn } from "./views/sign-in";
 
 /** The screens: path, and the part that is fetched when the path is first opened. */
 const SCREENS: [path: string, screen: Fetched<object>][] = [
-  ["/", fetched(() => import("./views/overview"))],
-  ["/runs", fetched(() => import("./views/runs"))],
-  ["/runs/:run", fetched(() => import("./views/run"))],
-  ["/gates/:run?/:visit?", fetched(() => import("./views/gates"))],
-  ["/journeys/:workflow?", fetched(() => import("./views/journeys"))],
-  ["/workflows", fetched(() => import("./views/workflows"))],
-  ["/workflows/:workflow", fetched(() => import("./views/editor"))],
-  ["/operate", fetched(() => import("./views/operate"))],
-  ["/operate/:part", fetched(() => import("./views/operate"))],
+  ["/", fetched(() => import("./views/overview"), "screen")],
+  ["/runs", fetched(() => import("./views/runs"), "screen")],
+  ["/runs/:run", fetched(() => import("./views/run"), "screen")],
+  ["/gates/:run?/:visit?", fetched(() => import("./views/gates"), "screen")],
+  ["/journeys/:workflow?", fetched(() => import("./views/journeys"), "screen")],
+  ["/workflows", fetched(() => import("./views/workflows"), "screen")],
+  ["/workflows/:workflow", fetched(() => import("./views/editor"), "screen")],
+  ["/operate", fetched(() => import("./views/operate"), "screen")],
+  ["/operate/:part", fetched(() => import("./views/operate"), "screen")],
 ];
 
 const RAIL: [path: string, icon: string, name: string][] = [

@@ -30,6 +30,14 @@ describe("drawings", () => {
     sections: [{ id: "s", type: "section", position: { x: 100, y: 200 }, style: { width: 300, height: 90 }, data: { label: "Sales", color: "red" } }, { id: "pin", type: "asset" }],
     viewport: { zoom: 2 },
   };
+  it("name the nodes that stand in a section, and keep those that it named from elsewhere", () => {
+    const marks: Mark[] = [{ id: "s", kind: "section", x: 0, y: 0, width: 300, height: 200, text: "Sales" }];
+    const nodesOf = (before: unknown, places: Record<string, { x: number; y: number }>) => (drawingOf(before, places, marks, "")["sections"] as { nodes: string[] }[])[0]!.nodes;
+    const first = drawingOf({}, { in: { x: 40, y: 40 }, out: { x: 400, y: 40 } }, marks, "");
+    expect((first["sections"] as { nodes: string[] }[])[0]!.nodes).toEqual(["in"]);
+    expect(nodesOf(first, { in: { x: 400, y: 90 }, out: { x: 40, y: 40 } })).toEqual(["out"]);
+    expect(nodesOf({ ...first, sections: [{ ...(first["sections"] as object[])[0], nodes: ["in", "out"] }] }, { in: { x: 40, y: 40 }, out: { x: 400, y: 40 } })).toEqual(["in", "out"]);
+  });
   it("count from a section's corner for the nodes that stand in it, and write it back that way", () => {
     expect(placesOf(canvas)).toEqual({ a: { x: 110, y: 220 }, b: { x: 5, y: 5 } });
     const marks = marksOf(canvas);
@@ -71,6 +79,13 @@ describe("lines", () => {
     expect(found.get("3")?.start).toBeNull();
     const [first, second] = [found.get("1")!.label, found.get("2")!.label];
     expect(Math.abs(first[0] - second[0]) >= 90 || Math.abs(first[1] - second[1]) >= 24).toBe(true);
+  });
+  it("to another row go above a neighbour of the target that stands higher than it", () => {
+    const rows = new Map([["from", place(800, 0)], ["to", place(0, 200)], ["higher", place(360, 150)]]);
+    const path = routes([{ id: "1", source: "from", target: "to", label: 0 }], rows).get("1")!.path;
+    const gutter = Number(/Q[\d.]+ ([\d.]+)/.exec(path)![1]); // the first corner
+    expect(gutter).toBeLessThan(150);
+    expect(gutter).toBeGreaterThan(60);
   });
   it("are left out where a node is missing", () => {
     expect(routes([{ id: "1", source: "a", target: "gone", label: 0 }], places).size).toBe(0);

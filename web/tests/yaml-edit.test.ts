@@ -24,6 +24,7 @@ describe("an edit of the graph", () => {
 
   it("adds the first node of a new workflow", () => {
     const text = addNode(addNode("workflow: mine\n\nnodes: {}\n", "a", {}), "b", {}, "a");
+    expect(text).toContain("\nnodes:\n  a: {}\n  b: {}\n");
     expect(parse(text)).toEqual({ workflow: "mine", nodes: { a: {}, b: {} }, transitions: [{ from: "a", to: "b" }] });
   });
 

@@ -1,7 +1,8 @@
 """The entry of a request in the audit: who, what, from where, with which outcome.
 
 Owns which requests get one: every write, every refusal of a right, and routes that say so. Promises that a proof in a
-path (the token of a link or a callback) is masked; query and body are never looked at."""
+path (the token of a link or a callback) is masked; the query is never looked at, and of the body only whether it asks
+for a dry run."""
 
 from __future__ import annotations
 
@@ -17,6 +18,8 @@ from treadle.server.who import NOBODY, Who
 MASKED = frozenset({"token"})
 """Path parameters that are proofs themselves."""
 RIGHTS = frozenset({401, 403})
+DRY_RUN = "dry run"
+"""What a request was about that changed nothing: it asked what would happen."""
 
 
 def is_audited(route: Route, status: int, code: str | None) -> bool:

@@ -21,7 +21,7 @@ from starlette.responses import Response
 
 from treadle.errors import CommandRefused, EngineStopped
 from treadle.runtime.surroundings.logs import logger
-from treadle.server.audited import audit_event, is_audited
+from treadle.server.audited import DRY_RUN, audit_event, is_audited
 from treadle.server.bodies import read_body, read_query
 from treadle.server.body_bytes import body_of
 from treadle.server.call import HttpAnswer, HttpCall
@@ -149,6 +149,8 @@ async def _handled(call: HttpCall) -> HttpAnswer:
         raise HttpProblem("BAD_REQUEST", "this takes no body", place="$")
     if route.is_write and route.body not in (None, bytes):
         call.body = read_body(call.raw, route.body)
+        if getattr(call.body, "dry_run", False):
+            request.state.about = DRY_RUN
     answer: HttpAnswer = await route.handler(call)
     return answer
 

@@ -30,9 +30,19 @@ export function actionWords(action: string): string {
   return noun === undefined ? action : `${isVerb ? title(last.replaceAll("-", " ")) : (VERBS[method] ?? method)} ${noun}`;
 }
 
+/** The run of an entry and what else its path names: `visit 2`. What the path of no entry says stays out. */
+export function aboutOf({ action, path, about }: { action: string; path: string; about: string | null }): { run: string | null; rest: string } {
+  const [wanted, given] = [action.split(" ").at(-1)?.split("/") ?? [], path.split("/")];
+  const named = wanted.flatMap((part, at) => (part.startsWith("{") && given[at] !== undefined ? [[part.slice(1, -1), decodeURIComponent(given[at])] as const] : []));
+  const words = named.flatMap(([name, value]) => (name === "run" ? [] : [["visit", "group"].includes(name) ? `${name} ${value}` : value]));
+  if (about !== null && about !== DRY_RUN && !words.includes(about)) words.push(about);
+  return { run: named.find(([name]) => name === "run")?.[1] ?? null, rest: words.join(" · ") };
+}
+
+const DRY_RUN = "dry run";
 const REFUSED: Record<string, string> = {
   UNAUTHENTICATED: "not signed in", FORBIDDEN: "not allowed", BAD_REQUEST: "not understood", NOT_FOUND: "not there", SCHEMA: "does not fit the schema", INVALID_STATE: "not possible in this state", STALE_VERSION: "somebody was faster", RATE_LIMITED: "too many requests",
 };
 
-/** How it went: `done`, or why it was refused. */
-export const outcomeWords = (status: number, code: string | null | undefined): string => (status < 400 ? "done" : code == null || code === "" ? `refused (${status})` : (REFUSED[code] ?? code.toLowerCase().replaceAll("_", " ")));
+/** How it went: `done`, that it only asked what would happen, or why it was refused. */
+export const outcomeWords = (status: number, code: string | null | undefined, about: string | null = null): string => (status < 400 ? (about === DRY_RUN ? "only asked what would happen" : "done") : code == null || code === "" ? `refused (${status})` : (REFUSED[code] ?? code.toLowerCase().replaceAll("_", " ")));

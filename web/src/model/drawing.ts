@@ -73,6 +73,17 @@ export function marksOf(canvas: unknown): Mark[] {
   });
 }
 
+/** Whether a point is in a section. */
+export const isInside = (section: Mark, { x, y }: Point): boolean => x >= section.x && y >= section.y && x < section.x + section.width && y < section.y + section.height;
+
+/** The nodes of a section, as journeys count them: those that stand in it, and those that its row named although they stood elsewhere. */
+function heldBy(section: Mark, places: Places, before: unknown): string[] {
+  const old = marksOf(before).find((one) => one.id === section.id);
+  const [stood, named] = [placesOf(before), markRows(before).find((row) => row["id"] === section.id)?.["nodes"]];
+  const elsewhere = (Array.isArray(named) ? named : []).filter((ref) => typeof ref === "string" && !(old !== undefined && stood[ref] !== undefined && isInside(old, stood[ref])));
+  return [...new Set([...Object.keys(places).filter((ref) => isInside(section, places[ref]!)), ...(elsewhere as string[])])];
+}
+
 /** A drawing with these places and marks and the text as it was written. */
 export function drawingOf(before: unknown, places: Places, marks: readonly Mark[], text: string): Values {
   const old = isValues(before) ? before : {};
@@ -88,7 +99,7 @@ export function drawingOf(before: unknown, places: Places, marks: readonly Mark[
   for (const kind of ["section", "note"] as const) {
     const kept = old[LISTS[kind]];
     const rest: unknown[] = Array.isArray(kept) ? kept.filter((one) => !isValues(one) || kindOf(one) !== kind) : [];
-    const rows = [...rest, ...marks.filter((mark) => mark.kind === kind).map((mark) => markRow(mark, all.get(mark.id)))];
+    const rows = [...rest, ...marks.filter((mark) => mark.kind === kind).map((mark) => ({ ...markRow(mark, all.get(mark.id)), ...(kind === "section" ? { nodes: heldBy(mark, places, before) } : {}) }))];
     if (rows.length > 0) drawing[LISTS[kind]] = rows;
     else delete drawing[LISTS[kind]];
   }

@@ -66,16 +66,24 @@ function corners(given: readonly Point[]): Line {
 
 const length = (points: readonly Point[], at: number): number => Math.hypot(points[at + 1]![0] - points[at]![0], points[at + 1]![1] - points[at]![1]);
 
+/** A height for a line from one row to the next that meets no node between `x1` and `x2`; `wanted` where there is none.
+ * A neighbour of the target may reach above it. */
+function gutterAt(wanted: number, from: Place, [x1, x2]: readonly [number, number], others: readonly Place[]): number {
+  const isFree = (y: number) => !others.some((one) => one.x < Math.max(x1, x2) && one.x + one.width > Math.min(x1, x2) && one.y - 10 < y && y < one.y + one.height + 10);
+  for (let y = wanted; y > from.y + from.height + 10; y -= 8) if (isFree(y)) return y;
+  return wanted;
+}
+
 /** The line of one transition. `beside`: how many run between the same nodes already; `leaving`: how many have left the
- * same node downwards or upwards. */
-export function lineOf(from: Place, to: Place, beside: number, leaving = 0): Line {
+ * same node downwards or upwards; `others`: the nodes that a line to another row goes around. */
+export function lineOf(from: Place, to: Place, beside: number, leaving = 0, others: readonly Place[] = []): Line {
   const [ax, bx] = [from.x + from.width / 2, to.x + to.width / 2];
   const shift = 12 * beside;
   if (to.y >= from.y + from.height + 16 && to.x < from.x + from.width + 24) {
     if (Math.abs(ax - bx) < from.width * 0.75) return curve([ax, from.y + from.height], [bx, to.y - HEAD], true);
-    const gutter = to.y - 46 - shift;
     const out = ax - 12 + 24 * (leaving % 3);
-    return corners([[out, from.y + from.height], [out, gutter + 20 * (leaving % 2)], [bx, gutter + 20 * (leaving % 2)], [bx, to.y - HEAD]]);
+    const gutter = gutterAt(to.y - 46 - shift + 20 * (leaving % 2), from, [out, bx], others);
+    return corners([[out, from.y + from.height], [out, gutter], [bx, gutter], [bx, to.y - HEAD]]);
   }
   if (to.y + to.height + 16 <= from.y && to.x < from.x + from.width + 24) {
     if (Math.abs(ax - bx) < from.width * 0.75) return curve([ax - 40, from.y], [bx - 40, to.y + to.height + HEAD], true);
@@ -115,7 +123,7 @@ export function routes(wanted: readonly Wanted[], places: ReadonlyMap<string, Pl
     const between = [source, target].sort().join("\n");
     const count = beside.get(between) ?? 0;
     beside.set(between, count + 1);
-    const { path, points, isForward = false } = lineOf(from, to, count, left.get(source));
+    const { path, points, isForward = false } = lineOf(from, to, count, left.get(source), nodes);
     if (!isForward) left.set(source, (left.get(source) ?? 0) + 1);
     const box = ([x, y]: Point): Box => ({ x: x - label / 2, y: y - LABEL_HEIGHT / 2, width: label, height: LABEL_HEIGHT });
     const clear = label === 0 ? [] : ORDER.map((at) => points[at]!).filter((point) => !taken.some((one) => hits(one, box(point))));

@@ -7,13 +7,14 @@ const DAY = 24 * HOUR;
 /** `350 ms`, `1.2 s`, `2 m 5 s`, `3 h 12 m`, `4 d 2 h`. */
 export function duration(ms: number): string {
   const value = Math.max(0, ms);
-  if (value < 1_000) return `${Math.round(value)} ms`;
-  if (value < 10_000) return `${(value / 1_000).toFixed(1)} s`;
-  if (value < MINUTE) return `${Math.round(value / 1_000)} s`;
+  if (value < 999.5) return `${Math.round(value)} ms`;
+  if (value < 9_950) return `${(value / 1_000).toFixed(1)} s`;
+  if (value < MINUTE - 500) return `${Math.round(value / 1_000)} s`;
   const [big, unit, small, name] =
     value < HOUR ? ([MINUTE, "m", 1_000, "s"] as const) : value < DAY ? ([HOUR, "h", MINUTE, "m"] as const) : ([DAY, "d", HOUR, "h"] as const);
-  const whole = Math.floor(value / big);
-  const rest = Math.floor((value % big) / small);
+  const near = Math.max(value, MINUTE); // what rounds to a minute is one
+  const whole = Math.floor(near / big);
+  const rest = Math.floor((near % big) / small);
   return rest === 0 ? `${whole} ${unit}` : `${whole} ${unit} ${rest} ${name}`;
 }
 

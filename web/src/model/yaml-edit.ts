@@ -28,6 +28,8 @@ function block(value: unknown, indent: number): string {
   const short = inline(value);
   const isList = indent <= 2 && Array.isArray(value) && value.some((one) => one !== null && typeof one === "object"); // the first transition
   if (isList) return `\n${value.map((one) => " ".repeat(indent) + itemLine(one, indent, false)).join("\n")}`;
+  const isFirst = indent <= 2 && value !== null && typeof value === "object" && !Array.isArray(value) && Object.keys(value).length > 0 && Object.values(value).every((one) => one !== null && typeof one === "object" && !Array.isArray(one)); // the first node
+  if (isFirst) return `\n${Object.entries(value).map(([key, one]) => " ".repeat(indent) + pairLine(key, one, indent, false)).join("\n")}`;
   if (value === null || typeof value !== "object" || (short.length + indent < WIDTH && depth(value) < 4) || Object.keys(value).length === 0) {
     if (typeof value === "string" && value.includes("\n")) return new Document(value).toString({ lineWidth: 0 }).trimEnd().split("\n").map((line, at) => (at === 0 || line === "" ? line : " ".repeat(indent) + line)).join("\n");
     return ` ${short}`.slice(1);

@@ -1,31 +1,15 @@
 // Keeps a page from going white: a part whose code cannot be fetched, or that broke, says so in its place. What could
 // not be fetched is asked for again every two seconds, and the page is loaded anew when the service answers.
 import { Component, useEffect, type ReactNode } from "react";
-import { base } from "@/api/base";
+import { answers, isFetching, loadAnew, RETRY_MS } from "./away";
 import { Button } from "./parts";
 import { Glyph } from "./icon";
-
-const RETRY_MS = 2_000;
-const LOADED = "treadle.loaded-anew";
-const OFTEN_MS = 10_000;
-
-/** Whether an error is that of a part that was not there: the service is away, or has a newer canvas. */
-const isFetching = (error: Error): boolean => /dynamically imported module|Importing a module script failed|preload CSS/i.test(error.message);
-
-/** Loads the page anew, but not again and again: a file that is really missing does not come back that way. */
-function loadAnew(): boolean {
-  const last = Number(sessionStorage.getItem(LOADED) ?? "0");
-  if (Date.now() - last < OFTEN_MS) return false;
-  sessionStorage.setItem(LOADED, String(Date.now()));
-  location.reload();
-  return true;
-}
 
 function Away() {
   useEffect(() => {
     let over = false;
     const ask = async () => {
-      const there = await fetch(`${base}icon.svg`, { cache: "no-store" }).then((answer) => answer.ok, () => false);
+      const there = await answers();
       if (!over && !(there && loadAnew())) timer = setTimeout(() => void ask(), RETRY_MS);
     };
     let timer = setTimeout(() => void ask(), 0);

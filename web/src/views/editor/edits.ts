@@ -1,6 +1,6 @@
 // What a person does in the editor, each as one named step of undo.
 import { addNode, connect, deleteEdge, deleteNode, freeRef, renameNode } from "@/model/flow-edit";
-import { freeMark, type Mark, type Point } from "@/model/drawing";
+import { freeMark, isInside, type Mark, type Point } from "@/model/drawing";
 import type { Kind } from "@/model/palette";
 import { appendIn } from "@/model/yaml-edit";
 import type { Draft, Places } from "./draft";
@@ -81,7 +81,7 @@ export function dropMark(draft: Draft, id: string, at: Point, places: Places, me
   const mark = marks.find((one) => one.id === id);
   if (mark === undefined || (mark.x === at.x && mark.y === at.y)) return;
   const by = ({ x, y }: Point) => ({ x: x + at.x - mark.x, y: y + at.y - mark.y });
-  const inside = ({ x, y }: Point) => mark.kind === "section" && x >= mark.x && y >= mark.y && x < mark.x + mark.width && y < mark.y + mark.height;
+  const inside = (point: Point) => mark.kind === "section" && isInside(mark, point);
   const moved = Object.fromEntries(Object.entries(places).map(([ref, place]) => [ref, inside(place) ? by(place) : place]));
   draft.edit(`move ${id}`, (text) => text, { merge, places: moved, marks: marks.map((one) => (one.id === id || inside(one) ? { ...one, ...by(one) } : one)) });
 }

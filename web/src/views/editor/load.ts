@@ -54,10 +54,16 @@ export interface Finding {
   readonly error: boolean;
 }
 
-/** The problems that the service finds in a text. */
+type Told = { message: string; code?: string | null; hint?: string | null; line?: number | null; column?: number | null; place?: string | null; severity?: string };
+
+/** The problems that the service finds in a text; of one that it cannot read at all, why. */
 export async function check(text: string, signal: AbortSignal): Promise<Finding[]> {
-  const answer = await given(api.POST("/api/v1/workflows/validate", { body: text as never, bodySerializer: (body: unknown) => body as string, headers: { "Content-Type": "application/yaml" }, signal }));
-  return answer.problems.map((one) => ({ code: one.code ?? "PROBLEM", message: one.message, hint: one.hint ?? null, line: one.line ?? null, column: one.column ?? null, place: one.place ?? null, error: one.severity !== "warning" }));
+  const asked = given(api.POST("/api/v1/workflows/validate", { body: text as never, bodySerializer: (body: unknown) => body as string, headers: { "Content-Type": "application/yaml" }, signal }));
+  const { problems } = await asked.catch((error: unknown) => {
+    if (error instanceof Problem && error.status === 400 && error.document.problems?.length) return error.document as { problems: Told[] };
+    throw error;
+  });
+  return (problems as Told[]).map((one) => ({ code: one.code ?? "PROBLEM", message: one.message, hint: one.hint ?? null, line: one.line ?? null, column: one.column ?? null, place: one.place ?? null, error: one.severity !== "warning" }));
 }
 
 /** Deploys a text, if the version it was made on is still the newest; without a tag, if there is no version yet. */

@@ -124,13 +124,16 @@ export function Simulation({ checked, onPlayed }: { checked: Checked; onPlayed: 
   );
 }
 
+/** What a visit waits for, by the reason in its history. */
+const WAITS: Record<string, string> = { human: "a person", timer: "its time", external: "a callback", siblings: "its siblings", subworkflow: "another run", trigger: "its trigger", retry: "its next try", queue: "a worker", mutex: "its turn" };
+
 function said(played: Play | null, at: number, wrong: boolean) {
   if (played === null) return <span className="c2">{wrong ? "What is wrong has to be put right first." : "Plays this draft on a virtual clock. Nothing is stored, nothing goes outside."}</span>;
   const { history, result } = played;
   const event = history[at - 1];
   if (event === undefined) return "Not begun";
   if (at < history.length) return eventWords(event, history);
-  if (result.status === "running") return `Waits: ${waitsOf(history).slice(0, 3).map((wait) => `${wait.address} for ${wait.signal === null ? wait.reason : `signal ${wait.signal}`}`).join(", ")}`;
+  if (result.status === "running") return `Waits: ${waitsOf(history).slice(0, 3).map((wait) => `${wait.address} for ${wait.signal === null ? (WAITS[wait.reason] ?? wait.reason) : `signal ${wait.signal}`}`).join(", ")}`;
   return `Ended: ${result.status}${result.error?.message === undefined ? "" : `, ${result.error.message}`}${result.output === undefined || result.output === null ? "" : `, ${JSON.stringify(result.output)}`}`;
 }
 

@@ -1,5 +1,6 @@
 // The problems of a text, from the service, as it is typed.
 import { useEffect, useState } from "react";
+import type { Read } from "@/model/flow";
 import { check, type Finding } from "./load";
 
 const AFTER_MS = 80; // a problem stands at its line 300 ms after the keystroke: the rest is for the service and for drawing
@@ -11,10 +12,15 @@ export interface Checked {
   readonly error: unknown;
 }
 
-export function useCheck(text: string): Checked {
+/** Why a text cannot be read: known here, so the service is not asked. */
+const unreadable = ({ message, line }: NonNullable<Read["broken"]>): Finding => ({ code: "BAD_VALUE", message: `not valid YAML: ${message.replace(/ at line \d+, column \d+:?$/, "")}`, hint: null, line, column: null, place: null, error: true });
+
+/** `broken`: why the text cannot be read, if it cannot. */
+export function useCheck(text: string, broken: Read["broken"]): Checked {
   const [checked, setChecked] = useState<Checked>({ findings: [], of: null, error: null });
   const [again, setAgain] = useState(0);
   useEffect(() => {
+    if (broken !== null) return setChecked({ findings: [unreadable(broken)], of: text, error: null });
     const stop = new AbortController();
     const timer = setTimeout(() => {
       check(text, stop.signal).then(

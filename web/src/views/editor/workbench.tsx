@@ -48,7 +48,7 @@ export function Workbench({ draft, kept }: { draft: Draft; kept: Kept | null }) 
   const [panes, setPanes] = useState<Panes>("split");
   const [dialog, setDialog] = useState<"deploy" | "newer" | "start" | "try" | "keys" | null>(null);
   const placesNow = useRef<Places>({});
-  const checked = useCheck(shown.text);
+  const checked = useCheck(shown.text, shown.broken);
   const saving = useSaving(draft, shown, fixed);
   const [newer, setNewer] = useNewer(draft, shown.flow.name, shown.base.version);
   const errors = checked.findings.filter((one) => one.error).length + (shown.broken !== null && checked.of !== shown.text ? 1 : 0);

@@ -114,7 +114,7 @@ function About({ gate }: { gate: GateView }) {
   if (gate.due !== null) parts.push(<b key="due" className={gate.due < now ? "gates-late" : "gates-when"}>{gate.due < now ? "was due" : "due"} <Time at={gate.due} as="short" />, {relative(gate.due, now)}</b>);
   if (gate.escalated === null && escalate?.at !== undefined) parts.push(<span key="then">goes to {named(escalate.to)} too <Time at={escalate.at} as="short" /></span>);
   if (gate.reminded > 0) parts.push(<span key="remind">reminded {gate.reminded === 1 ? "once" : `${gate.reminded} times`}{gate.reminders.length > 0 && <>, last <Time at={gate.reminders.at(-1)!} /></>}</span>);
-  return <p className="c2 t2 gates-about">{parts.map((part, at) => <span key={at}>{at > 0 && <span aria-hidden="true"> · </span>}{part}</span>)}</p>;
+  return <p className="c2 t2 gates-about">{parts.map((part, at) => <span key={at}>{part}{at < parts.length - 1 && <span aria-hidden="true">·</span>}</span>)}</p>;
 }
 
 /** The place of a gate while it is read, or when it cannot be. */

@@ -53,7 +53,7 @@ export function Pane({ list, filter, current, batch, selectable, search, href, o
         {list.more && <div className="gates-more"><Button size="sm" disabled={list.busy} onClick={list.readMore}>Show more</Button></div>}
       </div>
       <footer className="gates-keys" aria-hidden="true">
-        <span><span className="kbd">J</span><span className="kbd">K</span>move</span><span><span className="kbd">X</span>select</span><span><span className="kbd">E</span>except</span><span><span className="kbd">↵</span>answer</span>
+        <span><span className="kbd">J</span><span className="kbd">K</span>move</span>{selectable && <><span><span className="kbd">X</span>select</span><span><span className="kbd">E</span>except</span><span><span className="kbd">↵</span>answer</span></>}
       </footer>
     </nav>
   );
@@ -91,7 +91,7 @@ function Row({ row, isNamed, isCurrent, batch, mayChoose, href, onSelect }: { ro
   const isChosen = batch.selected.has(row.gate);
   const now = useNow(30_000);
   const [title, place] = isNamed ? [rowPlace(row, batch.names), ""] : [rowTitle(row), rowPlace(row, batch.names)];
-  const about = [place, isNamed && row.claimed_by === null ? `open for ${duration(now - row.opened).split(" ").slice(0, 2).join(" ")}` : "", row.claimed_by === null ? "" : `claimed by ${row.claimed_by}`, row.answered > 0 ? `${row.answered} answered` : "", row.commented > 0 ? `${row.commented} comment${row.commented === 1 ? "" : "s"}` : ""];
+  const about = [place, isNamed && row.claimed_by === null && row.due !== null ? `open for ${duration(now - row.opened).split(" ").slice(0, 2).join(" ")}` : "", row.claimed_by === null ? "" : `claimed by ${row.claimed_by}`, row.answered > 0 ? `${row.answered} answered` : "", row.commented > 0 ? `${row.commented} comment${row.commented === 1 ? "" : "s"}` : ""];
   return (
     <li className={[isCurrent ? "is-current" : "", row.over === undefined ? "" : "is-over"].join(" ")}>
       {mayChoose && row.over === undefined && row.can.includes("answer") ? <input className="check" type="checkbox" checked={isChosen} aria-label={`Select ${rowName(row, batch.names)}`} onChange={() => onSelect([row], !isChosen)} /> : <span className="gates-nocheck" />}

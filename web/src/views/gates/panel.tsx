@@ -33,7 +33,7 @@ export function Panel({ gate, fields, rights, person, batch, acts, onChanged, on
     <aside className="gates-panel" aria-label="Your answer">
       {gate.status !== "open" && <Outcome gate={gate} fields={fields} person={person} onNext={onNext} />}
       {gate.status === "open" && gate.visit === 0 && <p className="note">The run is out of time. <Link className="link" href={`/runs/${encodeURIComponent(gate.run)}`}>Extend or abort it</Link></p>}
-      {gate.status === "open" && rights.why !== null && <p className="note" data-tone="queued"><Glyph name="queued" />{rights.why}</p>}
+      {gate.status === "open" && rights.why !== null && <p className="note" data-tone="queued"><Glyph name="queued" /><span className="grow">{rights.why}</span></p>}
       {mode === "common" && <p className="note">These entries go to {batch.rows.length - batch.exceptions.size === 1 ? "one gate" : `${batch.rows.length - batch.exceptions.size} gates`}. <span className="kbd">E</span> answers this one in its own way.</p>}
       {mode === "exception" && <p className="note" data-tone="ask"><Glyph name="ask" /><span className="grow">An exception: these entries are for this gate alone.</span><button type="button" className="link" onClick={() => batch.except(gate.gate, null)}>Same as the others</button></p>}
       {gate.status === "open" && rights.answer && <AnswerForm key={sheet.key} gate={gate} sheet={sheet} mode={mode} acts={acts} onAnswered={onChanged} onRefused={onChanged} onReview={onReview} />}

@@ -43,7 +43,7 @@ function Node({ name, here }: { name: string; here: readonly Standing[] }) {
   return (
     <li>
       <span className="jr-tile"><Icon name={iconOf(node?.kind ?? "", node?.words ?? "")} /></span>
-      <span className="jr-node-text grow"><b className="clip">{name}</b><span className="clip">{on.join(" · ") || node?.words}</span></span>
+      <span className="jr-node-text grow"><b className="clip">{name}</b><span className="clip">{on.join(" · ") || node?.words.replace(/^human /, "")}</span></span>
       <Marks here={here} />
     </li>
   );

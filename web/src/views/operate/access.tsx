@@ -1,7 +1,8 @@
 // Who may come in: keys (shown once), secrets (written, never read), and the audit of what was done.
 import { useState } from "react";
+import { Link } from "wouter";
 import { api, given } from "@/api/client";
-import { actionWords, outcomeWords } from "@/model/audit-words";
+import { aboutOf, actionWords, outcomeWords } from "@/model/audit-words";
 import type { components } from "@/api/schema";
 import { useAsk } from "@/ui/ask";
 import { Dialog } from "@/ui/dialog";
@@ -137,13 +138,19 @@ function NewSecret({ row, onClose }: { row: Secret | null; onClose: () => void }
   );
 }
 
+/** What an entry was about, out of its path: a run leads to its page. */
+function About({ row }: { row: { action: string; path: string; about: string | null } }) {
+  const { run, rest } = aboutOf(row);
+  return <>{run !== null && <Link className="link mono" href={`/runs/${encodeURIComponent(run)}`}>{run.slice(-12)}</Link>}{run !== null && rest !== "" && " · "}{rest}</>;
+}
+
 export function Audit() {
   const verdict = useAsk("verify", () => given(api.GET("/api/v1/audit/verify")));
   return (
     <>
       <div className="operate-head">
         <p className="grow">Every write, refusal, sign-in and key. Entries are chained, so that none can be changed or taken away unnoticed.</p>
-        {verdict.data !== undefined && <State look={verdict.data.ok ? { tone: "done", word: `${verdict.data.checked.toLocaleString()} entries hold`, glyph: "done" } : { tone: "fail", word: verdict.data.problems.join("; "), glyph: "fail" }} />}
+        {verdict.data !== undefined && <State look={verdict.data.ok ? { tone: "done", word: `${verdict.data.checked === 1 ? "1 entry holds" : `${verdict.data.checked.toLocaleString()} entries hold`}`, glyph: "done" } : { tone: "fail", word: verdict.data.problems.join("; "), glyph: "fail" }} />}
       </div>
       <Listing
         what="the audit"
@@ -152,10 +159,10 @@ export function Audit() {
         empty="Nothing was done yet."
         columns={[
           { head: "At", width: "190px", cell: (row) => <Time at={row.at} /> },
-          { head: "Who", cell: (row) => row.user || row.name || row.who },
+          { head: "Who", cell: (row) => row.user || row.name || row.who || "–" },
           { head: "What", width: "30%", cell: (row) => <span title={`${row.action}\n${row.path}`}>{actionWords(row.action)}</span> },
-          { head: "About", cell: (row) => row.about ?? "" },
-          { head: "Outcome", width: "20%", cell: (row) => <span title={`${row.status} ${row.code ?? ""}`.trim()}><State look={{ tone: row.status < 400 ? "done" : "fail", word: outcomeWords(row.status, row.code), glyph: row.status < 400 ? "done" : "fail" }} /></span> },
+          { head: "About", width: "18%", cell: (row) => <About row={row} /> },
+          { head: "Outcome", width: "20%", cell: (row) => <span title={`${row.status} ${row.code ?? ""}`.trim()}><State look={{ tone: row.status < 400 ? "done" : "fail", word: outcomeWords(row.status, row.code, row.about), glyph: row.status < 400 ? "done" : "fail" }} /></span> },
           { head: "From", cell: (row) => row.address },
         ]}
       />

@@ -1,4 +1,5 @@
 // Operating an installation: what fires by itself, who works, what could not be delivered, who may come in.
+import { useEffect, useRef } from "react";
 import { Link, useParams } from "wouter";
 import { useMay, type Role } from "@/api/session";
 import { LiveChip } from "@/ui/live-chip";
@@ -24,11 +25,15 @@ export default function Operate() {
   const { part = "schedules" } = useParams<{ part?: string }>();
   const may: Record<string, boolean> = { viewer: useMay("viewer"), author: useMay("author"), admin: useMay("admin") };
   const offered = PARTS.filter(([, , role]) => may[role]);
-  const [, name, , Screen] = offered.find(([one]) => one === part) ?? PARTS[0]!;
+  const [chosen, name, , Screen] = offered.find(([one]) => one === part) ?? PARTS[0]!;
+  const tabs = useRef<HTMLElement>(null);
+  useEffect(() => {
+    tabs.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  }, [part]);
   return (
     <Page title={`Operate: ${name}`} crumbs={<h1>Operate</h1>} badge={<LiveChip />} className="operate scroll">
-      <nav className="tabs operate-tabs" aria-label="Parts">
-        {offered.map(([one, title]) => <Link key={one} className="tab" href={`/operate/${one}`} aria-current={one === part ? "page" : undefined}>{title}</Link>)}
+      <nav ref={tabs} className="tabs tabs-scroll operate-tabs" aria-label="Parts">
+        {offered.map(([one, title]) => <Link key={one} className="tab" href={`/operate/${one}`} aria-current={one === chosen ? "page" : undefined}>{title}</Link>)}
       </nav>
       <Screen />
     </Page>

@@ -53,7 +53,7 @@ function Content({ data, span }: { data: Overview; span: number }) {
       {data.nodes.length === 0 && <Alarm title="No engine runs.">Nothing moves until one is started: <code className="mono">treadle serve</code> or <code className="mono">treadle engine</code>.</Alarm>}
       {orphans.slice(0, 2).map((queue) => <Alarm key={queue.queue} title={`Nobody serves queue ${queue.queue}.`}>{queue.waiting} {queue.waiting === 1 ? "step waits" : "steps wait"}, the oldest for {duration(queue.oldest_ms)}. <Link className="link" href="/operate/queues">Queues</Link></Alarm>)}
       <section className="card overview-numbers" aria-label="Now">
-        <Number name="Running" value={`${data.live.length}${data.liveMore ? "+" : ""}`} href={`/runs?${statuses(LIVE)}`} note={`${data.workflows} workflows`} />
+        <Number name="Running" value={`${data.live.length}${data.liveMore ? "+" : ""}`} href={`/runs?${statuses(LIVE)}`} note={`${data.workflows} ${data.workflows === 1 ? "workflow" : "workflows"}`} />
         <Number name="Wait for people" glyph="ask" value={people} href="/gates" note={late > 0 ? `${late} late` : "none late"} isBad={late > 0} />
         <Number name="Stuck" glyph="wait" value={stuck.length} href={`/runs?stuck=${HOUR}`} note="no progress for an hour" />
         <Number name={`Failed, ${within}`} glyph="fail" value={failed} href={`/runs?${statuses(FAILED)}&started=${span}`} note={recent.length === 0 ? "nothing started" : `${((100 * failed) / recent.length).toFixed(1)} % of ${recent.length.toLocaleString()}${data.recentMore ? ", the newest" : ""}`} />
@@ -72,7 +72,7 @@ function Content({ data, span }: { data: Overview; span: number }) {
           <Rows empty="Everything moves." rows={stuck.slice(0, 6).map((row) => ({ key: row.run, href: `/runs/${encodeURIComponent(row.run)}`, left: <><b>{nameOf(row)}</b> <span className="c2">{row.workflow}</span></>, right: <Time at={row.changed} as="relative" /> }))} />
         </Card>
         <Card title="Queues" more="/operate/queues">
-          <Rows empty="No queue has work." rows={data.queues.slice(0, 6).map((queue) => ({ key: queue.queue, href: "/operate/queues", left: <b className="mono">{queue.queue}</b>, right: <>{queue.waiting} waiting · {queue.workers.length + queue.outside.length === 0 ? <span className="overview-late">nobody</span> : `${queue.workers.length + queue.outside.length} workers`}</> }))} />
+          <Rows empty="No queue has work." rows={data.queues.slice(0, 6).map((queue) => ({ key: queue.queue, href: "/operate/queues", left: <b className="mono">{queue.queue}</b>, right: <>{queue.waiting} waiting · {queue.workers.length + queue.outside.length === 0 ? <span className="overview-late">nobody</span> : workersIn(queue.workers.length + queue.outside.length)}</> }))} />
         </Card>
         <Card title="Nodes and shards" more="/operate/nodes">
           <Rows empty="No node." rows={data.nodes.slice(0, 6).map((node) => ({ key: node.owner, href: "/operate/nodes", left: <b>{node.node}</b>, right: <>{node.shards.length} {node.shards.length === 1 ? "shard" : "shards"} · {node.timers_due} timers due</> }))} />
@@ -87,6 +87,8 @@ function Content({ data, span }: { data: Overview; span: number }) {
     </>
   );
 }
+
+const workersIn = (count: number): string => (count === 1 ? "1 worker" : `${count} workers`);
 
 function Alarm({ title, children }: { title: string; children: React.ReactNode }) {
   return <div className="note" data-tone="fail" role="alert"><Glyph name="fail" /><div><b>{title}</b> {children}</div></div>;

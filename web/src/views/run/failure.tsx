@@ -33,7 +33,7 @@ function rest(failed: readonly Visit[]): string {
 
 export function FailureCard() {
   const { select } = useRunPage();
-  const { folding, detail, loaded } = useSeen();
+  const { folding, detail, loaded, cursor } = useSeen();
   const state = folding.newest; // it stays while the past is shown, so that nothing below it moves
   const offers = useRunOffers();
   const retry = offers.find((offer) => offer.icon === "retry");
@@ -46,7 +46,7 @@ export function FailureCard() {
   return (
     <section className="card run-err" aria-label="Failure">
       <div className="run-err-main">
-        <h2 className="t4 b row"><span className="tone" data-tone="fail"><Glyph name="fail" /></span>{titleOf(state, failed)}</h2>
+        <h2 className="t4 b row"><span className="tone" data-tone="fail"><Glyph name="fail" /></span>{cursor === null ? "" : "In the end: "}{titleOf(state, failed)}</h2>
         <p className="c2 t2 run-err-words"><Words text={wordsOf(state, detail?.causes ?? [], failed)} /></p>
         <ul className={failed.length === 1 ? "run-err-list is-one" : "run-err-list"}>
           {shown.map((visit) => (

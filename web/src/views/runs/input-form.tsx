@@ -10,15 +10,19 @@ interface InputFormProps {
   fields: readonly Field[];
   /** What it begins with; undefined: the defaults of the schema. */
   input: unknown;
-  onChange: (input: Json) => void;
+  /** Whether it was sent: then all that is wrong is said, not only what was touched. */
+  tried: boolean;
+  /** `isWrong`: the service would refuse it. */
+  onChange: (input: Json, isWrong: boolean) => void;
 }
 
-export default function InputForm({ schema, fields, input, onChange }: InputFormProps) {
+export default function InputForm({ schema, fields, input, tried, onChange }: InputFormProps) {
   const [entries, setEntries] = useState(() => entriesOf(fields, input as Json | undefined));
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
   const data = useMemo(() => dataOf(fields, entries), [fields, entries]);
-  useEffect(() => onChange(data), [data]);
-  const wrong = useMemo(() => new Map([...check(schema, fields, data).fields].filter(([name]) => touched.has(name))), [schema, fields, data, touched]);
+  const found = useMemo(() => check(schema, fields, data), [schema, fields, data]);
+  useEffect(() => onChange(data, found.sure && found.fields.size > 0), [data, found]);
+  const wrong = useMemo(() => new Map([...found.fields].filter(([name]) => tried || touched.has(name))), [found, touched, tried]);
   const set = (name: string, value: string | readonly string[]) => {
     setEntries((before) => ({ ...before, [name]: value }));
     setTouched((before) => new Set(before).add(name));

@@ -1,5 +1,5 @@
 // Starting a run: which workflow, its input as a form where the workflow has a schema, else as JSON; a key. What was typed survives a refusal.
-import { useEffect, useMemo, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { api, given } from "@/api/client";
 import { useAsk } from "@/ui/ask";
@@ -41,8 +41,12 @@ export function StartRun({ workflow, input: proposed, about, onClose }: { workfl
   const fields = useMemo(() => fieldsOf(schema), [schema]);
   const canForm = definition.data !== undefined && leaves(fields).some((field) => field.widget !== "json");
   const [asJson, setAsJson] = useState(false);
+  const isForm = canForm && !asJson;
+  const [isWrong, setWrong] = useState(false);
+  const [tried, setTried] = useState(false);
+  const form = useRef<HTMLElement>(null);
   useEffect(() => {
-    if (touched || definition.data === undefined || (canForm && !asJson)) return;
+    if (touched || definition.data === undefined || isForm) return;
     setText(JSON.stringify(schema == null ? {} : sampleOf(schema), null, 2));
   }, [definition.data, touched]);
   let input: unknown;
@@ -53,6 +57,10 @@ export function StartRun({ workflow, input: proposed, about, onClose }: { workfl
     broken = (problem as Error).message;
   }
   const begin = async () => {
+    if (isForm && isWrong) {
+      setTried(true);
+      return void requestAnimationFrame(() => form.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus());
+    }
     setBusy(true);
     setError(null);
     try {
@@ -73,12 +81,12 @@ export function StartRun({ workflow, input: proposed, about, onClose }: { workfl
       {names.data?.length === 0 && <p className="hint">No workflow is deployed yet. Open one in the editor, or deploy one with <code className="mono">treadle deploy</code>.</p>}
       <label className="field">
         <span className="label">Workflow</span>
-        <select className="select" value={name} onChange={(event) => { setChosen(event.target.value); setTouched(false); }}>{(names.data ?? []).map((one) => <option key={one}>{one}</option>)}</select>
+        <select className="select" value={name} onChange={(event) => { setChosen(event.target.value); setTouched(false); setTried(false); setWrong(false); }}>{(names.data ?? []).map((one) => <option key={one}>{one}</option>)}</select>
       </label>
-      {canForm && !asJson ? (
-        <section aria-label="Input">
+      {isForm ? (
+        <section ref={form} aria-label="Input">
           <div className="row start-head"><h3 className="section-title">Input</h3><button type="button" className="link t1 push" onClick={() => { setAsJson(true); setTouched(true); }}>As JSON</button></div>
-          <InputForm key={name} schema={schema} fields={fields} input={touched ? input : undefined} onChange={(data) => setText(JSON.stringify(data, null, 2))} meanwhile={<Loading what="the form" />} />
+          <InputForm key={name} schema={schema} fields={fields} input={touched ? input : undefined} tried={tried} onChange={(data, wrong) => { setText(JSON.stringify(data, null, 2)); setWrong(wrong); }} meanwhile={<Loading what="the form" />} />
         </section>
       ) : (
       <div className="field">

@@ -35,7 +35,7 @@ export function Views({ clauses, onChange }: { clauses: readonly Clause[]; onCha
   const isKnown = views.some((view) => writeClauses(view.clauses) === here);
   return (
     <div className="runs-views">
-      <div className="tabs grow" role="group" aria-label="Views">
+      <div className="tabs tabs-scroll grow" role="group" aria-label="Views">
         {views.map((view) => (
           <button key={view.name} type="button" className="tab" aria-current={writeClauses(view.clauses) === here ? "true" : undefined} onClick={() => onChange(view.clauses)}>{view.name}</button>
         ))}

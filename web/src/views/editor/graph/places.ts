@@ -11,6 +11,7 @@ import type { LabelledEdge } from "./layout.worker";
 export const HEIGHT = 60;
 const DEADLINE_MS = 2_000;
 const STEP = 20;
+const LABEL_HEIGHT = 22;
 const kept = new Map<string, Promise<Places>>();
 
 /** Room for a transition's label, in pixels. */
@@ -20,14 +21,17 @@ export const rectsOf = (flow: Flow, places: Places): Map<string, Place> => new M
 export const wantedOf = (flow: Flow): Wanted[] => flow.edges.map((edge) => ({ id: String(edge.index), source: edge.source, target: edge.target, label: labelWidth(edge) }));
 const nodesOf = (flow: Flow): LayoutNode[] => flow.nodes.map(({ ref }) => ({ id: ref, width: widthOf(ref), height: HEIGHT }));
 
-function edgesOf(flow: Flow): LabelledEdge[] {
+/** `down`: labels of one node's transitions stand one below the other, as they are wider than its targets are apart. */
+function edgesOf(flow: Flow, down = false): LabelledEdge[] {
   const known = new Set(flow.nodes.map((node) => node.ref));
-  return flow.edges.filter((edge) => known.has(edge.source) && known.has(edge.target)).map((edge) => ({ id: String(edge.index), source: edge.source, target: edge.target, label: Math.max(24, labelWidth(edge) - 16) }));
+  const labels = (source: string) => flow.edges.filter((edge) => edge.source === source && labelWidth(edge) > 0).length;
+  const height = (edge: FlowEdge) => (!down ? LABEL_HEIGHT : labelWidth(edge) === 0 ? 0 : LABEL_HEIGHT * labels(edge.source));
+  return flow.edges.filter((edge) => known.has(edge.source) && known.has(edge.target)).map((edge) => ({ id: String(edge.index), source: edge.source, target: edge.target, label: Math.max(24, labelWidth(edge) - 16), height: height(edge) }));
 }
 
 /** Places from dagre. After two seconds the worker is ended, and plain columns are drawn. */
 export function tidy(flow: Flow, down = false): Promise<Places> {
-  const [nodes, edges] = [nodesOf(flow), edgesOf(flow)];
+  const [nodes, edges] = [nodesOf(flow), edgesOf(flow, down)];
   const key = `${down}${topologyKey(nodes, edges)}`;
   const asked =
     kept.get(key) ??

@@ -55,9 +55,11 @@ export default function Graph({ summaries }: { summaries: Summaries }) {
   const { graph, canvas } = useSeen();
   const layout = useLayout(graph, canvas);
   const drawing = useMemo(() => (graph === null || layout === null ? null : drawingOf(graph, layout)), [graph, layout]);
+  // A migrated run has another graph: React Flow would draw edges of the one before for a moment, of which nothing is known here any more.
+  const key = useMemo(() => (drawing === null ? "" : JSON.stringify([drawing.nodes.map((node) => node.id), drawing.edges.map((edge) => edge.id)])), [drawing]);
   if (drawing === null) return <div className="graph run-graph"><Loading what="the graph" /></div>;
   return (
-    <ReactFlowProvider>
+    <ReactFlowProvider key={key}>
       <Pane drawing={drawing} summaries={summaries} />
     </ReactFlowProvider>
   );

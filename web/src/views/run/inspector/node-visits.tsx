@@ -32,7 +32,7 @@ export function NodeVisits({ node }: { node: string }) {
   const byBranch = group !== null && list === "branches" && cursor === null;
   return (
     <Frame
-      title={node} side={<span className="c2 t2">{visits.length === 0 ? "not visited" : `${visits.length.toLocaleString()} visits`}</span>}
+      title={node} side={<span className="c2 t2">{visits.length === 0 ? "not visited" : visits.length === 1 ? "1 visit" : `${visits.length.toLocaleString()} visits`}</span>}
       head={(
         <div className="run-node-head">
           {drawn !== undefined && drawn.words !== "" && <p className="c2 t2 clip">{drawn.words}</p>}

@@ -122,7 +122,7 @@ function FailureTab({ visit, detail }: { visit: Visit; detail: VisitDetail | und
     <>
       <h3 className="section-title">Error</h3>
       <div className="note run-h8" data-tone="fail"><Glyph name="fail" /><div><div className="run-pre b"><Words text={error.message} /></div><div className="mono t1">{error.kind}</div></div></div>
-      <dl className="run-err-kv t1"><div><dt>tries</dt><dd className="mono">{error.attempts ?? visit.attempts}</dd></div><div><dt>retryable</dt><dd className="mono">{String(error.retryable ?? true)}</dd></div></dl>
+      <dl className="run-err-kv t1"><div><dt>tries</dt><dd className="mono">{error.attempts ?? visit.attempts}</dd></div><div><dt>retryable</dt><dd className="mono">{error.retryable === true ? "yes" : "no"}</dd></div></dl>
       <ToEditor node={visit.node} />
       <h3 className="section-title run-h">Tries</h3>
       {detail === undefined ? <Loading what="the tries" /> : <Attempts detail={detail} />}

@@ -75,7 +75,7 @@ export function VisitPanel({ visit }: { visit: Visit }) {
         </footer>
       )}
     >
-      <div className="tabs run-insp-tabs" role="tablist" aria-label="Visit">
+      <div className="tabs tabs-scroll run-insp-tabs" role="tablist" aria-label="Visit">
         {tabs.map((name) => (
           <button key={name} type="button" role="tab" className="tab" aria-selected={shown === name} onClick={() => setTab(name)}>
             {name}{name === "Attempts" && visit.attempts > 1 && <span className="count">{visit.attempts}</span>}
