@@ -172,12 +172,16 @@ class OwnedElsewhere(TreadleError):
 class CommandRefused(TreadleError):
     """A run refused a command. Nothing has changed."""
 
-    def __init__(self, kind: str, message: str, problems: Sequence[FieldProblem] = ()) -> None:
+    def __init__(
+        self, kind: str, message: str, problems: Sequence[FieldProblem] = (), retry_after_ms: int | None = None
+    ) -> None:
         super().__init__(f"{kind}: {message}")
         self.kind = kind
         self.message = message
         self.problems = tuple(problems)
         """Of SCHEMA: every field that is wrong, if they are known one by one."""
+        self.retry_after_ms = retry_after_ms
+        """Of RATE_LIMITED: how long the limit of the workflow allows no further start, if that is known."""
 
 
 class ScenarioError(TreadleError):

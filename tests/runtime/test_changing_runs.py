@@ -161,3 +161,22 @@ async def test_runs_are_migrated_and_looked_back_at(tmp_path: Path, way: str) ->
         await run.wait(20)
         assert await nodes_of(client, run.id) == ["first", "second", "last", "more"]
         await passes_as_exported(client, run.id)
+
+
+@WAYS
+@on_loop
+async def test_a_difference_says_how_visits_moved_that_ended_or_went_on(tmp_path: Path, way: str) -> None:
+    async with failed(tmp_path / "store.db", way) as (_client, run):
+        over = (await run.info()).seq
+        await run.edit({"state.v": 2})
+        await run.retry()
+        await run.wait(20)
+        now = (await run.info()).seq
+
+        async def moves(begin: int, end: int) -> list[tuple[str, str | None, str | None]]:
+            return [(one.node, one.begin, one.end) for one in (await run.diff(begin, end)).moved]
+
+        assert await moves(1, over) == [("first", "executing", "completed"), ("second", None, "failed")]
+        assert await moves(over, now) == [("second", "failed", "completed"), ("last", None, "completed")]
+        assert await moves(now, over) == [("second", "completed", "failed"), ("last", "completed", None)]
+        assert await moves(now, now) == []

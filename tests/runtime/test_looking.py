@@ -166,6 +166,10 @@ async def test_the_state_at_an_event_and_the_difference_between_two() -> None:
         assert [visit.status for visit in first.visits] == ["executing"]
         assert (await run.decisions(0, 1)) == [4]
         changed = await run.difference(1, now.seq)
+        moves = [(each.node, each.begin, each.end) for each in changed.moved]
+        assert moves[0] == ("plan", "executing", "completed")
+        assert ("write", None, "failed") in moves
+        assert moves[-1] == ("review", None, "waiting")
         assert [(each.place, each.change) for each in changed.data] == [("/state/ideas", "added")]
         assert [each["node"] for each in changed.gates.added] == ["review"]
         assert (await run.difference(now.seq, 1)).data[0].change == "removed"

@@ -141,9 +141,9 @@ def within_limits(book: StartBook, place: StartPlace, now: int) -> Verdict:
     if rate is not None and not book.may_start(place, now):
         if rate.on_limit == "queue":
             return Verdict("queue", "rate")
-        at = book.next_start(place, now)
-        text = f"{_limit_of('rate', place.keys.rate)} is {rate.limit} in {rate.per_ms} ms: try again in {at - now} ms"
-        return Verdict("refuse", rejection=Rejection("RATE_LIMITED", text))
+        wait_ms = book.next_start(place, now) - now
+        text = f"{_limit_of('rate', place.keys.rate)} is {rate.limit} in {rate.per_ms} ms: try again in {wait_ms} ms"
+        return Verdict("refuse", rejection=Rejection("RATE_LIMITED", text, retry_after_ms=wait_ms))
     return Verdict("start")
 
 

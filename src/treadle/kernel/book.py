@@ -234,6 +234,11 @@ class StartBook:
                 return place
         return None
 
+    def take_all_due(self, now: int) -> list[StartPlace]:
+        """The runs whose time to wait for further starts is over, in the order in which they are lined up."""
+        found = list(iter(lambda: self.take_due(now), None))
+        return sorted(found, key=lambda place: (-place.priority, place.number))
+
     def take_next(self, now: int) -> StartPlace | None:
         """Choose the next run that may start. It counts as live, and its rate expects it."""
         place = self.queued.take(now, self.has_room, self.next_start)

@@ -62,6 +62,7 @@ def stop_if_spent(d: Deciding, *, first: bool) -> bool:
     limits = d.graph.definition.budget
     assert limits is not None
     part, spent, limit = found
+    warn(d)  # time passes unnoticed: it may be near its limit and over it in one look
     d.budget_exceeded(part, spent, limit)
     text = f"budget.{part} is {_number(limit)} and {_number(spent)} is spent"
     if limits.on_exceeded == "fail":

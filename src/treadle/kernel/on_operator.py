@@ -43,9 +43,10 @@ def cancel_run(d: Deciding, command: c.CancelRun) -> None:
 
 def abort_run(d: Deciding, command: c.AbortRun) -> None:
     """End a run that is out of time: the other answer beside extending it. A run that is over stays as it is."""
-    if command.strict and d.state.status is RunStatus.RUNNING:
-        raise Refused("INVALID_STATE", f"run {d.state.run} is running: there is nothing to decide; cancel it instead")
-    if d.state.status in (RunStatus.RUNNING, RunStatus.PAUSED):
+    status = d.state.status
+    if command.strict and status in (RunStatus.RUNNING, RunStatus.QUEUED):
+        raise Refused("INVALID_STATE", f"run {d.state.run} is {status}: there is nothing to decide; cancel it instead")
+    if status in (RunStatus.RUNNING, RunStatus.PAUSED, RunStatus.QUEUED):
         finish.cancel_run(d, command.by, "aborted")
 
 

@@ -129,3 +129,5 @@ class Rejection(Struct, frozen=True, omit_defaults=True):
     message: str
     problems: tuple[FieldProblem, ...] = ()
     """Of SCHEMA: every field that is wrong."""
+    retry_after_ms: int | None = None
+    """Of RATE_LIMITED: when the next start has room."""

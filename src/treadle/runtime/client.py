@@ -177,8 +177,8 @@ class Client(ServiceFace, PeopleFace, ManyRuns, Migrating, WorkflowFace, Schedul
             await self._commander.library.refresh_some([workflow])  # its newest version limits its starts
             command = replace(command, run=await self._commander.place(run, workflow, version))
             answer = await ask(self._commander, command.run, command, workflow, fresh=run_id is None)
-        if answer.rejection is not None:
-            raise CommandRefused(answer.rejection.kind, answer.rejection.message, answer.rejection.problems)
+        if (refused := answer.rejection) is not None:
+            raise CommandRefused(refused.kind, refused.message, refused.problems, refused.retry_after_ms)
         return Run(self._commander, RunId(answer.result), workflow, answer.result == command.run)
 
     @staticmethod

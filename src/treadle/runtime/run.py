@@ -326,8 +326,8 @@ class Run(GateCommands, Looking, Undoing, Changing):
             by=by,
         )
         answer = await once.ask(self._commander, command.run, command, workflow, fresh=True)
-        if answer.rejection is not None:
-            raise CommandRefused(answer.rejection.kind, answer.rejection.message, answer.rejection.problems)
+        if (refused := answer.rejection) is not None:
+            raise CommandRefused(refused.kind, refused.message, refused.problems, refused.retry_after_ms)
         return Run(self._commander, RunId(answer.result), workflow, answer.result == command.run)
 
     async def callback(

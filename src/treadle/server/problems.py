@@ -6,6 +6,7 @@ never tells a traceback, a path of this machine, SQL or a secret: only texts wri
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Annotated, Any
 
 import msgspec
@@ -143,7 +144,9 @@ def problem_of(raised: BaseException) -> HttpProblem | None:
     if isinstance(raised, HttpProblem):
         return raised
     if isinstance(raised, CommandRefused):
-        return HttpProblem(raised.kind, raised.message, problems=lines_of(raised.problems) or None)
+        wait_ms = raised.retry_after_ms
+        headers = {"retry-after": str(ceil(wait_ms / 1_000))} if wait_ms is not None else None
+        return HttpProblem(raised.kind, raised.message, problems=lines_of(raised.problems) or None, headers=headers)
     if isinstance(raised, DefinitionError):
         return HttpProblem(
             "SCHEMA", f"the definition has problems: {len(raised.problems)}", problems=lines_of(raised.problems)

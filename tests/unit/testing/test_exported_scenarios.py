@@ -46,13 +46,25 @@ BEYOND = {
 exported without it."""
 
 
+ALONE = {
+    "cancelling the parent cancels its child",
+    "a terminating parent cancels its running child",
+    "retrying a run goes down into the failed child",
+    "retrying a run goes down through two levels of children",
+    "several failed calls of one join are retried together",
+    "a call that went down with the run starts a new child when it comes back",
+}
+"""Scenarios whose child runs are cancelled or retried by the runs that have called them."""
+
+
 def chosen(file: Path) -> list[Document]:
     documents = read_file(file)
     return documents if file.name.startswith(CHANGES) else documents[::EVERY]
 
 
-def played(document: Document) -> list[RecordedRun]:
-    """The runs of a scenario; none of a scenario about what cannot be deployed or started."""
+def played(document: Document, *, children: bool = False) -> list[RecordedRun]:
+    """The runs of a scenario, those that calls have started only if asked for; none of a scenario about what cannot be
+    deployed or started."""
     scenario = parse_scenario(document)
     loaded = [load_definition(definition) for definition in scenario.definitions]
     if scenario.start is None or any(one.workflow is None for one in loaded):
@@ -60,7 +72,7 @@ def played(document: Document) -> list[RecordedRun]:
     performance = Performance(scenario, [one.require() for one in loaded])
     with performance.world as world:
         performance.perform()
-        return [recorded(world, run) for run in own_runs(world)]
+        return [recorded(world, run) for run in (list(world.runs) if children else own_runs(world))]
 
 
 @pytest.mark.parametrize("file", sorted(FOLDER.glob("*.scenario.yaml")), ids=lambda file: file.name.partition(".")[0])
@@ -72,3 +84,17 @@ def test_every_run_of_a_file_passes_as_exported(file: Path) -> None:
             assert result.ok, f"{document.title}\n{result}"
             if document.title not in BEYOND:
                 assert "Not expected" not in text, f"{document.title}, run {run.run}\n{text}"
+
+
+def test_a_child_run_is_exported_alone_with_what_its_parent_has_asked_of_it() -> None:
+    files = sorted(FOLDER.glob("*.scenario.yaml"))
+    documents = [document for file in files for document in read_file(file) if document.title in ALONE]
+    assert len(documents) == len(ALONE)
+    for document in documents:
+        children = [run for run in played(document, children=True) if run.started.parent is not None]
+        assert children
+        for run in children:
+            text = export(run)
+            [result] = run_text(text)
+            assert result.ok, f"{document.title}\n{result}"
+            assert "Not expected" not in text, f"{document.title}, run {run.run}\n{text}"

@@ -4802,11 +4802,17 @@ export interface components {
             gates: components["schemas"]["Changed"];
             groups: components["schemas"]["Changed"];
             joins: components["schemas"]["Changed"];
+            /**
+             * @description Visits by status, those that began or ended included.
+             * @default []
+             */
+            moved: components["schemas"]["VisitMove"][];
             run: string;
             /** @description Status, output and error of the run itself. */
             run_fields: components["schemas"]["FieldChange"][];
             timers: components["schemas"]["Changed"];
             to: number;
+            /** @description Those that a state holds: they had not ended. */
             visits: components["schemas"]["Changed"];
         };
         /**
@@ -5172,6 +5178,19 @@ export interface components {
         VisitList: {
             items: components["schemas"]["VisitRow"][];
             next: string | null;
+        };
+        /**
+         * VisitMove
+         * @description A visit whose status differs between two moments.
+         */
+        VisitMove: {
+            /** @description Its status at the first moment; null: it did not exist yet. */
+            from: string | null;
+            node: string;
+            path: string;
+            /** @description Its status at the second one; null likewise. */
+            to: string | null;
+            visit: number;
         };
         /**
          * VisitReason
@@ -13049,6 +13068,15 @@ export interface operations {
                      *         ],
                      *         "removed": []
                      *       },
+                     *       "moved": [
+                     *         {
+                     *           "from": "text",
+                     *           "node": "charge",
+                     *           "path": "root",
+                     *           "to": "ada",
+                     *           "visit": 1
+                     *         }
+                     *       ],
                      *       "run": "01a1ef08-e8c4-75be-ae98-ed341e6d0f7b",
                      *       "run_fields": [
                      *         {

@@ -60,8 +60,16 @@ def rows_of(changed: StateDifference) -> list[dict[str, Any]]:
     for one in changed.data:
         branch = f" (group {one.group}, branch {one.branch})" if one.group is not None else ""
         rows.append({"what": f"{one.place}{branch}", "change": one.change, "before": one.before, "after": one.after})
+    rows += [
+        {
+            "what": f"visit {one.visit} {one.node}",
+            "change": "added" if one.begin is None else "removed" if one.end is None else "changed",
+            "before": one.begin,
+            "after": one.end,
+        }
+        for one in changed.moved
+    ]
     for kind, parts in (
-        ("visit", changed.visits),
         ("group", changed.groups),
         ("join", changed.joins),
         ("gate", changed.gates),

@@ -386,7 +386,7 @@ class FlowControl:
         book = self._books.get(workflow)
         if book is None or self._is_over():
             return
-        while (place := book.take_due(self._clock.now())) is not None:
+        for place in book.take_all_due(self._clock.now()):
             self._line_up(book, place)
             self._choose(workflow, book)
         self._choose(workflow, book)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from msgspec.structs import replace
+
 from treadle.errors import CommandRefused
 from treadle.kernel.state import RunState
 from treadle.model import events as e
@@ -18,6 +20,7 @@ from treadle.runtime.view.difference import difference_of
 from treadle.runtime.view.group_log import GroupRecord
 from treadle.runtime.view.groups import branches_of, detail_of_group, row_of_group
 from treadle.runtime.view.moments import Moment, seq_of
+from treadle.runtime.view.moves import ends_in_doubt, moved_between, touched_between
 from treadle.runtime.view.picture import picture_of
 from treadle.runtime.view.picture_shapes import RunPicture
 from treadle.runtime.view.readings import RunReading
@@ -145,7 +148,12 @@ class Looking:
 
     async def difference(self, begin: Moment, end: Moment) -> StateDifference:
         """What changed between two moments. Raises CommandRefused."""
-        return difference_of(await self.snapshot(begin), await self.snapshot(end))
+        before, after = await self.snapshot(begin), await self.snapshot(end)
+        _row, reading = await self._reading()
+        first, last = sorted((before.seq, after.seq))
+        touched = touched_between(reading.log, first, last)
+        ends = await self._readings.events(self.id, ends_in_doubt(touched, before, after))
+        return replace(difference_of(before, after), moved=moved_between(touched, before, after, ends))
 
     async def diff(self, begin: Moment, end: Moment) -> StateDifference:
         """As `difference`."""

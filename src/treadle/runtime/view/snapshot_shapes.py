@@ -136,6 +136,16 @@ class Changed(Struct, frozen=True):
     changed: list[FieldChange]
 
 
+class VisitMove(Struct, frozen=True, rename={"begin": "from", "end": "to"}):
+    """A visit whose status differs between two moments."""
+
+    visit: int
+    node: str
+    path: str
+    begin: Annotated[str | None, Meta(description="Its status at the first moment; null: it did not exist yet.")]
+    end: Annotated[str | None, Meta(description="Its status at the second one; null likewise.")]
+
+
 class StateDifference(Struct, frozen=True, rename={"begin": "from", "end": "to"}):
     """What changed in a run between two of its events."""
 
@@ -144,8 +154,9 @@ class StateDifference(Struct, frozen=True, rename={"begin": "from", "end": "to"}
     end: int
     run_fields: Annotated[list[FieldChange], Meta(description="Status, output and error of the run itself.")]
     data: list[DataChange]
-    visits: Changed
+    visits: Annotated[Changed, Meta(description="Those that a state holds: they had not ended.")]
     groups: Changed
     joins: Changed
     gates: Changed
     timers: Changed
+    moved: Annotated[list[VisitMove], Meta(description="Visits by status, those that began or ended included.")] = []

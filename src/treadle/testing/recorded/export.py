@@ -135,6 +135,8 @@ def located(recorded: RecordedRun, scenario: dict[str, Json]) -> dict[str, Json]
     is looked for where everything stands as it did."""
     steps: list[dict[str, Json]] = scenario.get("steps") or []
     places = [place for place, step in enumerate(steps) if "fork" in step]
+    if not places:
+        return scenario  # nor has the fork of a run that never began a past: it is played as a start
     segments = [segment for segment in segments_of(recorded) if segment.forked is not None and not segment.plain]
     for place, segment in zip(places, segments, strict=True):
         fork = dict(steps[place]["fork"])

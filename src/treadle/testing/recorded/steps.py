@@ -47,7 +47,7 @@ def steps_of(recorded: RecordedRun, *, held: bool = False) -> list[TimedStep]:
     found: list[TimedStep] = []
     for place, member in enumerate(family):
         name = _run_name(member.run, family) if place else None
-        reading = _Reading(member.run, runs, versions, held)
+        reading = _Reading(member.run, runs, versions, held, place > 0)
         for event, step in reading.steps():
             named = segment_at(segments, event.seq).name if not place else name
             after = (
@@ -75,13 +75,14 @@ def _run_name(run: RecordedRun, family: list[FamilyMember]) -> str:
 
 class _Reading(RecordedReading):
     def __init__(
-        self, recorded: RecordedRun, family: frozenset[RunId], versions: ScenarioVersions, held: bool = False
+        self, recorded: RecordedRun, family: frozenset[RunId], versions: ScenarioVersions, held: bool, called: bool
     ) -> None:
         super().__init__(recorded, versions)
         self._history = recorded.history
         self._family = family
         self._sends = _sends_to_itself(recorded.workflow)
-        self._is_child = recorded.started.parent is not None
+        self._called = called
+        """Its caller is played, too, and cancels and retries it. To a child that is played alone, steps do."""
         self._quorum: set[int] = set()
         self._failed_records: set[int] = set()
         self._retried_at: int | None = None
@@ -181,7 +182,7 @@ class _Reading(RecordedReading):
         if any(isinstance(one, e.TokenSkipped | e.TokenJumped) for one in decision):
             return None
         inside = [one for one in self._reopenings if before < one.at <= event.at]
-        if event.levels or any(not one.levels for one in inside):
+        if (event.levels and self._called) or any(not one.levels for one in inside):
             return None
         if inside:
             return {"retry": "run"}
@@ -204,7 +205,7 @@ class _Reading(RecordedReading):
         return self.addressed("retry", event.token, has_failed)
 
     def cancelled(self, event: e.RunCancelled, _before: e.Event | None) -> Step | None:
-        if event.by.startswith("node ") or (event.by == "parent" and self._is_child):
+        if event.by.startswith("node ") or (event.by == "parent" and self._called):
             return None
         return {"abort": True} if event.reason == "aborted" else {"cancel": "run"}
 

@@ -82,7 +82,8 @@ def _fork(stage: Stage, step: change.ForkStep) -> Rejection | None:
 
 
 def _visit_of(stage: Stage, step: change.ForkStep, address: str, *, returned: bool = False) -> TokenId | Rejection:
-    """The visit of the forked run that an address means: the newest that has returned, or the oldest."""
+    """The visit of the forked run that an address means. Of an output: the newest that has returned. Of a point: the
+    one that is live, else the oldest."""
     found = candidates(choice_of(stage, step, address), stage.observed())
     if isinstance(found, Rejection):
         return found
@@ -92,7 +93,8 @@ def _visit_of(stage: Stage, step: change.ForkStep, address: str, *, returned: bo
     if step.visit is not None and step.visit <= len(visits):
         return visits[step.visit - 1].token
     if not returned:
-        return visits[0].token
+        live = [visit for visit in visits if visit.live]
+        return (live if len(live) == 1 else visits)[0].token
     back = [visit for visit in visits if visit.state is TokenState.COMPLETED or visit.waiting is Waiting.SIBLINGS]
     return (back or visits)[-1].token
 
