@@ -13,7 +13,7 @@ from treadle.kernel.view import item_of
 from treadle.model.ids import Frames
 
 
-def cancel_groups(d: Deciding, name: str, frames: Frames, then: str, by: str, spared: int = 0) -> int:
+def cancel_groups(d: Deciding, name: str, frames: Frames, then: str, by: str, spared: int) -> int:
     """Withdraw the live units of the named groups. Then each group's join fires at once (`fire`), or what it holds ends
     too (`drop`). Returns how many units were withdrawn."""
     count = 0

@@ -109,13 +109,16 @@ def _arrive(
 
 
 def _keep_writes(d: Deciding, site: JoinSite, frames: Frames, group: Group) -> None:
-    """Keep what the branch of a token wrote that passes a fired join alone, unless the join merges those writes
-    itself."""
-    if site.merge_source is not None:
-        return
+    """Keep what the branch of a token wrote that passes a fired join alone: the outputs of its visits, and its other
+    writes unless the join merges those itself."""
     inside = frames[standing.position(frames, group.id) :]
     scopes = [scope for frame in inside if (scope := d.state.scopes.get(frame)) is not None]
-    writes: list[Write] = [write for scope in scopes for write in scope.leaves()]
+    writes: list[Write] = [
+        (path, value)
+        for scope in scopes
+        for path, value in scope.leaves()
+        if path[0] == "nodes" or site.merge_source is None
+    ]
     if writes and writing.merge_problem(d, group.frames, writes) is None:
         d.context_updated(writes, scope_frame(d.state, group.frames))
 

@@ -41,6 +41,7 @@ def skipped(state: RunState, event: e.TokenSkipped) -> None:
     carried_on(state, token.id)
     if token.waiting is not None:
         stop_waiting(state, token)
+    token.detail = None
     token.child = None
 
 

@@ -53,8 +53,7 @@ def _check_strict(d: Deciding, origin: Origin, firings: list[Firing]) -> None:
     if not d.graph.definition.strict:
         return
     around = {name for identity, _ in origin.frames for name in d.state.groups[identity].names}
-    if origin.node.forks:
-        around.add(f"node:{origin.node.ref}")
+    around.add(f"node:{origin.node.ref}")  # of the group it opens; if no join names the node, nobody asks for it
     for firing in firings:
         site = firing.transition.site
         if site is None or site.key in around or deliver.passes_silently(d, site):

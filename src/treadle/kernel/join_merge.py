@@ -26,15 +26,16 @@ def arrivals_in_order(d: Deciding, state: SiteState, site: JoinSite) -> list[tup
         if len(waiting) == 1:
             found.append((branch, arrivals[waiting[0]]))
             continue
-        held = [arrivals[identity] for identity in waiting]
-        held.sort(key=lambda a: (d.graph.transitions[a.via].index if site.collects else 0, path_key(a.path)))
+        held = sorted((arrivals[identity] for identity in waiting), key=lambda arrival: path_key(arrival.path))
+        if site.collects:
+            held.sort(key=lambda arrival: d.graph.transitions[arrival.via].index)
         found.extend((branch, arrival) for arrival in held)
     return found
 
 
-def path_key(path: str) -> list[tuple[int, int, str]]:
+def path_key(path: str) -> list[str]:
     """Paths in the order people expect: branch 2 before branch 10."""
-    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in path.split(".")]
+    return [f"{part:>20}" if part.isdigit() else part for part in path.split(".")]
 
 
 def contributions(d: Deciding, group: Group, state: SiteState, site: JoinSite) -> list[merge.Contribution]:

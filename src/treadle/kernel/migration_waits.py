@@ -18,7 +18,6 @@ _SUSPENDED = {
     Waiting.QUEUE: "a worker of its queue",
     Waiting.TRIGGER: "a trigger",
     Waiting.TIMER: "a timer",
-    Waiting.MUTEX: "a mutex",
 }
 _KINDS = {
     "workflow_call": "a call of a workflow",
@@ -45,8 +44,11 @@ def check_waits(state: RunState, names: Renaming, found: Obstacles) -> None:
             continue
         before, after = defining(state, token), node
         if reason is Waiting.MUTEX:
-            same = _mutex(before) == _mutex(after)
-        elif is_backing_off(state, token):
+            if _mutex(before) != _mutex(after):
+                text = f"the visit waits for a mutex, and node {token.node!r} has another one"
+                found.add(f"node {token.node}", f"{text}: {_mutex(before)} was, {_mutex(after)} is", token.id)
+            continue
+        if is_backing_off(state, token):
             same = _attempts(before) == _attempts(after)
         else:
             same = kind_of(before) == kind_of(after)
@@ -78,8 +80,8 @@ def _attempts(node: GraphNode) -> str:
     return "task" if kind == "queue" else kind
 
 
-def _mutex(node: GraphNode) -> str | None:
-    return node.definition.mutex.name if node.definition.mutex is not None else None
+def _mutex(node: GraphNode) -> str:
+    return repr(node.definition.mutex.name) if node.definition.mutex is not None else "none"
 
 
 def _told(node: GraphNode) -> str:

@@ -58,8 +58,6 @@ def _trigger(d: Deciding, token: Token, timer: Timer) -> None:
 
 def _gate_due(d: Deciding, token: Token, _timer: Timer) -> None:
     """Handle a gate that nobody has answered in time: with its default answer, or with a failure."""
-    if token.gate is not GateState.OPEN:
-        return
     node = defining(d.state, token)
     source = node.config.get("on_expiry")
     policy = source.evaluate(d.view(token)) if source is not None else "fail"

@@ -159,8 +159,8 @@ def _reopen_run(d: Deciding, by: str, levels: int) -> None:
 
 def _reopen_joins(d: Deciding, wanted: Plan, by: str) -> None:
     """Reopen the joins, outermost first: a group around another is older."""
-    failed = [(f.group or 0, seq, f) for seq, f in wanted.failures.items() if f.target is not None]
-    for _, seq, failure in sorted(failed, key=lambda entry: entry[:2]):
+    failed = [(seq, f) for seq, f in wanted.failures.items() if f.target is not None]
+    for seq, failure in sorted(failed, key=lambda entry: entry[1].group or 0):
         assert failure.target is not None
         d.join_reopened(failure.target, failure.group, by, item=failure.item, failure=seq)
     for group, target in sorted(wanted.joins):

@@ -188,5 +188,4 @@ def _merged(below: Json, overlay: Overlay) -> Json:
 def overlaid(chain: Sequence[Scope], path: Path) -> Json:
     """The value the given overlays (innermost first) have at `path`, without the scopes below them:
     `_branch.output`."""
-    value = read(chain, path)
-    return MISSING if value is MISSING else _plain(value)
+    return _plain(read(chain, path))

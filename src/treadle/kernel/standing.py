@@ -3,9 +3,7 @@ does that."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from treadle.kernel.group_state import Group, Members, SiteState
+from treadle.kernel.group_state import Group, SiteState
 from treadle.kernel.state import RunState, Token
 from treadle.model.ids import ArrivalId, Frame, Frames, GroupId, TokenId
 from treadle.model.states import Mode, TokenState
@@ -61,20 +59,12 @@ def position(frames: Frames, group: int) -> int:
     raise KeyError(group)
 
 
-def units_of(group: Group, branch: int | None = None) -> list[int]:
-    """The units in a group, or in one of its branches, in order of creation."""
-    if branch is not None:
-        return list(_iterate(group.members.get(branch)))
-    return [unit for members in group.members.values() for unit in _iterate(members)]
-
-
-def _iterate(members: Members | None) -> Iterator[int]:
+def units_of(group: Group, branch: int) -> list[int]:
+    """The units in a branch of a group, in order of creation."""
+    members = group.members.get(branch)
     if members is None:
-        return
-    if isinstance(members, int):
-        yield members
-    else:
-        yield from members
+        return []
+    return [members] if isinstance(members, int) else list(members)
 
 
 def where(state: RunState, unit: int) -> tuple[Frames, int, int | None]:

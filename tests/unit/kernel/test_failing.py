@@ -57,6 +57,16 @@ def test_jitter_follows_from_the_run_s_seed_alone() -> None:
     assert all(900 <= delay(seed) <= 1100 for seed in range(1, 30))
 
 
+@pytest.mark.parametrize("tries", [1, 2, 3])
+def test_a_failure_says_how_often_the_visit_was_tried_again(tries: int) -> None:
+    driven = alone(retry={"max_attempts": tries})
+    for _ in range(tries - 1):
+        driven.fail("a", retryable=True)
+        driven.fire("retry")
+    events = driven.fail("a", retryable=True).events
+    assert [event.retry_count for event in events if isinstance(event, e.TokenFailed)] == [tries - 1]
+
+
 def test_an_error_that_is_not_retryable_is_never_tried_again() -> None:
     driven = alone(retry={"max_attempts": 3})
     driven.fail("a", retryable=False)

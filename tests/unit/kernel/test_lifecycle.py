@@ -11,6 +11,8 @@ from tests.driving import TASK, Driven, graph_of
 from treadle.errors import InvalidTransition
 from treadle.kernel import lifecycle
 from treadle.kernel.evolve import evolve, replay
+from treadle.kernel.state import RunState
+from treadle.model import commands as c
 from treadle.model import events as e
 from treadle.model.ids import RunId, TokenId
 from treadle.model.states import ExternalState, GateState, RunStatus, TokenState
@@ -115,11 +117,37 @@ def test_a_history_with_a_gap_cannot_be_folded() -> None:
         replay(driven.graph, gap)
 
 
-def test_every_change_of_a_visit_bumps_its_version() -> None:
+def tried_again() -> Driven:
     driven = Driven(graph_of({"nodes": {"a": {**TASK, "retry": {"max_attempts": 2}}}})).start()
-    versions = [driven.token("a").version]
     driven.fail("a", retryable=True)
-    versions.append(driven.token("a").version)
     driven.fire("retry")
-    versions.append(driven.token("a").version)
-    assert versions == sorted(set(versions)), versions
+    return driven
+
+
+def failed_and(command: c.Command) -> Driven:
+    driven = Driven(graph_of({"nodes": {"a": TASK, "b": TASK}, "transitions": [{"from": "a", "to": "b"}]})).start()
+    driven.fail("a")
+    assert driven.do(command).rejection is None
+    return driven
+
+
+MOVES: list[Callable[[], Driven]] = [
+    tried_again,
+    lambda: failed_and(c.RetryToken(TokenId(1))),
+    lambda: failed_and(c.SkipToken(TokenId(1), {})),
+    lambda: failed_and(c.JumpToken(TokenId(1), "b")),
+]
+
+
+@pytest.mark.parametrize("moved", MOVES, ids=["node retry", "retry", "skip", "jump"])
+def test_every_change_of_a_visit_bumps_its_version(moved: Callable[[], Driven]) -> None:
+    driven = moved()
+    state = RunState(driven.graph)
+    was, version = TokenState.PENDING, 0
+    for event in driven.history:
+        evolve(state, event)
+        token = state.tokens.get(TokenId(1))
+        if token is not None:
+            assert token.version > version or token.state == was, f"{event.type}: {was} → {token.state}"
+            was, version = token.state, token.version
+    assert version > 2, driven.log()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -138,6 +139,21 @@ def test_the_turns_of_keys_with_queued_runs_are_never_forgotten() -> None:
     assert [place.keys.fair for place in queue.order()] == ["young", "old"]
 
 
+@pytest.mark.parametrize(("others", "order"), [(SERVED_MAX - 1, ["new", "old"]), (2 * SERVED_MAX, ["old", "new"])])
+def test_the_turn_of_a_key_without_queued_runs_is_remembered_as_long_as_few_others_come(
+    others: int, order: list[str]
+) -> None:
+    places: dict[RunId, StartPlace] = {}
+    queue = StartQueue(places)
+    for key in ("old", *(f"other{number}" for number in range(others))):
+        queue.serve(key)
+    for number, key in enumerate(("old", "new"), 1):
+        place = place_of(number, key, flow_of(1))
+        places[place.run] = place
+        queue.add(place)
+    assert [place.keys.fair for place in queue.order()] == order
+
+
 def test_an_empty_queue_keeps_nothing_of_the_keys_it_had() -> None:
     book = StartBook()
     flow = flow_of(1)
@@ -165,3 +181,11 @@ def test_a_run_that_was_chosen_waits_again_if_a_retry_takes_its_room() -> None:
     assert book.take_next(0) is None
     book.leave(RunId("retried"))
     assert book.take_next(0) is first, "it has kept its place before the second"
+
+
+def test_a_run_that_was_chosen_stays_chosen_if_a_retry_leaves_it_its_room() -> None:
+    book, flow, keys = StartBook(), flow_of(2), StartKeys("", "", "", "")
+    book.queue(StartPlace(RunId("first"), 1, flow, keys))
+    assert book.take_next(0) is not None
+    book.reopen(StartPlace(RunId("retried"), 1, flow, keys))
+    assert (list(book.live[""]), list(book.chosen)) == (["first", "retried"], ["first"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.driving import RUN, TASK, Driven, graph_of
 from treadle.graph.execution_graph import GraphFlow
+from treadle.kernel.admission import arrive
 from treadle.kernel.book import StartBook
 from treadle.kernel.start_place import StartKeys, StartPlace
 from treadle.model import commands as c
@@ -29,6 +30,14 @@ def test_a_start_that_is_delivered_twice_is_one_item() -> None:
     assert driven.state.items == [{"id": 1}, {"id": 2}]
 
 
+def test_a_start_with_the_key_of_an_item_is_no_further_item() -> None:
+    driven = Driven(graph_of({"batch": {"size": 9, "within_ms": 100}, "nodes": {"a": TASK}}))
+    driven.do(c.StartRun(RUN, 1, idempotency_key="first", queued="batch", due=1_100))
+    for number, key in enumerate(("first", "second", "second", None, None), 2):
+        driven.do(c.JoinBatch(c.StartRun(RunId(f"run-{number}"), number, idempotency_key=key)))
+    assert driven.state.items == [1, 3, 5, 6]
+
+
 def test_the_entity_of_a_queued_run_is_not_moved() -> None:
     driven = Driven(graph_of({"concurrency": {"limit": 1}, "nodes": {"a": TASK}}))
     driven.do(c.StartRun(RUN, {}, queued="concurrency", entity=EntityRef("e", "order")))
@@ -43,6 +52,17 @@ def test_a_start_that_is_being_written_counts_although_older_ones_expire() -> No
     book.start(place("b", rate=rate), 1_100)
     assert book.rates.expire(1_100) == [1]
     assert book.next_start(place("c", rate=rate), 1_100) == 1_200
+
+
+def test_a_batch_takes_as_many_starts_as_it_has_places_for_also_while_they_are_being_written() -> None:
+    book, batch = StartBook(), RunBatch(size=3, within_ms=100)
+    first = place("a", 1_100, batch=batch)
+    book.queue(first)
+    verdicts = []
+    for name in "bcd":
+        verdicts.append(arrive(book, place(name, batch=batch), 1_010).outcome)
+        book.join(first)
+    assert verdicts == ["join", "join", "queue"]
 
 
 def test_a_batch_is_full_when_its_items_are_written_whoever_came_meanwhile() -> None:

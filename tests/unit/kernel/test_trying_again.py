@@ -268,6 +268,19 @@ def test_a_fan_in_that_failed_under_version_0_1_is_not_reopened() -> None:
         assert "older version" in decision.rejection.message
 
 
+def test_a_fan_in_whose_clock_ran_out_under_version_0_1_is_not_reopened() -> None:
+    transitions = [
+        {"id": "t", "from": "a", "to": "b", "spawn_count": 2},
+        {"from": "b", "to": "z", "synchronization": {"sibling_group": "t", "timeout_ms": 100}},
+    ]
+    driven = Driven(graph_of({"nodes": {"a": {}, "b": TASK, "z": {}}, "transitions": transitions})).start()
+    driven.do(c.FinishAttempt(TokenId(2), 1, {}))
+    driven.fire("sync")
+    state = replay(driven.graph, [old(event) for event in driven.history])
+    rejection = decide(driven.graph, state, c.RetryRun(), driven.now, driven.catalog).rejection
+    assert rejection is not None and "older version" in rejection.message
+
+
 def test_a_visit_that_failed_under_version_0_1_is_retried_alone_as_it_was_then() -> None:
     graph = graph_of({"nodes": {"a": TASK, "b": TASK}, "start": ["a", "b"]})
     driven = Driven(graph)

@@ -179,3 +179,17 @@ def test_extending_a_deadline_resumes_the_run_with_a_new_one() -> None:
     driven.do(c.ExtendTimeout(250))
     assert driven.state.status == "running"
     assert [(t.purpose, t.due) for t in driven.state.timers.values()] == [("run", driven.now + 250)]
+
+
+def test_a_visit_that_is_skipped_says_nothing_more_of_what_it_waited_for() -> None:
+    nodes = {"a": {"action": {"kind": "signal", "name": "s"}}, "b": TASK, "z": {"join": "all_inbound"}}
+    transitions = [{"from": "a", "to": "z"}, {"from": "b", "to": "z"}]
+    driven = Driven(graph_of({"nodes": nodes, "transitions": transitions})).start()
+    waits = driven.token("a")
+    assert waits.detail["signal"] == "s"
+    driven.do(c.PauseRun())
+    assert driven.do(c.SkipToken(waits.id, {})).rejection is None
+    driven.do(c.ResumeRun())
+    assert (driven.token("a").waiting, driven.token("a").detail) == ("siblings", None), driven.log()
+    driven.finish("b")
+    assert driven.state.status == "completed" and not problems(driven)
