@@ -166,6 +166,12 @@ def _run_ended(status: RunStatus) -> Callable[[Projection, Any], None]:
     return read
 
 
+def _run_not_undone(run: Projection, event: e.RunCompensationFailed) -> None:
+    reason = run.error  # what the run failed with stays its error
+    _run_ended(RunStatus.COMPENSATION_FAILED)(run, event)
+    run.error = reason or event.error
+
+
 def _run_paused(run: Projection, _event: e.RunPaused) -> None:
     run.status = RunStatus.PAUSED
 
@@ -326,7 +332,7 @@ _READERS: dict[type[e.Event], Callable[[Projection, Any], None]] = {
     e.RunCancelled: _run_ended(RunStatus.CANCELLED),
     e.RunTimedOut: _run_ended(RunStatus.TIMED_OUT),
     e.RunCompensated: _run_ended(RunStatus.COMPENSATED),
-    e.RunCompensationFailed: _run_ended(RunStatus.COMPENSATION_FAILED),
+    e.RunCompensationFailed: _run_not_undone,
     e.RunPaused: _run_paused,
     e.RunResumed: _run_resumed,
     e.RunMigrated: _run_migrated,
