@@ -183,6 +183,7 @@ test("a browser that is killed while somebody types loses less than a second", a
   const open = async () => {
     const context = await playwright.chromium.launchPersistentContext(profile, launchOptions);
     const page = await context.newPage();
+    await context.clearCookies(); // whether a killed browser had written its session to the disk is a matter of moments
     await signIn(page, server);
     await page.goto(`${server.url}/workflows/new`);
     await yamlText(page).waitFor();
