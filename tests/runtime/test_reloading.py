@@ -59,6 +59,18 @@ async def test_new_attempts_run_the_new_code_also_of_modules_behind_it(project: 
 
 
 @on_loop
+async def test_a_file_that_changes_between_the_first_import_and_the_next_look_is_noticed(project: Path) -> None:
+    settings = EngineSettings(functions_allow=(str(project),))
+    async with Engine(project / "t.db", settings=settings) as engine:
+        reloader = Reloader(engine)
+        assert await result(engine, "reloaded_shop:made") == 1
+        write(project, "reloaded_parts.py", "def number(): return 22\n", 2)
+        assert "reloaded_parts" in reloader.look().changed
+        assert await result(engine, "reloaded_shop:made") == 22
+        assert reloader.look().changed == ()
+
+
+@on_loop
 async def test_a_broken_file_leaves_the_code_before_it(project: Path) -> None:
     settings = EngineSettings(functions_allow=(str(project),))
     async with Engine(project / "t.db", settings=settings) as engine:

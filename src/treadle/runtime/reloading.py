@@ -6,6 +6,7 @@ when they were read. Promises:
     under way ends with the code it began with; the next one has the new.
  2. If one cannot be imported, all stay as they were and the problem is told.
  3. Processes for `process: true` are replaced as they become free.
+ 4. A file that changes between the first import of its module and the next look is noticed, too.
 
 Must not be used where runs matter: a module that keeps state in variables loses it.
 """
@@ -22,6 +23,9 @@ from msgspec import Struct
 from treadle.runtime.engine import Engine
 
 Stamp = tuple[int, int]
+"""When a file was written, by its own word, and its size."""
+DOUBT_MS = 50
+"""Clocks of file systems are that much behind."""
 
 
 class Reloaded(Struct, frozen=True):
@@ -38,17 +42,24 @@ class Reloader:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._seen = self._stamps()
+        self._looked = engine.now()
+        self._seen, _ = self._stamps()
 
     def look(self) -> Reloaded:
         """Imports anew if something has changed. Runs modules: not on the event loop."""
-        now = self._stamps()
-        changed = tuple(name for name, stamp in now.items() if name in self._seen and self._seen[name] != stamp)
+        before, self._looked = self._looked, self._engine.now()
+        now, touched = self._stamps()
+        changed = tuple(
+            name
+            for name, stamp in now.items()
+            # Of a module that is new here nobody knows whether it has read what was written since the last look.
+            if self._seen.get(name, stamp) != stamp or (name not in self._seen and touched[name] >= before - DOUBT_MS)
+        )
         self._seen = now
         if not changed:
             return Reloaded()
         problem = self._import_anew()
-        self._seen = self._stamps() | {name: now[name] for name in changed}
+        self._seen = self._stamps()[0] | {name: now[name] for name in changed}
         return Reloaded(changed, problem)
 
     def _import_anew(self) -> str | None:
@@ -81,12 +92,15 @@ class Reloader:
         names = [name for name, module in tuple(sys.modules.items()) if getattr(module, "__file__", None)]
         return [name for name in names if name != "__main__" and trust.covers(name)]
 
-    def _stamps(self) -> dict[str, Stamp]:
+    def _stamps(self) -> tuple[dict[str, Stamp], dict[str, int]]:
+        """The stamps of the modules' files, and when the file system touched each last, in milliseconds."""
         found: dict[str, Stamp] = {}
+        touched: dict[str, int] = {}
         for name in self._modules():
             try:
                 status = Path(str(sys.modules[name].__file__)).stat()
             except OSError:  # gone, or being written
                 continue
             found[name] = (status.st_mtime_ns, status.st_size)
-        return found
+            touched[name] = status.st_ctime_ns // 1_000_000
+        return found, touched
