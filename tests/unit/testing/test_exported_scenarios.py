@@ -40,6 +40,7 @@ BEYOND = {
     "calls that shared a batch are undone together",
     "a queued fork that is cancelled undoes nothing, though it inherits compensation",
     "the changed input of a fork gives it another priority",
+    "the changed items of a batch's fork give it another priority",
     "the fork of a run whose child could not be undone goes on without it",
 }
 """What became of these runs was decided by other runs, in an order that their own history does not tell. They are
