@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from treadle.store.sqlite import Ownership
+from treadle.store.sqlite import Ownership, ownership
 from treadle.store.sqlite.ownership import lock_path
 
 HOLDER = """
@@ -98,6 +98,30 @@ def test_a_note_nobody_can_read_is_still_an_owner(tmp_path: Path) -> None:
     other = Ownership(place, owner="two").try_take()
     assert other is not None and "which says nothing about itself" in other.description
     assert Ownership.wake_of(place) is None
+    held.release()
+
+
+class TornList(type(Path())):  # type: ignore[misc]
+    """The system's list of locks, of which the first reading has lost every line."""
+
+    readings = 0
+
+    def read_text(self, *words: str) -> str:
+        TornList.readings += 1
+        text: str = super().read_text(*words)
+        return text if TornList.readings > 1 else ""
+
+
+def test_an_owner_that_one_reading_of_the_list_of_locks_misses_is_in_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ownership, "LOCKS", TornList("/proc/locks"))
+    place = tmp_path / "t.db"
+    held = Ownership(place, owner="one")
+    held.try_take()
+    lock_path(place).write_text("{half")
+    other = Ownership(place, owner="two").try_take()
+    assert other is not None and other.pid == os.getpid() and TornList.readings > 1
     held.release()
 
 

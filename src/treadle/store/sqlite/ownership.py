@@ -30,6 +30,8 @@ from treadle.store.sqlite import private
 
 LOCKS = Path("/proc/locks")
 NOTE_TRIES = 100
+LOCKS_TRIES = 10
+"""The system's list of locks is read in pieces: while others lock and unlock, a line may be missing from it."""
 ASKER_PAUSE_S, ASKERS_MAX_S = 0.001, 5.0
 """A process that asks for the owner shares the lock for some microseconds, longer on a busy machine. It must not be
 taken for the owner, which holds the lock exclusively. Waiting for such processes ends after this time nevertheless."""
@@ -244,12 +246,13 @@ def _stranger(path: Path) -> Other:
     try:
         file = path.stat()
         name = f"{os.major(file.st_dev):02x}:{os.minor(file.st_dev):02x}:{file.st_ino}"
-        for line in LOCKS.read_text().splitlines():
-            fields = line.split()  # 1: FLOCK ADVISORY WRITE PID MAJOR:MINOR:INODE 0 EOF
-            if fields[1] == "FLOCK" and fields[5] == name:
-                process = LOCKS.with_name(fields[4])
-                program, user = (process / "comm").read_text().strip(), process.owner()
-                return Other(int(fields[4]), socket.gethostname(), f"{program} of user {user}")
+        for _ in range(LOCKS_TRIES):
+            for line in LOCKS.read_text().splitlines():
+                fields = line.split()  # 1: FLOCK ADVISORY WRITE PID MAJOR:MINOR:INODE 0 EOF
+                if fields[1] == "FLOCK" and fields[5] == name:
+                    process = LOCKS.with_name(fields[4])
+                    program, user = (process / "comm").read_text().strip(), process.owner()
+                    return Other(int(fields[4]), socket.gethostname(), f"{program} of user {user}")
     except (OSError, LookupError, ValueError):
         pass
     return Other()
