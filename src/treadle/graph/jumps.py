@@ -8,32 +8,49 @@ tokens may come from different places. Conditions are disregarded.
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
+from itertools import count
+
 from treadle.graph.execution_graph import ExecutionGraph, GraphNode, GraphTransition
 
 Stack = tuple[str, ...]
 
 DEPTH_MAX = 8
 """A loop that enters a fan-out again before its join nests for ever; nobody nests this deep on purpose."""
+STACKS_MAX = 100
+"""Stacks that are looked at for one node, the shortest first: loops through several fan-outs nest them in any order, in
+more ways than anybody could count."""
 
 
 def stacks_of(graph: ExecutionGraph) -> dict[str, set[Stack]]:
     """The stacks at every node that can be reached."""
     found: dict[str, set[Stack]] = {ref: set() for ref in graph.nodes}
-    todo: list[tuple[GraphNode, Stack]] = [(node, ()) for node in graph.start]
+    todo: list[tuple[int, int, GraphNode, Stack]] = []
+    order = count()
+
+    def look(node: GraphNode, stack: Stack) -> None:
+        if stack not in found[node.ref]:
+            heappush(todo, (len(stack), next(order), node, stack))
+
+    for node in graph.start:
+        look(node, ())
     while todo:
-        node, stack = todo.pop()
-        if stack in found[node.ref] or len(stack) > DEPTH_MAX:
+        _, _, node, stack = heappop(todo)
+        here = found[node.ref]
+        if stack in here or len(stack) > DEPTH_MAX or len(here) == STACKS_MAX:
             continue
-        found[node.ref].add(stack)
+        if node.definition.join is not None:  # behind its own join a token has the frames that all merged tokens share
+            for other in here:
+                look(node, _shared(stack, other))
+        here.add(stack)
         for tier in (*node.success, *node.failure, node.triggers):
             for t in tier:
-                todo.extend((t.target, behind) for behind in _behind(graph, t, stack, found[t.target.ref]))
+                look(t.target, _behind(graph, t, stack))
     return found
 
 
-def _behind(graph: ExecutionGraph, t: GraphTransition, stack: Stack, others: set[Stack]) -> list[Stack]:
-    """The stacks behind a transition: with the groups it opens, without those its join closes. Behind a node's own join
-    a token has the frames that all merged tokens share."""
+def _behind(graph: ExecutionGraph, t: GraphTransition, stack: Stack) -> Stack:
+    """The stack behind a transition: with the groups it opens, without those its join closes."""
     if t.source.forks:
         stack = (*stack, f"node:{t.source.ref}")
     made = fan_out_of(t)
@@ -45,11 +62,8 @@ def _behind(graph: ExecutionGraph, t: GraphTransition, stack: Stack, others: set
         wanted = _name(named) if named is not None else key
         for place in range(len(stack) - 1, -1, -1):
             if stack[place] == wanted:
-                stack = stack[:place]
-                break
-    if t.target.definition.join is None:
-        return [stack]
-    return [stack, *(_shared(stack, other) for other in others)]
+                return stack[:place]
+    return stack
 
 
 def fan_out_of(t: GraphTransition) -> str | None:
