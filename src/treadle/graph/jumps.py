@@ -9,7 +9,6 @@ tokens may come from different places. Conditions are disregarded.
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from itertools import count
 
 from treadle.graph.execution_graph import ExecutionGraph, GraphNode, GraphTransition
 
@@ -25,18 +24,19 @@ more ways than anybody could count."""
 def stacks_of(graph: ExecutionGraph) -> dict[str, set[Stack]]:
     """The stacks at every node that can be reached."""
     found: dict[str, set[Stack]] = {ref: set() for ref in graph.nodes}
-    todo: list[tuple[int, int, GraphNode, Stack]] = []
-    order = count()
+    todo: list[tuple[int, Stack, str]] = []
+    """By length, then by what they are: no order in memory decides which are left out."""
 
     def look(node: GraphNode, stack: Stack) -> None:
         if stack not in found[node.ref]:
-            heappush(todo, (len(stack), next(order), node, stack))
+            heappush(todo, (len(stack), stack, node.ref))
 
     for node in graph.start:
         look(node, ())
     while todo:
-        _, _, node, stack = heappop(todo)
-        here = found[node.ref]
+        _, stack, ref = heappop(todo)
+        node = graph.nodes[ref]
+        here = found[ref]
         if stack in here or len(stack) > DEPTH_MAX or len(here) == STACKS_MAX:
             continue
         if node.definition.join is not None:  # behind its own join a token has the frames that all merged tokens share
